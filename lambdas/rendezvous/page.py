@@ -1,7 +1,8 @@
 """The function `page`: it serves the broker's pages to people and Prometheus, and 404 for every other path."""
 
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, timedelta
+from functools import cache
 from http import HTTPStatus
 from typing import Any
 
@@ -14,6 +15,7 @@ from signalbox.rendezvous.reporting.prometheus import exposition
 from signalbox.rendezvous.reporting.statistics import DAY, DayStatistics, log_block
 
 METRICS_DAYS = 7
+LATE = timedelta(hours=1)  # of the last events of a day
 
 
 def handler(event: dict[str, Any], _context: object) -> Response:
@@ -34,11 +36,22 @@ def _debug() -> str:
 
 
 def _metrics() -> str:
-    today = instance.CLOCK.now().date()
-    days = [today - timedelta(days=ago) for ago in range(METRICS_DAYS, 0, -1)]
-    counters = {day: wiring.statistics().counters(day) for day in days}
+    now = instance.CLOCK.now()
+    days = [now.date() - timedelta(days=ago) for ago in range(METRICS_DAYS, 0, -1)]
+    counters = {day: _counters(day, now=now) for day in days}
     statistics = [DayStatistics.from_counters(counted, day) for day, counted in counters.items() if counted]
     return "".join(log_block(day, end=day.end, seconds=round(DAY.total_seconds())) for day in statistics)
+
+
+def _counters(day: date, *, now: datetime) -> Mapping[str, int]:
+    """Return the counters of a day. Anyone may ask for days without end: those of a complete one are read once."""
+    is_complete = day < (now - LATE).date()
+    return _complete(day) if is_complete else wiring.statistics().counters(day)
+
+
+@cache
+def _complete(day: date) -> Mapping[str, int]:
+    return wiring.statistics().counters(day)
 
 
 def _prometheus() -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from signalbox.aws.shared.table import DynamoTable
 
 KEY_BYTES = 32
+MOST_SEEN = 10_000
 # DynamoDB takes 1,000 writes a second to one partition key, and the API admits 5,000 requests a second.
 SHARDS = 8
 COUNTERS_KEPT_FOR = timedelta(days=40)
@@ -58,7 +59,7 @@ class DynamoStatistics:
         """Store a key for a day; return whether it is new on that day."""
         if (day, key) in self.seen:
             return False
-        self._forget_other_days(day)
+        self._make_room(day)
         self.seen.add((day, key))
         item: Item = {"pk": f"distinct#{day}", "sk": key, "expires_at": _end_of(day, KEY_KEPT_FOR)}
         try:
@@ -67,8 +68,10 @@ class DynamoStatistics:
             logger.exception("a distinct proxy was not remembered")
             return False
 
-    def _forget_other_days(self, day: date) -> None:
-        self.seen.difference_update([entry for entry in self.seen if entry[0] != day])
+    def _make_room(self, day: date) -> None:
+        """Forget other days, and all keys when they are many: a stranger can make up addresses."""
+        is_full = len(self.seen) >= MOST_SEEN
+        self.seen.difference_update([entry for entry in self.seen if is_full or entry[0] != day])
 
     def key(self, day: date) -> bytes:
         """Return the secret key for the address hashes of a day; it is deleted after that day."""

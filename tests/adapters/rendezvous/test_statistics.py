@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from signalbox.aws.rendezvous.held_polls import DynamoPresence
-from signalbox.aws.rendezvous.statistics import SHARDS, DynamoStatistics
+from signalbox.aws.rendezvous.statistics import MOST_SEEN, SHARDS, DynamoStatistics
 from signalbox.aws.shared.table import DynamoTable
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.rendezvous import START
@@ -31,6 +31,14 @@ def test_the_key_and_the_hashes_of_a_day_expire(rendezvous_table) -> None:
     items = rendezvous_table.scan()["Items"]
 
     assert {int(item["expires_at"]) for item in items} == {1795309200}  # 2026-11-22 01:00 UTC
+
+
+def test_an_instance_remembers_a_limited_number_of_keys(rendezvous_table) -> None:
+    """A stranger can make up addresses without end."""
+    statistics = DynamoStatistics(rendezvous_table, seen={(DAY, str(number)) for number in range(MOST_SEEN)})
+
+    assert [statistics.first_seen(DAY, "k") for _ in range(2)] == [True, False]
+    assert statistics.seen == {(DAY, "k")}
 
 
 def test_a_key_seen_by_another_instance_is_not_new(rendezvous_table) -> None:

@@ -7,10 +7,12 @@ import pytest
 from lambdas.rendezvous import poll, wiring
 from lambdas.rendezvous.page import handler
 from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls
+from signalbox.aws.rendezvous.statistics import SHARDS
 from signalbox.rendezvous.model.held_polls import HeldPoll
 from signalbox.rendezvous.model.states import ProxySessionId
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND_HEADERS, PROMETHEUS_TEXT, TEXT
 from signalbox.rendezvous.wire.nat import Nat
+from tests.handlers.billed_calls import recorded_calls
 from tests.handlers.recorded_events import event, request
 
 NOBODY = """\
@@ -71,6 +73,15 @@ def test_the_metrics_log_has_a_block_for_each_past_day_oldest_first(stage):
         f"snowflake-stats-end {today} 00:00:00 (86400 s)",
         "snowflake-idle-count 16",
     ]
+
+
+def test_complete_days_are_read_once(stage):
+    page("/metrics")
+
+    with recorded_calls() as calls:
+        page("/metrics")
+
+    assert len(calls) in (0, SHARDS)  # yesterday is complete when it is over for an hour
 
 
 def test_prometheus_reads_the_counters_of_today(stage):
