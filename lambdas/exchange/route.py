@@ -11,9 +11,10 @@ from lambdas.shared.records import in_flight, messages_of
 from signalbox.aws.shared.telemetry import measure_oldest_message
 from signalbox.errors import UnavailableError
 from signalbox.exchange.messages.copies import read_retry
-from signalbox.exchange.messages.publications import sent_at
+from signalbox.exchange.messages.publications import read_publication, sent_at
 from signalbox.exchange.model.events import CAPABILITY
-from signalbox.exchange.routing.router import ExchangeUnknown, RoutingResult
+from signalbox.exchange.routing.batch_reader import ExchangeUnknown
+from signalbox.exchange.routing.batch_report import RoutingResult
 from signalbox.fifo import FifoBatch
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message, MessageId
@@ -45,12 +46,12 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
 
 
 def _reader(queue: QueueName) -> Read:
-    """Return the reader of a queue's messages; clients are created here, not in each process that reads a message."""
+    """Return the reader of a queue's messages, which needs no client: each message is read in a process of its own."""
     if _is_of_retries(queue):
         names = wiring.names()
         return lambda record: read_retry(messages_of([record])[0], names)
-    router = route_wiring.router()
-    return lambda record: router.read(messages_of([record])[0])
+    senders = route_wiring.trusted_senders()
+    return lambda record: read_publication(messages_of([record])[0], senders)
 
 
 def _is_of_retries(queue: QueueName) -> bool:

@@ -16,12 +16,19 @@ from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.router_log import DynamoRouterLog
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.shared.queue_sender import SqsQueueSender
+from signalbox.exchange.messages.publications import TrustedSenders
+from signalbox.exchange.routing.batch_reader import BatchReader
+from signalbox.exchange.routing.batch_report import Reporter
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
 from signalbox.exchange.routing.copy_keeper import CopyKeeper
+from signalbox.exchange.routing.copy_router import CopyRouter
+from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.key_holds import KeyHolder
+from signalbox.exchange.routing.numbering import Numberer
 from signalbox.exchange.routing.retries import Retrier
 from signalbox.exchange.routing.router import Router
 from signalbox.live.admin.denies import CachedDenies
+from signalbox.live.router.decoding import metadata_problem
 from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.router.distributor import Distributor
 from signalbox.queues import QueueName
@@ -34,23 +41,33 @@ WRITERS = 1_000_000_000  # numbers of function instances, of which no two are li
 @cache
 def router() -> Router:
     """Return the router of exchanges."""
-    table = wiring.table()
+    table = routing_table()
+    copy_settings = CopySettingsCache(table)
     return Router(
-        table=DynamoRoutingTable(table, instance.backoff()),
-        heads=DynamoHeads(table, instance.backoff()),
-        dispatcher=dispatcher(),
-        counters=counters(),
-        names=wiring.names(),
-        now=instance.CLOCK.now,
-        trusted_ids=frozenset(map(instance.settings().text, ("EXCHANGE_CONTROL_ROLE_ID", "LIVE_SESSION_ROLE_ID"))),
-        session_ids=frozenset({instance.settings().text("LIVE_SESSION_ROLE_ID")}),
-        live=distributor(),
-        key_holder=key_holder(),
-        record=instance.record,
-        parallel_map=parallel_map,
-        keeper=CopyKeeper(kept(), parallel_map),
-        denies=denies(),
+        BatchReader(table, copy_settings, denies(), trusted_senders(), metadata_problem, instance.CLOCK.now),
+        Numberer(heads(), key_holder()),
+        distributor(),
+        CopyRouter(dispatcher(), CopyKeeper(kept(), parallel_map), copy_settings, wiring.names(), instance.CLOCK.now),
+        Reporter(counters(), instance.CLOCK.now, parallel_map, instance.record),
     )
+
+
+@cache
+def trusted_senders() -> TrustedSenders:
+    """Return the senders that publish on behalf of users."""
+    return TrustedSenders(*map(instance.settings().text, ("EXCHANGE_CONTROL_ROLE_ID", "LIVE_SESSION_ROLE_ID")))
+
+
+@cache
+def routing_table() -> DynamoRoutingTable:
+    """Return the stored declarations."""
+    return DynamoRoutingTable(wiring.table(), instance.backoff())
+
+
+@cache
+def heads() -> DynamoHeads:
+    """Return the stored heads of routing keys."""
+    return DynamoHeads(wiring.table(), instance.backoff())
 
 
 @cache
@@ -89,7 +106,7 @@ def distributor() -> Distributor:
     return Distributor(
         log=DynamoRouterLog(
             DynamoTopicLog(table, parallel_map, instance.backoff()),
-            DynamoHeads(wiring.table(), instance.backoff()),
+            heads(),
             counters(),
         ),
         directory=CachedSubscriberDirectory(DynamoSubscribers(table, backoff=instance.backoff()), instance.CLOCK.now),
@@ -103,14 +120,7 @@ def distributor() -> Distributor:
 @cache
 def retrier() -> Retrier:
     """Return the retrier of the retry queues."""
-    table = wiring.table()
-    return Retrier(
-        heads=DynamoHeads(table, instance.backoff()),
-        dispatcher=dispatcher(),
-        counters=counters(),
-        names=wiring.names(),
-        now=instance.CLOCK.now,
-    )
+    return Retrier(heads(), dispatcher(), counters(), wiring.names(), instance.CLOCK.now)
 
 
 @cache
@@ -119,7 +129,7 @@ def dispatcher() -> CopyDispatcher:
     dead_letter_queue_url = instance.settings().text("EXCHANGE_DEAD_LETTER_QUEUE_URL")
     return CopyDispatcher(
         sender=SqsQueueSender(instance.sqs(), wiring.url_prefix(), instance.backoff()),
-        declared=DynamoRoutingTable(wiring.table(), instance.backoff()),
+        declared=routing_table(),
         retry_queue=retry_queue(),
         ordered_retry_queue=ordered_retry_queue(),
         dead_letter_queue=_name(dead_letter_queue_url),

@@ -182,8 +182,9 @@ def as_received(message: object) -> Message:
     return Message.parse(document)
 
 
+SENDERS = publications.TrustedSenders("AROACONTROL", "AROASESSION")
 PUBLICATION = publications.publication(
-    PUBLISHED, PROPERTIES, publications.Routes((), by_alternate=False), "alice", session_ids=()
+    PUBLISHED, PROPERTIES, publications.Routes((), by_alternate=False), "alice", SENDERS
 )
 BY = {"user": "alice", "at": AT}
 EVENTS = {

@@ -6,11 +6,18 @@ from datetime import UTC, datetime
 
 from benchmarks.parts.splitting.calls import CountingSender
 from signalbox.exchange.messages.properties import MessageProperties
+from signalbox.exchange.messages.publications import TrustedSenders
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
+from signalbox.exchange.routing.batch_reader import BatchReader
+from signalbox.exchange.routing.batch_report import Reporter
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
+from signalbox.exchange.routing.copy_keeper import CopyKeeper
+from signalbox.exchange.routing.copy_router import CopyRouter
+from signalbox.exchange.routing.copy_settings import CopySettingsCache
+from signalbox.exchange.routing.numbering import Numberer
 from signalbox.exchange.routing.ports import CopySettings, KeysOfExchange, RoutingSnapshot
 from signalbox.exchange.routing.router import Router
 from signalbox.messages import Message
@@ -92,14 +99,15 @@ def count() -> Iterator[Calls]:
 
 def _counted(queues: int, *, is_for_all: bool) -> Calls:
     table, sender = _Table([_bound(number, is_for_all=is_for_all) for number in range(queues)]), CountingSender()
+    dispatcher = CopyDispatcher(sender, None, NOWHERE, NOWHERE, NOWHERE)  # type: ignore[arg-type] # nothing fails
+    settings, keeper = CopySettingsCache(table), CopyKeeper(None)  # type: ignore[arg-type] # no queue is kept
+    senders = TrustedSenders("AROA", "AROB")
     router = Router(
-        table=table,
-        heads=None,  # type: ignore[arg-type] # nothing is ordered
-        dispatcher=CopyDispatcher(sender, None, NOWHERE, NOWHERE, NOWHERE),  # type: ignore[arg-type] # nothing fails
-        counters=_CounterWriter(),
-        names=StageNames("benchmark"),
-        now=lambda: NOW,
-        trusted_ids=frozenset({"AROA"}),
+        BatchReader(table, settings, None, senders, str, lambda: NOW),  # type: ignore[arg-type] # no exchange is live
+        Numberer(None, None),  # type: ignore[arg-type] # nothing is ordered
+        None,  # type: ignore[arg-type] # no exchange is live
+        CopyRouter(dispatcher, keeper, settings, StageNames("benchmark"), lambda: NOW),
+        Reporter(_CounterWriter(), lambda: NOW),
     )
     batches = [
         [_message(number, queues) for number in range(start, start + BATCH)] for start in range(0, MESSAGES, BATCH)

@@ -1,6 +1,6 @@
 """Messages of an exchange's queue: publications with their copies, and rejected messages."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -42,22 +42,35 @@ class Rejection:
     reason: str
 
 
-def read_publication(
-    message: Message, *, trusted_ids: Collection[str], session_ids: Collection[str] = ()
-) -> MessageProperties | Rejection:
-    """Return the properties of a message in an exchange's queue, or its rejection.
+@dataclass(frozen=True, slots=True)
+class TrustedSenders:
+    """The IAM ids of the control plane and of sessions, which publish on behalf of the users that they name.
 
-    Senders in `trusted_ids` name a publisher, and only those in `session_ids` add metadata of live and publish the
-    reserved topics of WAMP.
+    Only sessions add metadata of live and publish the reserved topics of WAMP.
     """
-    sender = principal_id(message)
-    names = [(TOPIC, True), (PUBLISHER, sender in trusted_ids), (LIVE, sender in session_ids)]
+
+    control_id: str
+    session_id: str
+
+    def trust(self, message: Message) -> bool:
+        """Return whether a message is of the control plane or of a session."""
+        return principal_id(message) in (self.control_id, self.session_id)
+
+    def is_of_session(self, message: Message) -> bool:
+        """Return whether a message is of a session."""
+        return principal_id(message) == self.session_id
+
+
+def read_publication(message: Message, senders: TrustedSenders) -> MessageProperties | Rejection:
+    """Return the properties of a message in an exchange's queue, or its rejection."""
+    is_of_session = senders.is_of_session(message)
+    names = [(TOPIC, True), (PUBLISHER, senders.trust(message)), (LIVE, is_of_session)]
     own_names = [name for name, is_own in names if is_own]
     try:
         properties = MessageProperties.from_published(message, own_names=own_names)
     except InvalidPublication as error:
         return Rejection(message, str(error))
-    if is_reserved(properties.key) and sender not in session_ids:
+    if is_reserved(properties.key) and not is_of_session:
         return Rejection(message, reserved_problem(properties.key))
     return properties
 
@@ -67,11 +80,10 @@ def reserved_problem(key: RoutingKey) -> str:
     return f"topic: {shown(key)} begins with {RESERVED_WORD!r}: such topics are for the events of sessions"
 
 
-def publisher_of(message: Message, users: Mapping[str, UserName], *, trusted_ids: Collection[str]) -> str:
+def publisher_of(message: Message, users: Mapping[str, UserName], senders: TrustedSenders) -> str:
     """Return the publisher of a message: the name of a known user, or the sender's id."""
-    is_trusted = principal_id(message) in trusted_ids
-    # The control plane and sessions publish on behalf of users. From other senders this attribute is only a header.
-    attributes = message.attributes if is_trusted else {}
+    # From senders that are not trusted this attribute is only a header.
+    attributes = message.attributes if senders.trust(message) else {}
     publisher = (
         _text(attributes, PUBLISHER) or users.get(principal_id(message)) or message.system_attributes.get("SenderId")
     )
@@ -79,7 +91,7 @@ def publisher_of(message: Message, users: Mapping[str, UserName], *, trusted_ids
 
 
 def publication(
-    message: Message, properties: MessageProperties, routes: Routes, publisher: str, *, session_ids: Collection[str]
+    message: Message, properties: MessageProperties, routes: Routes, publisher: str, senders: TrustedSenders
 ) -> Publication:
     """Return a publication; its metadata of live count if a session sent it."""
     return Publication(
@@ -87,7 +99,7 @@ def publication(
         properties,
         routes,
         publisher,
-        notes=_text(message.attributes, LIVE) if principal_id(message) in session_ids else None,
+        notes=_text(message.attributes, LIVE) if senders.is_of_session(message) else None,
         file=announced_file(properties.key, message.body),
     )
 

@@ -1,7 +1,7 @@
 """The report of a routed batch: history events, and counters of exchanges and queues."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -10,10 +10,23 @@ from signalbox.exchange.messages.publications import Publication, Rejection, att
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.exchange.routing import events
+from signalbox.exchange.routing.batch_reader import Entry
 from signalbox.exchange.routing.copy_dispatcher import DispatchResult
+from signalbox.exchange.routing.copy_router import RoutedEntries
+from signalbox.exchange.routing.ports import CounterWriter
+from signalbox.fifo import FifoBatch
 from signalbox.history.event import HistoryEvent
-from signalbox.messages import Message, size_bytes
+from signalbox.messages import Message, MessageId, size_bytes
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingResult:
+    """The result of a batch: the messages to redeliver, and the history events."""
+
+    not_done: tuple[MessageId, ...]
+    events: tuple[HistoryEvent, ...]
 
 
 @dataclass(slots=True)
@@ -41,31 +54,25 @@ class BatchReport:
             self._counts[ResourceRef(ResourceKind.EXCHANGE, exchange)]["rejected"] += 1
         self.events.append(events.rejected(rejection.message, exchange=exchange, reason=rejection.reason, at=self.at))
 
-    def add_publication(
+    def add_routed(
         self,
-        publication: Publication,
+        routed: RoutedEntries,
         exchange: ExchangeName,
         *,
-        sequence: int | None,
-        publication_id: int | None = None,
+        sequences: Mapping[MessageId, int],
+        publication_id: Callable[[Publication], int] | None,
     ) -> None:
-        """Add a publication that no binding matched. A live exchange keeps it in its log, so it is not dropped.
-
-        `publication_id` is the id in that log, or None if the exchange is not live.
-        """
-        is_live = publication_id is not None
-        if publication_id is not None:
-            self.events.append(
-                events.logged(
-                    publication, exchange=exchange, sequence=sequence, at=self.at, publication_id=publication_id
-                )
-            )
-        queues = publication.routes.queues
-        if (queues or is_live) and not publication.routes.by_alternate:
-            return
-        outcome = "alternate" if queues else "dropped"
-        self._counts[ResourceRef(ResourceKind.EXCHANGE, exchange)][outcome] += 1
-        self.events.append(events.unrouted(publication, outcome, exchange=exchange, sequence=sequence, at=self.at))
+        """Add the outcome of entries. `publication_id` returns the id in the log of a live exchange."""
+        for entry in routed.handled:
+            if isinstance(entry, Rejection):
+                self.add_rejection(entry, exchange)
+                continue
+            sequence = sequences.get(entry.message.message_id)
+            if publication_id is not None:
+                self._add_logged(entry, exchange, sequence=sequence, publication_id=publication_id(entry))
+            self._add_unrouted(entry, exchange, sequence=sequence, is_live=publication_id is not None)
+        self.events += routed.kept
+        self.add_dispatch(routed.outcome)
 
     def add_dispatch(self, outcome: DispatchResult) -> None:
         """Add the outcomes of copies."""
@@ -91,9 +98,57 @@ class BatchReport:
             for resource, counted in self._counts.items()
         }
 
+    def _add_logged(
+        self, publication: Publication, exchange: ExchangeName, *, sequence: int | None, publication_id: int
+    ) -> None:
+        self.events.append(
+            events.logged(publication, exchange=exchange, sequence=sequence, at=self.at, publication_id=publication_id)
+        )
+
+    def _add_unrouted(
+        self, publication: Publication, exchange: ExchangeName, *, sequence: int | None, is_live: bool
+    ) -> None:
+        """Add a publication that no binding matched. A live exchange keeps it in its log, so it is not dropped."""
+        queues = publication.routes.queues
+        if (queues or is_live) and not publication.routes.by_alternate:
+            return
+        outcome = "alternate" if queues else "dropped"
+        self._counts[ResourceRef(ResourceKind.EXCHANGE, exchange)][outcome] += 1
+        self.events.append(events.unrouted(publication, outcome, exchange=exchange, sequence=sequence, at=self.at))
+
     def _count(self, copy: Copy, *, exchange: str, queue: str) -> None:
         self._counts[ResourceRef(ResourceKind.EXCHANGE, copy.exchange)][exchange] += 1
         self._counts[_queue(copy.queue)][queue] += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Reporter:
+    """Reports batches to the counters and to the history.
+
+    `record` takes history events; with it, the result of a batch has none.
+    """
+
+    counters: CounterWriter
+    now: Callable[[], datetime]
+    parallel_map: ParallelMap = serial_map
+    record: Callable[[Sequence[HistoryEvent]], None] | None = None
+
+    def begin(self, messages: Sequence[Message], exchange: ExchangeName) -> BatchReport:
+        """Return the report of a batch, in which its messages are received."""
+        report = BatchReport(self.now())
+        report.count_received(messages, exchange)
+        return report
+
+    def finish(self, report: BatchReport, work: FifoBatch[Entry], *tasks: Callable[[], None]) -> RoutingResult:
+        """Execute tasks, and at the same time store a report; return the result of its batch."""
+        waiting = list(tasks)
+        if counts := report.counts():
+            waiting.append(lambda: self.counters.add(counts, at=report.at))
+        if (record := self.record) is not None:
+            waiting.append(lambda: record(report.events))
+        for _ in self.parallel_map(lambda task: task(), waiting):
+            pass
+        return RoutingResult(work.not_done(), () if self.record else tuple(report.events))
 
 
 def _queue(name: DeclaredName) -> ResourceRef:

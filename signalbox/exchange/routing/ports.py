@@ -151,9 +151,6 @@ class LiveDelivery(Protocol):
     ) -> Delivery | None:
         """Store publications as `store` does, and `writes`, all or none; return None if nothing was stored."""
 
-    def metadata_problem(self, publication: Publication) -> str | None:
-        """Return why the metadata of a publication cannot be read, or None."""
-
     def publication_id(self, publication: Publication) -> int:
         """Return the id by which connections and logs know a publication."""
 

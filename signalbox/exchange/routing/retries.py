@@ -7,10 +7,10 @@ from datetime import datetime
 from signalbox.exchange.messages.copies import Copy, InvalidRetry, read_retry
 from signalbox.exchange.messages.publications import Rejection
 from signalbox.exchange.model.names import StageNames
-from signalbox.exchange.routing.batch_report import BatchReport
+from signalbox.exchange.routing.batch_reader import NO_POISON
+from signalbox.exchange.routing.batch_report import BatchReport, RoutingResult
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult
 from signalbox.exchange.routing.ports import CounterWriter, Heads
-from signalbox.exchange.routing.router import NO_POISON, RoutingResult
 from signalbox.fifo import FifoBatch
 from signalbox.messages import Message, MessageId
 

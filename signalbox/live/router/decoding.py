@@ -6,7 +6,7 @@ from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication, sent_at
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent
 from signalbox.live.log.payloads import PAYLOAD_HEADER, RETAIN_HEADER, RETAINED, payload_from_body, publication_id
-from signalbox.live.router.publication_metadata import PublicationMetadata, parse_metadata
+from signalbox.live.router.publication_metadata import InvalidMetadata, PublicationMetadata, parse_metadata
 from signalbox.live.wamp.codec import BINARY_MARK, is_readable, size_bytes
 from signalbox.live.wamp.messages import EMPTY
 from signalbox.messages import Message
@@ -20,6 +20,15 @@ def publication_metadata(publication: Publication) -> PublicationMetadata:
         return parse_metadata(publication.notes)
     is_retained = _texts(publication.properties).get(RETAIN_HEADER) == RETAINED
     return PublicationMetadata(publication_id(publication.message.message_id), is_retained=is_retained)
+
+
+def metadata_problem(publication: Publication) -> str | None:
+    """Return why the metadata of a publication cannot be read, or None."""
+    try:
+        publication_metadata(publication)
+    except InvalidMetadata as error:
+        return str(error)
+    return None
 
 
 def logged_event(publication: Publication, metadata: PublicationMetadata, *, sequence: int) -> LoggedEvent:

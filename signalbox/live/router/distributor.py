@@ -25,7 +25,7 @@ from signalbox.live.outbox.items import (
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.decoding import logged_event, publication_metadata
 from signalbox.live.router.directory import SubscriberLookup
-from signalbox.live.router.publication_metadata import AcknowledgementTarget, InvalidMetadata
+from signalbox.live.router.publication_metadata import AcknowledgementTarget
 from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.codec import serialize, size_bytes
 from signalbox.live.wamp.messages import PublicationId, Published
@@ -133,14 +133,6 @@ class Distributor:
         (current,) = found
         added = {topic: _added(current(topic), known(topic)) for topic in topics}
         return failed | self._send(_batches(events, added.__getitem__), realm)
-
-    def metadata_problem(self, publication: Publication) -> str | None:
-        """Return why the metadata of a publication cannot be read, or None."""
-        try:
-            publication_metadata(publication)
-        except InvalidMetadata as error:
-            return str(error)
-        return None
 
     def publication_id(self, publication: Publication) -> int:
         """Return the publication id that connections and logs have."""

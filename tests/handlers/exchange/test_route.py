@@ -28,7 +28,6 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, DeclaredQueue, Exchange, ResourceKind, ResourceRef
-from signalbox.exchange.routing import router
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
 from signalbox.exchange.routing.router import Router
 from signalbox.kept.objects import read_batch
@@ -264,18 +263,14 @@ def suspects(stage: RouteStage, name: str, *, times: int = 1000) -> list[Event]:
 
 def deadly_to(monkeypatch: pytest.MonkeyPatch, reader: str) -> None:
     """Have a reader of messages end its process at the body `poison`."""
-    read = getattr(route_module(reader), reader)
+    read = getattr(route, reader)
 
     def deadly(message, *arguments, **named):
         if message.body == "poison":
             os.kill(os.getpid(), signal.SIGSEGV)
         return read(message, *arguments, **named)
 
-    monkeypatch.setattr(route_module(reader), reader, deadly)
-
-
-def route_module(reader: str) -> Any:
-    return {"read_publication": router, "read_retry": route}[reader]
+    monkeypatch.setattr(route, reader, deadly)
 
 
 @pytest.mark.parametrize(("exchange", "queue"), [("xs", "q_a"), (LOG, "q_a.fifo")])

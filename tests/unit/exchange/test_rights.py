@@ -226,9 +226,7 @@ def routing(stage: ExchangeStage) -> World:
         world.bind(EXCHANGES[0], "never", queue=queue)
     world.table.exchanges, world.table.bound = dict(stage.exchanges.records), list(stage.bindings.bound)
     world.table.users = {f"AIDA{name}": UserName(name) for name in NAMES}
-    for router in world.routers:
-        router.live = Live(world)
-        router.denies = StoredDenies(stage.users, stage.grants, stage.groups)
+    world.use(live=Live(world), denies=StoredDenies(stage.users, stage.grants, stage.groups))
     return world
 
 

@@ -1,33 +1,47 @@
 """A world for routing: tables and queues in memory, in which every call may fail or be a function's last."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from signalbox.errors import EffectFailed
+from signalbox.exchange.matching.graph import RoutingGraph
 from signalbox.exchange.messages.properties import MessageProperties
+from signalbox.exchange.messages.publications import Publication, TrustedSenders
 from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.denies import Denies, UserInRealm
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.batch_reader import NO_POISON, BatchReader
+from signalbox.exchange.routing.batch_report import Reporter, RoutingResult
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
-from signalbox.exchange.routing.key_holds import EndingHold
+from signalbox.exchange.routing.copy_keeper import CopyKeeper
+from signalbox.exchange.routing.copy_router import CopyRouter
+from signalbox.exchange.routing.copy_settings import CopySettingsCache
+from signalbox.exchange.routing.key_holds import EndingHold, KeyHolder
+from signalbox.exchange.routing.numbering import Numberer
 from signalbox.exchange.routing.ports import CopySettings, KeysOfExchange, NewHold, RoutingSnapshot
 from signalbox.exchange.routing.retries import Retrier
-from signalbox.exchange.routing.router import NO_POISON, Router, RoutingResult
+from signalbox.exchange.routing.router import Router
 from signalbox.exchange.routing.sequences import Head
+from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sending import Batch, Delivery, SentBatch
-from tests.unit.exchange.routing.naive_sqs import START, NaiveQueue
+from tests.fakes.kept import MemoryKeptMessages
+from tests.unit.exchange.routing.naive_sqs import START, VISIBILITY, NaiveQueue
 
 RETRIES, ORDERED_RETRIES, DEAD = QueueName("s-retries"), QueueName("s-retries.fifo"), QueueName("s-dead")
 NAMES = StageNames("s")
 CONTROL_ID = "AROACONTROL"
 SESSION_ID = "AROASESSION"
+SENDERS = TrustedSenders(CONTROL_ID, SESSION_ID)
+HOLD_FOR = timedelta(seconds=10 * VISIBILITY)
 
 
 class Killed(BaseException):
@@ -255,6 +269,11 @@ class NaiveSqs:
         return "taken"
 
 
+class NoDenies:
+    def of(self, users: Collection[UserInRealm]) -> Mapping[UserInRealm, Denies]:
+        return {}
+
+
 @dataclass
 class World:
     """All tables, queues and functions; a function calls `burn` before and after each of its effects."""
@@ -267,8 +286,13 @@ class World:
     breath: int | None = None
     interruption: Callable[[], None] | None = None
     routed: list[RoutingResult] = field(default_factory=list)
+    live: Any = None
+    denies: Any = field(default_factory=NoDenies)
+    kept: MemoryKeptMessages = field(default_factory=MemoryKeptMessages)
+    record: Callable[[Sequence[HistoryEvent]], None] | None = None
 
     def __post_init__(self) -> None:
+        self.holds = MemoryKeyHolds(self.burn)
         self.heads, self.sqs = MemoryHeads(self.burn), NaiveSqs(self.burn)
         self.table.heads = self.heads
         self.sqs.make(RETRIES, ORDERED_RETRIES, DEAD, is_forgetful=self.is_forgetful)
@@ -277,18 +301,35 @@ class World:
         self.retrier = Retrier(self.heads, self.dispatcher, self.counters, NAMES, self.now)
 
     def router(self) -> Router:
-        trusted = frozenset({CONTROL_ID, SESSION_ID})
+        copy_settings = CopySettingsCache(self.table)
         return Router(
-            self.table,
-            self.heads,
-            self.dispatcher,
-            self.counters,
-            NAMES,
-            self.now,
-            trusted,
-            self.maximum_bindings,
-            frozenset({SESSION_ID}),
+            BatchReader(
+                self.table,
+                copy_settings,
+                self.denies,
+                SENDERS,
+                self._metadata_problem,
+                self.now,
+                RoutingGraph(self.maximum_bindings),
+            ),
+            Numberer(self.heads, KeyHolder(self.holds, self.now, self.sleep, HOLD_FOR)),
+            self.live,
+            CopyRouter(self.dispatcher, CopyKeeper(self.kept), copy_settings, NAMES, self.now),
+            Reporter(self.counters, self.now, record=self.record),
         )
+
+    def _metadata_problem(self, publication: Publication) -> str | None:
+        return self.live.metadata_problem(publication)
+
+    def use(self, **parts: object) -> Router:
+        """Use other parts in all routers; return the first one."""
+        for name, part in parts.items():
+            setattr(self, name, part)
+        self.routers = [self.router() for _ in self.routers]
+        return self.routers[0]
+
+    def sleep(self, seconds: float) -> None:
+        self.moment += seconds
 
     def now(self) -> datetime:
         return START + timedelta(seconds=self.moment)

@@ -3,7 +3,6 @@
 import json
 
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.routing.copy_keeper import CopyKeeper
 from signalbox.kept.objects import KeptObject, read_batch
 from tests.fakes.kept import MemoryKeptMessages
 from tests.unit.exchange.routing.routing_world import World
@@ -13,14 +12,12 @@ ALICE, BOB = "q_alice", "q_bob"
 
 def kept_world(*, fifo: str = "") -> tuple[World, MemoryKeptMessages]:
     """Return a world in which what is sent to Alice's queue is kept."""
-    world, kept = World(), MemoryKeptMessages()
-    (router,) = world.routers = [world.router()]
-    router.keeper = CopyKeeper(kept)
+    world = World()
     world.declare(f"xs{fifo}")
     for queue in (ALICE, BOB):
         world.bind(f"xs{fifo}", "#", queue=f"{queue}{fifo}")
     world.table.kept.add(DeclaredName(f"{ALICE}{fifo}"))
-    return world, kept
+    return world, world.kept
 
 
 def test_a_batch_of_a_kept_queue_is_one_object_with_the_copies_as_consumers_get_them():

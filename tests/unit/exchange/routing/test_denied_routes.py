@@ -35,8 +35,7 @@ class Denied:
         roles = {"alice": Role.SOURCE, "bob": Role.SUBSCRIBER, "feed": Role.FEEDER}
         users = {one: User(UserName(one), role, Ownership.STRICT, START, one) for one, role in roles.items()}
         self.reader = Counted(StoredDenies(MemoryUsers(users), self.grants, self.groups))
-        for router in self.world.routers:
-            router.live, router.denies = Live(self.world), CachedDenies(self.reader, self.world.now)
+        self.world.use(live=Live(self.world), denies=CachedDenies(self.reader, self.world.now))
         self.world.declare(REALM)
         self.world.declare(OTHER)
         self.make_live(REALM)

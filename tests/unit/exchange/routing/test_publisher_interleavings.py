@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
-from signalbox.exchange.routing.key_holds import KeyHolder
 from signalbox.exchange.routing.ports import BatchWrites, Delivery, NumberedPublication
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
-from tests.unit.exchange.routing.routing_world import NAMES, Killed, MemoryKeyHolds, World
+from tests.unit.exchange.routing.routing_world import NAMES, Killed, World
 from tests.unit.exchange.routing.test_router_live import Live
 
 LOG = ExchangeName("xlog.fifo")
@@ -101,15 +100,8 @@ def live_world() -> tuple[World, Connections]:
     world = World()
     world.declare(LOG)
     world.table.exchanges[LOG] = replace(world.table.exchanges[LOG], live=LiveSettings())
-    holds = MemoryKeyHolds(world.burn)
-    live = Connections(world, holds=holds)
-
-    def sleep(seconds: float) -> None:
-        world.moment += seconds
-
-    for router in world.routers:
-        router.live = live
-        router.key_holder = KeyHolder(holds, world.now, sleep, LONG)
+    live = Connections(world, holds=world.holds)
+    world.use(live=live)
     return world, live
 
 

@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties
 from signalbox.exchange.model.records import LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.key_holds import KeyHolder
 from signalbox.exchange.routing.ports import NumberedPublication
 from signalbox.exchange.routing.router import Router
 from signalbox.messages import Message, MessageId
@@ -32,22 +30,18 @@ def world() -> World:
     made.declare(LOG)
     made.table.exchanges[LOG] = replace(made.table.exchanges[LOG], live=LiveSettings(order_by=OrderBy.PUBLISHER))
     made.bind(LOG, "#", queue=QUEUE)
+    made.use(live=Live(made, made.holds, cannot_write=True))
     return made
 
 
 @pytest.fixture
-def holds() -> MemoryKeyHolds:
-    return MemoryKeyHolds()
+def holds(world) -> MemoryKeyHolds:
+    return world.holds
 
 
 @pytest.fixture
-def router(world, holds) -> Router:
-    def sleep(seconds: float) -> None:
-        world.moment += seconds
-
-    key_holder = KeyHolder(holds, world.now, sleep, timedelta(seconds=40))
-    made: Router = replace(world.router(), key_holder=key_holder)
-    return made
+def router(world) -> Router:
+    return world.routers[0]
 
 
 def received(number: int, publisher: str, key: str, *, group: str | None = None) -> Message:
@@ -111,7 +105,8 @@ def test_a_message_that_comes_again_after_many_of_others_has_the_number_that_it_
 
 def test_a_new_message_waits_for_those_of_others_that_hold_its_key(world, router, holds) -> None:
     """Both first messages have numbers, and the second one's publisher is redelivered later."""
-    router.live = live = Live(world, holds, failing={"alice 1", "bob 2"})
+    live = Live(world, holds, failing={"alice 1", "bob 2"})
+    router = world.use(live=live)
     router.route([received(1, "alice", "a"), received(2, "bob", "a")], LOG)
     live.failing = set()
 
@@ -124,7 +119,8 @@ def test_a_new_message_waits_for_those_of_others_that_hold_its_key(world, router
 
 
 def test_a_numbered_message_behind_a_late_one_keeps_its_key_held(world, router, holds) -> None:
-    router.live = live = Live(world, holds, failing={"bob 1", "alice 2", "alice 3"})
+    live = Live(world, holds, failing={"bob 1", "alice 2", "alice 3"})
+    router = world.use(live=live)
     router.route([received(1, "bob", "a"), received(2, "alice", "a"), received(3, "alice", "b")], LOG)
     live.failing = set()
 
@@ -139,7 +135,8 @@ def test_a_numbered_message_behind_a_late_one_keeps_its_key_held(world, router, 
 
 
 def test_a_batch_that_comes_again_is_routed_in_the_order_of_its_numbers(world, router, holds) -> None:
-    router.live = live = Live(world, holds, failing={"bob 1", "alice 2"})
+    live = Live(world, holds, failing={"bob 1", "alice 2"})
+    router = world.use(live=live)
     batch = [received(1, "bob", "a"), received(2, "alice", "a"), received(3, "alice", "b")]
     assert router.route(batch, LOG).not_done == ("m1", "m2", "m3")
     live.failing = set()
@@ -159,7 +156,8 @@ def test_a_publishers_own_name_is_used_for_the_group_only() -> None:
 
 
 def test_no_later_message_overtakes_a_redelivered_one_with_a_number(world, router, holds) -> None:
-    live = router.live = Live(world, holds, failing={"alice 1"})
+    live = Live(world, holds, failing={"alice 1"})
+    router = world.use(live=live)
     failing = [received(1, "alice", "a"), received(3, "bob", "b")]
     assert router.route(failing, LOG).not_done == ("m1",)
     live.failing = set()
@@ -173,7 +171,7 @@ def test_no_later_message_overtakes_a_redelivered_one_with_a_number(world, route
 
 
 def test_a_failed_live_delivery_blocks_later_messages_of_its_key(world, router, holds) -> None:
-    router.live = Live(world, holds, failing={"alice 1"})
+    router = world.use(live=Live(world, holds, failing={"alice 1"}))
 
     routed = router.route([received(1, "alice", "a"), received(2, "bob", "a"), received(3, "bob", "b")], LOG)
 
@@ -184,7 +182,8 @@ def test_a_failed_live_delivery_blocks_later_messages_of_its_key(world, router, 
 def test_keys_without_another_router_are_held_by_the_transaction_that_stores_their_numbers(
     world, router, holds
 ) -> None:
-    router.live = live = Live(world, holds)
+    live = Live(world, holds)
+    router = world.use(live=live)
 
     assert router.route([received(1, "alice", "a"), received(2, "bob", "b")], LOG).not_done == ()
 
@@ -192,13 +191,14 @@ def test_keys_without_another_router_are_held_by_the_transaction_that_stores_the
 
 
 def test_a_batch_waits_for_a_key_that_another_router_holds(world, router, holds) -> None:
-    now, router.live = world.now(), Live(world, holds)
+    now, live = world.now(), Live(world, holds)
+    router = world.use(live=live)
     holds.hold(LOG, RoutingKey("a"), messages=[MessageId("theirs")], now=now, until=now + timedelta(seconds=1))
 
     assert router.route([received(1, "alice", "a")], LOG).not_done == ()
 
-    assert router.live.at_once == []
-    assert router.live.delivered == [("alice 1", 1)]
+    assert live.at_once == []
+    assert live.delivered == [("alice 1", 1)]
 
 
 SESSIONS = ["ann", "ben", "cat"]
@@ -274,16 +274,9 @@ def staged() -> Stage:
     world = World()
     world.declare(LOG)
     world.table.exchanges[LOG] = replace(world.table.exchanges[LOG], live=LiveSettings())
-    holds = MemoryKeyHolds(world.burn)
-    live = Subscribed(world, holds)
-    for router in world.routers:
-        router.live = live
-        router.key_holder = KeyHolder(holds, world.now, partial(_sleep, world), timedelta(seconds=10 * VISIBILITY))
-    return Stage(world, holds, live)
-
-
-def _sleep(world: World, seconds: float) -> None:
-    world.moment += seconds
+    live = Subscribed(world, world.holds)
+    world.use(live=live)
+    return Stage(world, world.holds, live)
 
 
 @dataclass

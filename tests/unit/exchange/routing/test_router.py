@@ -9,7 +9,7 @@ import pytest
 from signalbox.exchange.messages.headers import file_id
 from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties, group_of
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.router import ExchangeUnknown
+from signalbox.exchange.routing.batch_reader import ExchangeUnknown
 from signalbox.exchange.routing.sequences import KEPT, Head, numbered
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import QueueName

@@ -89,8 +89,7 @@ def live_world(order_by: OrderBy = OrderBy.TOPIC) -> tuple[World, Live]:
     world.declare(LOG)
     name = ExchangeName(LOG)
     world.table.exchanges[name] = replace(world.table.exchanges[name], live=LiveSettings(order_by))
-    for router in world.routers:
-        router.live = live
+    world.use(live=live)
     return world, live
 
 
@@ -317,8 +316,7 @@ def test_the_head_of_a_key_with_a_detour_is_stored_alone(world_and_live) -> None
 def test_history_is_written_after_the_acknowledgement(world_and_live) -> None:
     world, live = world_and_live
     written: list[tuple[int, list[str]]] = []
-    for router in world.routers:
-        router.record = lambda events: written.append((len(events), list(live.acknowledged)))
+    world.use(record=lambda events: written.append((len(events), list(live.acknowledged))))
     world.publish(LOG, "a", "1")
 
     assert world.route(LOG).events == ()
@@ -337,8 +335,7 @@ def test_a_batch_whose_history_is_not_written_is_received_again(world_and_live) 
         if next(outages):
             raise UnavailableError("no answer")
 
-    for router in world.routers:
-        router.record = record
+    world.use(record=record)
     world.publish(LOG, "a", "1")
 
     with pytest.raises(UnavailableError):

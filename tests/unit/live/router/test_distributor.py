@@ -16,6 +16,7 @@ from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import EventBatch, parse_item
 from signalbox.live.outbox.ports import Subscriber
+from signalbox.live.router.decoding import metadata_problem
 from signalbox.live.router.directory import SubscriberLookup
 from signalbox.live.router.distributor import Distributor, OutboxMessage
 from signalbox.live.router.publication_metadata import AcknowledgementTarget, PublicationMetadata, metadata_text
@@ -117,12 +118,11 @@ def test_each_connection_receives_its_events_in_one_ordered_batch(world: World) 
     assert (bundle.realm, bundle.user, bundle.item_id) == (REALM, "user-d", world.sent[1].item_id)
 
 
-def test_metadata_that_no_session_has_written_are_a_problem(world: World) -> None:
-    distributor = Distributor(world, world, world)
+def test_metadata_that_no_session_has_written_are_a_problem() -> None:
     readable = published("a", 1, metadata=PublicationMetadata(PublicationId(1))).publication
 
-    assert distributor.metadata_problem(readable) is None
-    assert "expected the metadata of a session" in (distributor.metadata_problem(replace(readable, notes="yes")) or "")
+    assert metadata_problem(readable) is None
+    assert "expected the metadata of a session" in (metadata_problem(replace(readable, notes="yes")) or "")
 
 
 def test_events_without_subscribers_are_logged(world: World) -> None:

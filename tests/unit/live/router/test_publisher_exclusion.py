@@ -8,7 +8,7 @@ from typing import Any
 
 from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.properties import MessageProperties
-from signalbox.exchange.messages.publications import publication, publisher_of, read_publication
+from signalbox.exchange.messages.publications import TrustedSenders, publication, publisher_of, read_publication
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.ports import NumberedPublication
@@ -28,7 +28,7 @@ from tests.unit.exchange.routing.naive_sqs import as_received
 from tests.unit.live.session.conversation import FIRST, Client, published
 from tests.unit.live.wamp.vectors import SEQUENCE
 
-USER, SENDER = UserName("subscriber"), "AIDA"
+USER, SENDERS = UserName("subscriber"), TrustedSenders("AROACONTROL", "AROASESSION")
 KINDS = {form.kind.__name__.upper(): code for code, form in FORMATS.items()}
 
 
@@ -73,12 +73,12 @@ class Realm:
         """Distribute the publications to outboxes."""
         exchange = self.live.exchanges.records[REALM]
         for number, sent in enumerate(published(self.live), start=1):
-            message = as_received(sent.message, sender=SENDER, sent_at=self.live.moment)
-            envelope = read_publication(message, trusted_ids={SENDER}, session_ids={SENDER})
+            message = as_received(sent.message, sender=SENDERS.session_id, sent_at=self.live.moment)
+            envelope = read_publication(message, SENDERS)
             assert isinstance(envelope, MessageProperties)
-            publisher = publisher_of(message, {}, trusted_ids={SENDER})
+            publisher = publisher_of(message, {}, SENDERS)
             routes = Routes((), by_alternate=False)
-            said = publication(message, envelope, routes, publisher, session_ids={SENDER})
+            said = publication(message, envelope, routes, publisher, SENDERS)
             delivery = Distributor(self, self, self).store(exchange, [NumberedPublication(said, number)])
             assert delivery() == set()
 

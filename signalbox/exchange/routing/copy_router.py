@@ -1,0 +1,96 @@
+"""The router of copies: makes those of publications, keeps and sends them, and dead-letters rejected messages."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from signalbox.exchange.messages.copies import Copy
+from signalbox.exchange.messages.publications import Publication, Rejection, copies
+from signalbox.exchange.model.names import StageNames
+from signalbox.exchange.routing.batch_reader import Entry
+from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult
+from signalbox.exchange.routing.copy_keeper import CopyKeeper
+from signalbox.exchange.routing.copy_settings import CopySettingsCache
+from signalbox.exchange.routing.detours import Detours
+from signalbox.history.event import HistoryEvent
+from signalbox.messages import MessageId
+from signalbox.sarracenia.rights.names import ExchangeName
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedEntries:
+    """The outcome of entries: those that were handled, the events of kept copies, and the outcomes of copies.
+
+    `failed` are the messages to redeliver.
+    """
+
+    handled: Sequence[Entry]
+    kept: Sequence[HistoryEvent]
+    outcome: DispatchResult
+    failed: Collection[MessageId]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyRouter:
+    """Routes publications to their queues. `keeper` stores the copies of kept queues before they are sent."""
+
+    dispatcher: CopyDispatcher
+    keeper: CopyKeeper
+    copy_settings: CopySettingsCache
+    names: StageNames
+    now: Callable[[], datetime]
+
+    def route(
+        self,
+        entries: Sequence[Entry],
+        exchange: ExchangeName,
+        *,
+        sequences: Mapping[MessageId, int],
+        detours: Detours,
+        at: datetime,
+    ) -> RoutedEntries:
+        """Send the copies of publications, which have the time `at`, and dead-letter rejected messages."""
+        handled: list[Entry] = []
+        made: list[Copy] = []
+        failed: set[MessageId] = set()
+        for entry in entries:
+            if isinstance(entry, Publication):
+                made += self._copies(entry, exchange, sequence=sequences.get(entry.message.message_id), at=at)
+            elif not self._dead_letter(entry, exchange):
+                failed.add(entry.message.message_id)
+                continue
+            handled.append(entry)
+        kept = self.keeper.keep([one for one in made if self.copy_settings.is_kept(one.queue)], now=self.now())
+        # A publication of which a copy is not kept is received again as a whole: none of its copies is sent now.
+        outcome = self._send([one for one in made if one.message_id not in kept.failed], detours)
+        failed |= kept.failed | {copy.message_id for copy in outcome.stuck}
+        return RoutedEntries(handled, kept.events, outcome, failed)
+
+    def _dead_letter(self, rejection: Rejection, exchange: ExchangeName) -> bool:
+        return self.dispatcher.dead_letter(
+            rejection.message, next_to=self.names.queue(exchange), reason=rejection.reason
+        )
+
+    def _copies(
+        self, publication: Publication, exchange: ExchangeName, *, sequence: int | None, at: datetime
+    ) -> Iterator[Copy]:
+        return copies(
+            publication,
+            exchange=exchange,
+            names=self.names,
+            message_ttls=self.copy_settings.message_ttls(publication.routes.queues, now=at),
+            sequence=sequence,
+            now=at,
+        )
+
+    def _send(self, made: Sequence[Copy], detours: Detours) -> DispatchResult:
+        """Deliver copies; send those that failed, or that must stay behind a failed one, to the retry queues."""
+        direct: list[Copy] = []
+        behind: list[Copy] = []
+        for copy in made:
+            (behind if detours.extend(copy) else direct).append(copy)
+        outcome = self.dispatcher.deliver(direct)
+        for copy in outcome.failed:
+            detours.start(copy)
+        self.dispatcher.retry_later([*outcome.failed, *behind], outcome)
+        return outcome

@@ -1,0 +1,172 @@
+"""The numbering of ordered exchanges: the plan of numbers for each key, and the numbers that are stored."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from signalbox.exchange.messages.publications import Publication
+from signalbox.exchange.model.records import OrderBy
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.batch_reader import Entry, ReadBatch
+from signalbox.exchange.routing.key_holds import HeldKeys, KeyHolder
+from signalbox.exchange.routing.ports import HeadChange, Heads
+from signalbox.exchange.routing.sequences import KEPT, KEPT_OF_MANY, Head, numbered
+from signalbox.fifo import FifoBatch
+from signalbox.messages import MessageId
+from signalbox.queues import QueueName
+from signalbox.sarracenia.rights.names import ExchangeName
+
+
+@dataclass(frozen=True, slots=True)
+class KeyNumbers:
+    """The numbers of a key's messages, which are valid as soon as the changed head is stored."""
+
+    messages: Sequence[MessageId]
+    change: HeadChange
+
+    @property
+    def is_stored(self) -> bool:
+        """Return whether the messages had their numbers already, since they were received again."""
+        return self.change.head is self.change.replacing
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether a message had its number already."""
+        return any(one in self.change.replacing.recent for one in self.messages)
+
+    @property
+    def sequences(self) -> dict[MessageId, int]:
+        """Return the number of each message."""
+        return {one: self.change.head.recent[one] for one in self.messages}
+
+
+@dataclass(frozen=True, slots=True)
+class BatchNumbers:
+    """The stored numbers of a batch's messages, and the detours of their keys.
+
+    `held` are the keys that no other router may work on, and `known` the messages that had a number before.
+    """
+
+    sequences: Mapping[MessageId, int] = field(default_factory=dict)
+    detours: Mapping[RoutingKey, Mapping[QueueName, int]] = field(default_factory=dict)
+    held: HeldKeys = field(default_factory=dict)
+    known: frozenset[MessageId] = frozenset()
+
+    def fifo_batch(self, entries: Sequence[Entry]) -> FifoBatch[Entry]:
+        """Return a batch in the order of its keys, in which the publications without a number have failed."""
+        batch = FifoBatch([(entry.message, entry) for entry in entries], is_fifo=True, key_of=self._key_of)
+        for entry in entries:
+            if isinstance(entry, Publication) and entry.message.message_id not in self.sequences:
+                batch.fail(entry.message.message_id)
+        return batch
+
+    def _key_of(self, entry: Entry) -> str:
+        """Return the key in whose order a message is processed; without a number, it is in no order."""
+        message_id = entry.message.message_id
+        return entry.properties.key if isinstance(entry, Publication) and message_id in self.sequences else message_id
+
+
+@dataclass(frozen=True, slots=True)
+class Numberer:
+    """Numbers the messages of each key. `holder` holds the keys that other routers may work on at the same time."""
+
+    heads: Heads
+    holder: KeyHolder
+
+    def plan(self, batch: ReadBatch) -> list[KeyNumbers]:
+        """Return the numbers of all publications of a batch by the heads that were read with it."""
+        return _numbers(batch.entries, batch.heads, kept=KEPT_OF_MANY if _is_shared(batch) else KEPT)
+
+    def changes(self, batch: ReadBatch, planned: Sequence[KeyNumbers]) -> list[HeadChange]:
+        """Return the changes of heads to store with the log; without any, they must be stored before it.
+
+        Heads with detours are not stored so: the transaction would make the writes of the retrier fail. Where the keys
+        of a batch may be in other batches, they are held by the same transaction.
+        """
+        if any(one.change.replacing.detours for one in planned):
+            return []
+        if not _is_shared(batch):
+            return [one.change for one in planned if not one.is_stored]
+        if any(one.is_known for one in planned):
+            return []  # its key may be held
+        return [replace(one.change, hold=self.holder.new_hold(one.messages)) for one in planned]
+
+    def stored(self, batch: ReadBatch, planned: Sequence[KeyNumbers]) -> BatchNumbers:
+        """Return numbers that were stored with the log."""
+        return BatchNumbers(
+            {message: number for one in planned for message, number in one.sequences.items()},
+            {one.change.key: {} for one in planned},
+            held={one.change.key: one.messages for one in planned} if _is_shared(batch) else {},
+        )
+
+    def number(self, batch: ReadBatch) -> BatchNumbers:
+        """Hold the keys of a batch if other routers may work on them, and store the numbers of its publications."""
+        if _is_shared(batch):
+            return self._number_held(batch)
+        return self._saved(batch.exchange.name, self.plan(batch))
+
+    def release(self, batch: ReadBatch, numbers: BatchNumbers, not_done: Iterable[MessageId]) -> None:
+        """End holds of keys, except for the messages with a number that are not done."""
+        # Messages without a number may come after those of other publishers.
+        left = set(not_done) & (numbers.known | numbers.sequences.keys())
+        done = {entry.message.message_id for entry in batch.entries} - left
+        self.holder.release(batch.exchange.name, numbers.held, done=done)
+
+    def _number_held(self, batch: ReadBatch) -> BatchNumbers:
+        """Hold keys, and store the numbers of their messages that follow no unfinished message of the key."""
+        messages, name = _by_key(batch.entries), batch.exchange.name
+        held = self.holder.hold(name, messages)
+        heads = self.heads.read(name, messages)  # another router may have changed them until now
+        known = {one for key, found in messages.items() for one in found if one in heads.get(key, Head()).recent}
+        order = FifoBatch([(entry.message, entry) for entry in batch.entries], is_fifo=True)
+        for key in messages.keys() - held.keys():
+            for message_id in messages[key]:
+                order.fail(message_id)
+        while late := _late(order.unblocked(), held, heads):
+            for message_id in late:
+                order.fail(message_id)
+        numbers = self._saved(name, _numbers(order.unblocked(), heads, kept=KEPT_OF_MANY))
+        return replace(numbers, held=held, known=frozenset(known))
+
+    def _saved(self, exchange: ExchangeName, planned: Iterable[KeyNumbers]) -> BatchNumbers:
+        """Store the heads; the messages of one that another router has changed keep no number."""
+        saved = [one for one in planned if one.is_stored or self._save(exchange, one.change)]
+        return BatchNumbers(
+            {message: number for one in saved for message, number in one.sequences.items()},
+            {one.change.key: one.change.replacing.detours for one in saved},
+        )
+
+    def _save(self, exchange: ExchangeName, change: HeadChange) -> bool:
+        return self.heads.save(exchange, change.key, change.head, replacing=change.replacing)
+
+
+def _is_shared(batch: ReadBatch) -> bool:
+    """Return whether other routers may work on keys of the batch at the same time."""
+    return batch.exchange.order_by is OrderBy.PUBLISHER
+
+
+def _numbers(entries: Iterable[Entry], heads: Mapping[RoutingKey, Head], *, kept: int) -> list[KeyNumbers]:
+    numbers = []
+    for key, messages in _by_key(entries).items():
+        head = heads.get(key, Head())
+        numbers.append(KeyNumbers(messages, HeadChange(key, numbered(head, messages, kept=kept), head)))
+    return numbers
+
+
+def _by_key(entries: Iterable[Entry]) -> dict[RoutingKey, list[MessageId]]:
+    messages: dict[RoutingKey, list[MessageId]] = {}
+    for entry in entries:
+        if isinstance(entry, Publication):
+            messages.setdefault(entry.properties.key, []).append(entry.message.message_id)
+    return messages
+
+
+def _late(unblocked: Iterable[Entry], held: HeldKeys, heads: Mapping[RoutingKey, Head]) -> set[MessageId]:
+    """Return the messages that would overtake one with a number that this batch does not process."""
+    ready = {entry.message.message_id for entry in unblocked}
+    late: set[MessageId] = set()
+    for key, waiting in held.items():
+        numbers = heads.get(key, Head()).recent
+        left = [numbers[one] for one in waiting if one in numbers and one not in ready]
+        if left:
+            late |= {one for one in waiting if one in ready and numbers.get(one, min(left)) >= min(left)}
+    return late
