@@ -56,14 +56,24 @@ def main(argv: Sequence[str]) -> None:
         merge_topics(lake, rows)
 
 
-def _new_rows(lake: Lake, tables: LogTables, topics: Sequence[tuple[str, str]]) -> DataFrame:
+def positions(lake: Lake, topics: Iterable[tuple[str, str, datetime]]) -> list[tuple[str, str, int]]:
+    """Return the last exported number of each topic; `topics` have the time at which their exchange was declared.
+
+    An exchange that was deleted and declared again has begun its numbers anew.
+    """
+    last_at = F.unix_millis("last_at").alias("last_at")  # collected times are in the machine's time zone
+    rows = lake.spark.table(lake.name(LOG_TOPICS.name)).select("exchange", "topic", "complete_to", last_at).collect()
+    exported = {(row.exchange, row.topic): (row.complete_to, row.last_at) for row in rows}
+    found = []
+    for exchange, topic, declared_at in topics:
+        number, at = exported.get((exchange, topic), (0, 0))
+        found.append((exchange, topic, number if at >= declared_at.timestamp() * 1000 else 0))
+    return found
+
+
+def _new_rows(lake: Lake, tables: LogTables, topics: Sequence[tuple[str, str, datetime]]) -> DataFrame:
     """Read the events after the last exported number of each topic once: a second read might return more."""
-    exported = {
-        (row.exchange, row.topic): row.complete_to
-        for row in lake.spark.table(lake.name(LOG_TOPICS.name)).select("exchange", "topic", "complete_to").collect()
-    }
-    positions = [(exchange, topic, exported.get((exchange, topic), 0)) for exchange, topic in topics]
-    tasks = lake.spark.sparkContext.parallelize(positions, max(1, min(len(positions), MAX_TASKS)))
+    tasks = lake.spark.sparkContext.parallelize(positions(lake, topics), max(1, min(len(topics), MAX_TASKS)))
     now = datetime.now(UTC)
     found = tasks.mapPartitions(lambda part: read_topics(tables, part, now=now))
     return lake.spark.createDataFrame(found, ROW_SCHEMA).localCheckpoint()
@@ -71,17 +81,21 @@ def _new_rows(lake: Lake, tables: LogTables, topics: Sequence[tuple[str, str]]) 
 
 def merge_rows(lake: Lake, rows: DataFrame) -> None:
     """Add the events that `logs` does not have."""
-    same = " AND ".join(f"old.{name} = new.{name}" for name in ("exchange", "topic", "sequence"))
+    keys = ("exchange", "topic", "sequence", "occurred_at")  # numbers begin anew in an exchange that was deleted
+    same = " AND ".join(f"old.{name} = new.{name}" for name in keys)
     lake.merge(LOGS.name, rows, condition=f"{same} AND {time_bounds(rows)}")
 
 
 def merge_topics(lake: Lake, rows: DataFrame) -> None:
-    """Update `log_topics`, except topics that another run has exported further since this one began."""
+    """Update `log_topics`, except topics that another run has exported further since this one began.
+
+    A run that began with the first number of an exchange that was declared again has later events than the row.
+    """
     lake.merge(
         LOG_TOPICS.name,
         rows.transform(topic_totals),
         condition="old.exchange = new.exchange AND old.topic = new.topic",
-        update_if="old.complete_to = new.after",
+        update_if="old.complete_to = new.after OR (new.after = 0 AND old.last_at < new.first_at)",
         update={
             **{name: f"new.{name}" for name in ("complete_to", "last_at", "exported_at")},
             **{name: f"old.{name} + new.{name}" for name in ("events", "missing")},

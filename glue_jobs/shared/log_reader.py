@@ -11,6 +11,7 @@ from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.model.patterns import Pattern
+from signalbox.exchange.model.records import Exchange
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.export import ExportedEvent, audience_text, body_and_headers, settled_events
 from signalbox.sarracenia.rights.names import ExchangeName, parse_exchange_name
@@ -27,24 +28,26 @@ class LogTables:
     exchange_table: str
     region: str
 
-    def topics(self, exchange: str | None, pattern: str) -> Iterator[tuple[str, str]]:
-        """Yield the exchange and topic of every log to export: of one or all live exchanges, with a matching topic."""
+    def topics(self, exchange: str | None, pattern: str) -> Iterator[tuple[str, str, datetime]]:
+        """Yield every log to export, of one or all live exchanges, with a matching topic.
+
+        Each has the names of exchange and topic, and the time at which the exchange was declared.
+        """
         wanted: BindingTrie[bool] = BindingTrie()
         wanted.add(Pattern.parse(pattern), True)  # noqa: FBT003 - the value of a match
-        for name in self._exchanges(exchange):
-            for topic in self.log().every_topic(name):
+        for one in self._exchanges(exchange):
+            for topic in self.log().every_topic(one.name):
                 if wanted.matching(topic):
-                    yield name, topic
+                    yield one.name, topic, one.created_at
 
     def log(self) -> DynamoTopicLog:
         """Return the adapter of the topic logs."""
         return DynamoTopicLog(self._table(self.live_table))
 
-    def _exchanges(self, exchange: str | None) -> list[ExchangeName]:
-        if exchange is not None:
-            return [parse_exchange_name(exchange)]
-        found = DynamoExchanges(self._table(self.exchange_table)).every()
-        return [one.name for one in found if one.live is not None]
+    def _exchanges(self, exchange: str | None) -> list[Exchange]:
+        exchanges = DynamoExchanges(self._table(self.exchange_table))
+        found = exchanges.every() if exchange is None else [exchanges.find(parse_exchange_name(exchange))]
+        return [one for one in found if one is not None and one.live is not None]
 
     def _table(self, name: str) -> "Table":
         return boto3.resource("dynamodb", region_name=self.region).Table(name)

@@ -3,13 +3,13 @@
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
 from pyspark.sql import Row
 
-from glue_jobs.export_logs import ROW_SCHEMA, merge_rows, merge_topics
+from glue_jobs.export_logs import ROW_SCHEMA, merge_rows, merge_topics, positions
 from glue_jobs.shared.lake import Lake
 from glue_jobs.shared.log_files import log_line, write_log_files
 from glue_jobs.shared.log_reader import log_row
@@ -73,6 +73,20 @@ def test_a_run_killed_after_adding_events_is_completed_by_the_next(lake):
     logs, topics = kept(lake, exported("a", 1), exported("a", 2))
 
     assert ([found.sequence for found in logs], topics) == ([1, 2], [("a", 2, 2, 0)])
+
+
+def test_a_realm_that_was_declared_again_is_exported_from_its_first_event(lake):
+    """Its numbers begin anew, and older events of other topics are exported by the same run."""
+    kept(lake, exported("a", 1), exported("a", 2))
+    before, between, after = (NOON + timedelta(hours=hours) for hours in (-1, 1, 2))
+
+    assert positions(lake, [("xlog.fifo", "a", before)]) == [("xlog.fifo", "a", 2)]
+    assert positions(lake, [("xlog.fifo", "a", between)]) == [("xlog.fifo", "a", 0)]
+    logs, topics = kept(lake, exported("a", 1, at=after), exported("b", 1, at=before))
+
+    assert [(row.topic, row.sequence) for row in logs] == [("a", 1), ("a", 1), ("a", 2), ("b", 1)]
+    assert topics == [("a", 1, 3, 0), ("b", 1, 1, 0)]
+    assert positions(lake, [("xlog.fifo", "a", between)]) == [("xlog.fifo", "a", 1)]
 
 
 @pytest.fixture
