@@ -84,7 +84,7 @@ class SignalboxStack(Stack):
         grant_live(self.live, state=state, lake=self.lake, config=config)
         grant_live_routing(self.exchange, live=self.live, state=state)
         grant_delivery(self.lake, state=state)
-        grant_reader(self.lake, state=state)
+        grant_reader(self.lake)
         grant_overflow(self.overflow, writers=self._writers, state=state)
         for job in self.jobs.values():
             grant_job(job, lake=self.lake, state=state, config=config)

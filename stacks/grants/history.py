@@ -42,9 +42,9 @@ def grant_delivery(lake: HistoryLake, *, state: StateStack) -> None:
     allow_key(role, state.state_key, service="s3")
 
 
-def grant_reader(lake: HistoryLake, *, state: StateStack) -> None:
+def grant_reader(lake: HistoryLake) -> None:
     """Allow the role of queries to read tables and raw events; it writes nothing but the results of queries."""
-    allow_queries(lake.reader_role, [f"{RAW_PREFIX}*", f"{TABLE_PREFIX}*"], results=QUERY_PREFIX, state=state)
+    allow_queries(lake.reader_role, [f"{RAW_PREFIX}*", f"{TABLE_PREFIX}*"], results=QUERY_PREFIX, lake=lake)
     allow(lake.reader_role, [*READ_TABLES, "glue:GetTables"], _catalog(lake, ("*",)))
 
 

@@ -11,7 +11,6 @@ from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
 from stacks.shared.arns import arn
 from stacks.shared.keys import through
-from stacks.state_stack import StateStack
 
 READ_ITEMS = ("dynamodb:GetItem", "dynamodb:Query")
 WRITE_ITEMS = ("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem")
@@ -79,11 +78,11 @@ def table_arns(lake: HistoryLake) -> list[str]:
     return [f"{catalog}:catalog", f"{catalog}:database/{database}", f"{catalog}:table/{database}/{lake.table.ref}"]
 
 
-def allow_queries(grantee: iam.IGrantable, objects: Sequence[str], *, results: str, state: StateStack) -> None:
+def allow_queries(grantee: iam.IGrantable, objects: Sequence[str], *, results: str, lake: HistoryLake) -> None:
     """Allow Athena's queries to read the objects that match patterns, and to write below the prefix `results`."""
-    bucket = state.history_bucket
-    allow(grantee, QUERY, [arn("athena", "workgroup/primary")])
+    bucket = lake.bucket
+    allow(grantee, QUERY, [arn("athena", f"workgroup/{lake.database_name}")])
     allow(grantee, ["s3:GetBucketLocation", "s3:ListBucket"], [bucket.bucket_arn])
     allow(grantee, ["s3:GetObject"], [bucket.arn_for_objects(name) for name in (*objects, f"{results}*")])
     allow(grantee, ["s3:PutObject", "s3:AbortMultipartUpload"], [bucket.arn_for_objects(f"{results}*")])
-    allow_key(grantee, state.state_key, service="s3")
+    allow_key(grantee, lake.key, service="s3")

@@ -80,7 +80,7 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
         _allow_queue_keys(function, config)
 
     _grant_people(splitting.user_policy, splitting=splitting, state=state, config=config)
-    _grant_audit(control, state=state, lake=lake)
+    _grant_audit(control, lake=lake)
 
 
 def _grant_people(person: iam.IGrantable, *, splitting: Splitting, state: StateStack, config: Config) -> None:
@@ -96,9 +96,9 @@ def _grant_people(person: iam.IGrantable, *, splitting: Splitting, state: StateS
     allow(person, ["cloudformation:DescribeStacks"], [arn("cloudformation", f"stack/{config.stage}/*")])
 
 
-def _grant_audit(grantee: iam.IGrantable, *, state: StateStack, lake: HistoryLake) -> None:
+def _grant_audit(grantee: iam.IGrantable, *, lake: HistoryLake) -> None:
     """Grant queries of the history for the recipient of a message."""
-    allow_queries(grantee, [f"{RAW_PREFIX}*"], results=AUDIT_PREFIX, state=state)
+    allow_queries(grantee, [f"{RAW_PREFIX}*"], results=AUDIT_PREFIX, lake=lake)
     allow(grantee, ["glue:GetDatabase", "glue:GetTable"], table_arns(lake))
 
 

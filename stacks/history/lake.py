@@ -1,11 +1,11 @@
 """The history lake: a Firehose stream that writes events as hourly Parquet files, and the Glue table over them."""
 
 from aws_cdk import Aws, Duration, RemovalPolicy, Size
+from aws_cdk import aws_athena as athena
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_glue as glue
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kinesisfirehose as firehose
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -42,19 +42,30 @@ class HistoryLake(Construct):
 
     def __init__(self, scope: Construct, name: str, *, state: StateStack, config: Config) -> None:
         super().__init__(scope, name)
-        self.bucket, key = state.history_bucket, state.state_key
+        self.bucket, self.key = state.history_bucket, state.state_key
         self.database_name = config.history_database
         self.table = _table(self, self.database_name, bucket=self.bucket)
+        # With the database's name. A query names its place of results, for which each of the two readers has rights.
+        athena.CfnWorkGroup(
+            self,
+            "WorkGroup",
+            name=self.database_name,
+            # Its history of queries goes with it; without this, Athena refuses to delete it.
+            recursive_delete_option=True,
+            work_group_configuration=athena.CfnWorkGroup.WorkGroupConfigurationProperty(
+                enforce_work_group_configuration=False, publish_cloud_watch_metrics_enabled=False
+            ),
+        )
         self.delivery_role = iam.Role(
             self, "DeliveryRole", assumed_by=iam.ServicePrincipal("firehose.amazonaws.com", conditions=_own_account())
         )
         # `signalbox history query` assumes it: the permissions of its caller are usually those of an administrator.
         self.reader_role = iam.Role(self, "ReaderRole", assumed_by=iam.AccountRootPrincipal())
-        self.delivery_logs = LogGroup(self, "DeliveryLogs", key=key, config=config)
-        self.stream = self._stream(key)
+        self.delivery_logs = LogGroup(self, "DeliveryLogs", key=self.key, config=config)
+        self.stream = self._stream()
         self.alarms = _alarms(self, self.stream, config=config)
 
-    def _stream(self, key: kms.IKey) -> firehose.DeliveryStream:
+    def _stream(self) -> firehose.DeliveryStream:
         # The construct would add s3:Get*, s3:List* and more; stacks/grants/history.py lists the actions instead.
         role = self.delivery_role.without_policy_updates()
         destination = firehose.S3Bucket(
@@ -66,14 +77,14 @@ class HistoryLake(Construct):
             # 64 MiB is the minimum with format conversion; the interval limits the delay.
             buffering_size=Size.mebibytes(64),
             buffering_interval=Duration.minutes(1),
-            encryption_key=key,
+            encryption_key=self.key,
             logging_config=firehose.EnableLogging(self.delivery_logs),
         )
         stream = firehose.DeliveryStream(
             self,
             "Events",
             destination=destination,
-            encryption=firehose.StreamEncryption.customer_managed_key(key),
+            encryption=firehose.StreamEncryption.customer_managed_key(self.key),
             role=role,
         )
         stream.node.add_dependency(self.delivery_role)

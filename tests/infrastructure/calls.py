@@ -11,7 +11,7 @@ RESOURCES = {
     "EARLIER_SPLIT": "arn:aws:lambda:us-east-1:123456789012:function:signalbox-SplittingSplit0A1B2C3D-aBcDeFgH1234",
     "STRANGE": "arn:aws:lambda:us-east-1:123456789012:function:shop-SplittingSplit0A1B2C3D-aBcDeFgH1234",
     "MAPPING": "arn:aws:lambda:us-east-1:123456789012:event-source-mapping:0a1b",
-    "WORKGROUP": "arn:aws:athena:us-east-1:123456789012:workgroup/primary",
+    "WORKGROUP": "arn:aws:athena:us-east-1:123456789012:workgroup/signalbox_lake",
     "EVENTS": "arn:aws:glue:us-east-1:123456789012:table/signalbox_lake/events",
     "RAW_EVENTS": "arn:aws:glue:us-east-1:123456789012:table/signalbox_lake/events_raw",
     "COMPACTION": "arn:aws:glue:us-east-1:123456789012:job/signalbox-compact-history",

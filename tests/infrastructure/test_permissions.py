@@ -20,7 +20,7 @@ GLUE = "arn:<Partition>:glue:<Region>:<AccountId>"
 KEY_IN_USE = "Decrypt GenerateDataKey"
 # Queries of the history for the recipients of a message.
 AUDIT = {
-    "arn:<Partition>:athena:<Region>:<AccountId>:workgroup/primary": (
+    "arn:<Partition>:athena:<Region>:<AccountId>:workgroup/signalbox_lake": (
         "athena: GetQueryExecution GetQueryResults StartQueryExecution"
     ),
     f"{GLUE}:catalog": "glue: GetDatabase GetTable",

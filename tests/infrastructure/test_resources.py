@@ -42,6 +42,7 @@ TYPED_NAMES = {
     "AWS::Glue::Job": {f"{name}/Job" for name in JOBS},
     "AWS::Glue::SecurityConfiguration": {"HistoryJobs/Security"},
     "AWS::Glue::Database": {"HistoryDatabase"},
+    "AWS::Athena::WorkGroup": {"HistoryLake/WorkGroup"},
     "AWS::Glue::Table": {"HistoryLake/RawEvents"},
     "AWS::Scheduler::ScheduleGroup": {"Schedules/Group"},
     "AWS::CloudWatch::Dashboard": {"Monitoring/Dashboard"},

@@ -15,8 +15,6 @@ from signalbox.errors import RejectedError, UnavailableError
 if TYPE_CHECKING:
     from mypy_boto3_athena.client import AthenaClient
 
-# Exists in every account. Permissions to query are permissions for a workgroup, so it is named.
-WORK_GROUP = "primary"
 POLL_SECONDS = 0.5
 QUERY_TIMEOUT = timedelta(minutes=5)
 
@@ -51,7 +49,10 @@ def reader_session(session: boto3.Session, role_arn: str) -> boto3.Session:
 
 @dataclass(frozen=True, slots=True)
 class Athena:
-    """Queries of one database; Athena also stores each result as a file below the S3 URI `results`."""
+    """Queries of one database; Athena also stores each result as a file below the S3 URI `results`.
+
+    The stage's workgroup has the database's name: the account's `primary` may force its own place of results.
+    """
 
     athena: "AthenaClient"
     database: str
@@ -81,7 +82,7 @@ class Athena:
     def _table(self, query: str) -> tuple[list[str], list[list[str | None]]]:
         started = self.athena.start_query_execution(
             QueryString=query,
-            WorkGroup=WORK_GROUP,
+            WorkGroup=self.database,
             QueryExecutionContext={"Database": self.database},
             ResultConfiguration={"OutputLocation": self.results},
         )

@@ -54,7 +54,7 @@ def test_rows_of_all_pages_are_mappings_by_column_name():
     assert rows == [{"kind": "routed", "reason": None}, {"kind": "returned", "reason": "ended"}]
     assert client.started == {
         "QueryString": "SELECT 1",
-        "WorkGroup": "primary",
+        "WorkGroup": "lake",
         "QueryExecutionContext": {"Database": "lake"},
         "ResultConfiguration": {"OutputLocation": "s3://bucket/queries/"},
     }

@@ -7,7 +7,7 @@ import pytest
 
 from signalbox.aws.history.athena import Athena
 from signalbox.aws.splitting.audit_trail import AthenaAuditTrail
-from tests.fakes.athena import EVENTS, stub_query_results
+from tests.fakes.athena import EVENTS, stub_events
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
 SINCE = date(2026, 11, 20)
@@ -26,7 +26,7 @@ def asked() -> str:
 
 
 def test_a_trail_has_each_event_once_with_all_fields(audit_trail):
-    stub_query_results(EVENTS)
+    stub_events(EVENTS, database="lake")
 
     first, second = audit_trail.events("1", since=SINCE)
 
@@ -36,13 +36,13 @@ def test_a_trail_has_each_event_once_with_all_fields(audit_trail):
 
 
 def test_an_unknown_message_has_an_empty_trail(audit_trail):
-    stub_query_results([])
+    stub_events([], database="lake")
 
     assert audit_trail.events("1", since=SINCE) == []
 
 
 def test_only_the_requested_days_are_read(audit_trail):
-    stub_query_results([])
+    stub_events([], database="lake")
 
     audit_trail.events("1", since=SINCE)
 
@@ -50,7 +50,7 @@ def test_only_the_requested_days_are_read(audit_trail):
 
 
 def test_a_message_id_cannot_become_sql(audit_trail):
-    stub_query_results([])
+    stub_events([], database="lake")
 
     audit_trail.events("' OR 1=1 --", since=SINCE)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import boto3
 import pytest
-import requests
 from typer.testing import CliRunner, Result
 
 from signalbox.aws.history.athena import Athena, QueryFailed
@@ -20,11 +19,11 @@ from signalbox.exchange.model.patterns import InvalidPattern
 from signalbox.history.jobs import FILE_EXTENSIONS, REPORTS
 from signalbox.history.replay_state import InvalidReplay, ReplayId, ReplayProgress, SendResult
 from tests.cli.shared.stage import serving
+from tests.fakes.athena import stub_rows
 from tests.fakes.aws import aws
 
 __all__ = ["aws"]
 ANSWER = [["kind", "kind"], ["offer", None], ["answer", "a,b"]]
-RESULTS = "http://motoapi.amazonaws.com/moto-api/static/athena/query-results"
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 JOBS = ("compact_history", "day", "export_logs", "replay", *(report.script for report in REPORTS.values()))
 
@@ -59,8 +58,7 @@ def started(script: str) -> list[dict[str, str]]:
 def answering(stage: None) -> None:
     """Make `ANSWER` Athena's result of the next query."""
     rows = [{"Data": [{} if text is None else {"VarCharValue": text} for text in row]} for row in ANSWER]
-    results = {"account_id": "123456789012", "region": "us-east-1", "results": [{"rows": rows, "column_info": []}]}
-    requests.post(RESULTS, json=results, timeout=5)
+    stub_rows(rows, database="signalbox_lake")
 
 
 @pytest.mark.usefixtures("answering")

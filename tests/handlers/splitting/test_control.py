@@ -19,7 +19,7 @@ from signalbox.kept.objects import kept_batch
 from signalbox.kept.settings import KeepSetting
 from signalbox.messages import Message
 from signalbox.queues import QueueName
-from tests.fakes.athena import EVENTS, stub_query_results
+from tests.fakes.athena import EVENTS, stub_events
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.billed_calls import recorded_calls
 from tests.handlers.environment import BUCKET, OVERFLOW, STREAM, clear_caches, create_history_stream
@@ -170,7 +170,7 @@ def test_a_reconcile_creates_the_queues_and_requests_the_next_one(stage):
 
 
 def test_an_audit_has_the_recipient_of_a_message(stage):
-    stub_query_results(EVENTS)
+    stub_events(EVENTS, database="signalbox_lake")
 
     reply = stage.ask("audit", message_id="1", days=2)
 

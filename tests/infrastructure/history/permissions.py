@@ -57,7 +57,7 @@ TABLES = ("events", "logs", "log_topics", *(table for _, table in REPORTS.values
 STARTED = {"CompactHours": "CompactHistory", "Day": "Day", "ExportLogs": "ExportLogs"}
 HISTORY: dict[str, dict[str, str]] = {
     "HistoryLake/ReaderRole": {
-        "arn:<Partition>:athena:<Region>:<AccountId>:workgroup/primary": (
+        "arn:<Partition>:athena:<Region>:<AccountId>:workgroup/signalbox_lake": (
             "athena: GetQueryExecution GetQueryResults StartQueryExecution"
         ),
         **dict.fromkeys(

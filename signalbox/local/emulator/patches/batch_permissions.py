@@ -6,7 +6,7 @@
   the permission on all resources.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from signalbox.local.emulator.patches.patch import Patch, original
 
@@ -17,24 +17,31 @@ BATCHES = {
     f"sqs:{action}Batch": f"sqs:{action}" for action in ("SendMessage", "DeleteMessage", "ChangeMessageVisibility")
 }
 QUERY_ACTIONS = ("athena:GetQueryExecution", "athena:GetQueryResults")
-WORK_GROUP = "primary"  # the one of all our queries
+WORK_GROUPS = "ministack.services.athena:_workgroups"
+PRIMARY = "primary"
 
 
-def with_aws_permissions(enforce: Callable[..., object], account_id: Callable[[], str]) -> Callable[..., object]:
-    """Return an `enforce` that checks the action and the resource that AWS checks."""
+def with_aws_permissions(
+    enforce: Callable[..., object], account_id: Callable[[], str], work_groups: Iterable[str]
+) -> Callable[..., object]:
+    """Return an `enforce` that checks the action and the resource that AWS checks.
+
+    All queries of a stage belong to its workgroup, the only one beside `primary`.
+    """
 
     def enforce_as_aws(
         access_key_id: str, iam_action: str, service: str, region: str, *others: object, **named: object
     ) -> object:
         if iam_action in QUERY_ACTIONS:
-            named["resource_arn"] = f"arn:aws:athena:{region}:{account_id()}:workgroup/{WORK_GROUP}"
+            work_group = next((name for name in work_groups if name != PRIMARY), PRIMARY)
+            named["resource_arn"] = f"arn:aws:athena:{region}:{account_id()}:workgroup/{work_group}"
         return enforce(access_key_id, BATCHES.get(iam_action, iam_action), service, region, *others, **named)
 
     return enforce_as_aws
 
 
 def _replacements() -> Mapping[str, object]:
-    return {ENFORCE: with_aws_permissions(original(ENFORCE), original(ACCOUNT_ID))}
+    return {ENFORCE: with_aws_permissions(original(ENFORCE), original(ACCOUNT_ID), original(WORK_GROUPS))}
 
 
 PATCH = Patch(

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 from signalbox.local.emulator.patches.batch_permissions import with_aws_permissions
 from signalbox.local.session import LocalSession
 
-WORK_GROUP = "arn:aws:athena:us-east-1:123456789012:workgroup/primary"
+WORK_GROUP = "arn:aws:athena:us-east-1:123456789012:workgroup/lake"
 
 
 def checked(action: str, resource: str) -> tuple[str, str]:
@@ -18,7 +18,7 @@ def checked(action: str, resource: str) -> tuple[str, str]:
         assert (key, region, service_context) == ("key", "us-east-1", {"some": "context"})
         return action, resource_arn
 
-    enforced = with_aws_permissions(enforce, lambda: "123456789012")
+    enforced = with_aws_permissions(enforce, lambda: "123456789012", ["primary", "lake"])
     service = action.partition(":")[0]
     return enforced("key", action, service, "us-east-1", resource_arn=resource, service_context={"some": "context"})
 
