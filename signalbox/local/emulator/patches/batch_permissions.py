@@ -26,7 +26,7 @@ def with_aws_permissions(
 ) -> Callable[..., object]:
     """Return an `enforce` that checks the action and the resource that AWS checks.
 
-    All queries of a stage belong to its workgroup, the only one beside `primary`.
+    All queries of a stage belong to its workgroup; the emulator's only other one is `primary`.
     """
 
     def enforce_as_aws(
