@@ -39,16 +39,25 @@ def test_the_page_catches_up() -> None:
     run(str(tools.node()), str(FOLDER / "catch_up.mjs"), "page", str(catch_up.FILE), str(module))
 
 
-def test_the_javascript_example_catches_up(tmp_path: Path) -> None:
+@pytest.fixture
+def javascript(tmp_path: Path) -> str:
+    """The example in JavaScript, with a stand-in for Autobahn whose connection tests open and close."""
     autobahn = tmp_path / "node_modules" / "autobahn"
     autobahn.mkdir(parents=True)
     (autobahn / "package.json").write_text('{"type": "module", "main": "index.js"}')
-    (autobahn / "index.js").write_text("export default {};")  # the cursor does not use it
+    connection = "class { constructor() { globalThis.connection = this; } open() {} }"
+    (autobahn / "index.js").write_text(f"export default {{ Connection: {connection} }};")
     for name in ("signalbox_live.js", "package.json"):
         shutil.copy(EXAMPLES / "javascript" / name, tmp_path)
-    module = tmp_path / "signalbox_live.js"
+    return str(tmp_path / "signalbox_live.js")
 
-    run(str(tools.node()), str(FOLDER / "catch_up.mjs"), "example", str(catch_up.FILE), str(module))
+
+def test_the_javascript_example_catches_up(javascript: str) -> None:
+    run(str(tools.node()), str(FOLDER / "catch_up.mjs"), "example", str(catch_up.FILE), javascript)
+
+
+def test_the_javascript_example_keeps_an_idle_connection_open(javascript: str) -> None:
+    run(str(tools.node()), str(FOLDER / "keep_alive.mjs"), javascript)
 
 
 @pytest.mark.release

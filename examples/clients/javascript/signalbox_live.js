@@ -3,6 +3,7 @@ import autobahn from "autobahn";
 
 const KEPT_PUBLICATIONS = 100_000; // per subscription, to recognize duplicates
 const GRACE_MS = 120_000; // events of different topics may overtake one another, and clocks differ
+const KEEP_ALIVE_MS = 300_000; // API Gateway ends a connection after ten minutes without a message; Autobahn sends none
 
 /** @typedef {"exact" | "prefix" | "wildcard"} Match */
 /** @typedef {{ last: number } | { after_publication: number } | { after: string }} History */
@@ -84,6 +85,8 @@ export class Live {
   #followed = [];
   /** @type {autobahn.Session | null} */
   #session = null;
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  #keepAlive;
   #failed;
 
   /**
@@ -105,9 +108,13 @@ export class Live {
     this.#connection.onopen = (session) => {
       this.#session = session;
       for (const one of this.#followed) this.#subscribe(session, one);
+      // Its result does not count, and a lost connection closes by itself.
+      const call = () => session.call("wamp.subscription.lookup", ["keep.alive"]).catch(() => {});
+      this.#keepAlive = setInterval(call, KEEP_ALIVE_MS);
     };
     this.#connection.onclose = (_reason, { reason, message }) => {
       this.#session = null;
+      clearInterval(this.#keepAlive);
       if (!reason || reason === "wamp.close.transport_lost" || reason === "wamp.error.timeout") return false; // retry
       failed(new Error(`${reason} ${message ?? ""}`));
       return true;

@@ -1,0 +1,20 @@
+// Usage: keep_alive.mjs MODULE: the example sends before API Gateway ends its idle connection, and stops with it.
+import assert from "node:assert/strict";
+import { mock } from "node:test";
+import { pathToFileURL } from "node:url";
+
+const IDLE_MS = 600_000; // API Gateway's quota
+
+mock.timers.enable({ apis: ["setInterval"] });
+const { Live } = await import(pathToFileURL(process.argv[2]).href);
+new Live({ url: "", realm: "", user: "", ticket: "" }).run();
+const calls = [];
+const session = { call: async (...call) => calls.push(call) };
+const { connection } = globalThis;
+
+connection.onopen(session);
+mock.timers.tick(IDLE_MS - 1);
+assert.equal(calls.length, 1);
+connection.onclose("lost", {});
+mock.timers.tick(IDLE_MS);
+assert.equal(calls.length, 1);
