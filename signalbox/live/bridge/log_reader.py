@@ -74,6 +74,15 @@ class LogStatistics:
         return LogStatistics(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
 
+@dataclass(frozen=True, slots=True)
+class _LogFile:
+    """A listed file with its topics."""
+
+    name: str
+    size: int
+    topics: Sequence[str]
+
+
 @dataclass(slots=True)
 class ContainerReader:
     """The only reader of a container's log; `poll` is due at `due_at` of a monotonic clock.
@@ -112,35 +121,35 @@ class ContainerReader:
         position = self.position
         self.statistics.requests += 1
         listed = self.files.sizes(position.request, position.container)
-        sizes = {name: listed[name] for name in sorted(listed)[:MAXIMUM_FILES] if name.endswith(ENDINGS)}
+        names = [name for name in sorted(listed)[:MAXIMUM_FILES] if name.endswith(ENDINGS)]
+        files = [_LogFile(name, listed[name], self._topics(name)) for name in names]
         self._absences = 0
-        self._note_cut_back(sizes, is_over=is_over)
-        due = [name for name, size in sizes.items() if self._is_due(name, size, is_over=is_over)]
-        for name in sorted(due, key=lambda one: (one <= self._last, one))[:READS_PER_POLL]:
-            self._read(name, sizes[name], is_over=is_over)
-            self._last = name
-        return not any(self._is_due(name, size, is_over=is_over) for name, size in sizes.items())
+        self._note_cut_back(files, is_over=is_over)
+        due = [one for one in files if self._is_due(one, is_over=is_over)]
+        for one in sorted(due, key=lambda one: (one.name <= self._last, one.name))[:READS_PER_POLL]:
+            self._read(one, is_over=is_over)
+            self._last = one.name
+        return not any(self._is_due(one, is_over=is_over) for one in files)
 
-    def _is_due(self, name: str, size: int, *, is_over: bool) -> bool:
-        has_more = any(self._offset(topic) < size for topic in self._topics(name))
-        return has_more and (is_over or self._sizes.get(name) != size)
+    def _is_due(self, one: _LogFile, *, is_over: bool) -> bool:
+        has_more = any(self._offset(topic) < one.size for topic in one.topics)
+        return has_more and (is_over or self._sizes.get(one.name) != one.size)
 
-    def _read(self, name: str, size: int, *, is_over: bool) -> None:
-        position, topics = self.position, self._topics(name)
-        begin = min(map(self._offset, topics))
+    def _read(self, one: _LogFile, *, is_over: bool) -> None:
+        position = self.position
+        begin = min(map(self._offset, one.topics))
         self.statistics.requests += 1
-        data = self.files.read(position.request, position.container, name, begin=begin, limit=READ_BYTES)
+        data = self.files.read(position.request, position.container, one.name, begin=begin, limit=READ_BYTES)
         end = begin + len(data)
-        self._sizes[name] = end if len(data) == READ_BYTES else max(end, size)
-        for topic in topics:
+        self._sizes[one.name] = end if len(data) == READ_BYTES else max(end, one.size)
+        for topic in one.topics:
             at = self._offset(topic)
-            found = pieces(_stem(name), data[at - begin :], at, is_over=is_over and end >= size)
-            for piece in found:
+            for piece in pieces(_stem(one.name), data[at - begin :], at, is_over=is_over and end >= one.size):
                 self._publish(topic, piece)
 
-    def _note_cut_back(self, sizes: Mapping[str, int], *, is_over: bool) -> None:
+    def _note_cut_back(self, files: Sequence[_LogFile], *, is_over: bool) -> None:
         """Publish for each file that has become shorter that this is so; what was published may be the only copy."""
-        present = {topic: size for name, size in sizes.items() for topic in self._topics(name)}
+        present = {topic: one.size for one in files for topic in one.topics}
         for topic, offset in list(self.position.offsets.items()):
             size = present.get(topic, 0 if is_over else offset)
             if size < offset:
