@@ -93,8 +93,8 @@ USAGES = (
     *_batched("exchange", "logged event", reads=2),
     # send; the consumer's receive and delete
     *_batched("exchange", "copy", requests=3),
-    # send to the retry queue, receive, delete
-    *_batched("exchange", "retry", requests=3, runs=1, gb_ms=40, writes=2),
+    # send to the retry queue, receive, delete; the record of the queue
+    *_batched("exchange", "retry", requests=3, runs=1, gb_ms=40, reads=1, writes=2),
     *_batched("exchange", "dead letter", requests=1),
     # receive, send, delete; the consumer's receive and delete
     *_batched("splitting", "message", requests=5, runs=1, gb_ms=20, reads=1),

@@ -44,7 +44,7 @@ def _metrics() -> str:
 
 
 def _counters(day: date, *, now: datetime) -> Mapping[str, int]:
-    """Return the counters of a day. Anyone may ask for days without end: those of a complete one are read once."""
+    """Return the counters of a day; those of a complete day are read once, since anyone may request the page."""
     is_complete = day < (now - LATE).date()
     return _complete(day) if is_complete else wiring.statistics().counters(day)
 

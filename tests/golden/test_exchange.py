@@ -177,6 +177,7 @@ def as_received(message: object) -> Message:
             **system,
             **({"AWSTraceHeader": header["StringValue"]} if header else {}),
             "ApproximateReceiveCount": "1",
+            "SentTimestamp": str(round(AT.timestamp() * 1000)),
         },
     }
     return Message.parse(document)
@@ -304,7 +305,7 @@ def test_golden_bindings_counters_and_heads_are_read(exchange_table) -> None:
     assert table.snapshot([], senders=["AIDAALICE"]).users == {"AIDAALICE": "alice"}
     settings = table.copy_settings(["q_alice_all.fifo", "q_plain"])
     assert settings == {"q_alice_all.fifo": CopySettings(20.5 * SECOND, owner="alice"), "q_plain": CopySettings()}
-    assert not table.is_declared("q_gone")
+    assert [table.created_at(name) for name in ("q_plain", "q_gone")] == [PLAIN_QUEUE.created_at, None]
     assert DynamoCounters(exchange_table).since(PLAIN.resource, AT) == [COUNTED]
     assert DynamoHeads(exchange_table).read("xs_live.fifo", ["a.b"]) == {"a.b": HEAD}
     holds = DynamoKeyHolds(exchange_table)
@@ -368,7 +369,7 @@ def test_golden_retries_are_read(name: str, copy: Copy) -> None:
     assert outgoing(found.message) == outgoing(copy.message)
     assert (found.queue, found.destination, found.exchange) == (copy.queue, copy.destination, copy.exchange)
     assert (found.key, found.sequence, found.published_at) == (copy.key, copy.sequence, copy.published_at)
-    assert found.attempt == 2
+    assert (found.attempt, found.waiting_since) == (2, AT)
 
 
 def test_control_messages_are_written_as_in_the_golden_file() -> None:

@@ -23,6 +23,7 @@ from signalbox.aws.exchange.items import (
     HEAD_KEY,
     IS_DELETING,
     KEEP_SECONDS,
+    QUEUE_RECORD,
     binding_of,
     first_word_key,
     head_key,
@@ -96,12 +97,14 @@ class DynamoRoutingTable:
         items = every_key(self.table, keys, is_consistent=False, backoff=self.backoff)
         return {DeclaredName(item["name"]): _copy_settings(item) for item in items}
 
-    def is_declared(self, queue: DeclaredName) -> bool:
-        """Return whether a queue is declared and not being deleted."""
+    def created_at(self, queue: DeclaredName) -> datetime | None:
+        """Return the time of a queue's first declaration, or None if it is not declared or being deleted."""
         item = self.table.get_item(Key=record_key(ResourceRef(ResourceKind.QUEUE, queue)), ConsistentRead=True).get(
             "Item"
         )
-        return item is not None and not item.get(IS_DELETING)
+        if item is None or item.get(IS_DELETING):
+            return None
+        return QUEUE_RECORD.read(item).created_at
 
 
 @dataclass(frozen=True, slots=True)

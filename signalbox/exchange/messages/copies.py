@@ -3,7 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from signalbox.errors import RejectedError
 from signalbox.exchange.messages.headers import announced_file
@@ -27,6 +27,7 @@ class Copy:
     """A copy of a publication for one queue; `message` is the message that the queue's consumers get.
 
     `file` is the id of the announced file. `delivered_as` is the SQS id in the queue, once SQS has accepted the copy.
+    `waiting_since` is the time at which it was put into a retry queue.
     """
 
     queue: DeclaredName
@@ -40,6 +41,7 @@ class Copy:
     attempt: int = 1
     file: str | None = None
     delivered_as: MessageId | None = None
+    waiting_since: datetime | None = None
 
     @property
     def message_id(self) -> MessageId:
@@ -95,7 +97,13 @@ def read_retry(message: Message, names: StageNames) -> Copy:
         published_at=delivered.published_at,
         attempt=1 + int(message.system_attributes["ApproximateReceiveCount"]),
         file=announced_file(delivered.key, message.body),
+        waiting_since=sent_at(message),
     )
+
+
+def sent_at(message: Message) -> datetime:
+    """Return the time when a message was sent."""
+    return datetime.fromtimestamp(int(message.system_attributes["SentTimestamp"]) / 1000, UTC)
 
 
 def _text(message: Message) -> str:

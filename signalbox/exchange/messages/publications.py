@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from signalbox.exchange.matching.graph import Routes
-from signalbox.exchange.messages.copies import Copy
+from signalbox.exchange.messages.copies import Copy, sent_at
 from signalbox.exchange.messages.headers import announced_file
 from signalbox.exchange.messages.properties import LIVE, PUBLISHER, TOPIC, InvalidPublication, MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
@@ -164,11 +164,6 @@ def copies(
             attempt=attempt(message),
             file=publication.file,
         )
-
-
-def sent_at(message: Message) -> datetime:
-    """Return the time when a message was sent."""
-    return datetime.fromtimestamp(int(message.system_attributes["SentTimestamp"]) / 1000, UTC)
 
 
 def attempt(message: Message) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 
 from signalbox.errors import EffectFailed
 from signalbox.exchange.messages.copies import Copy, retry_message
@@ -53,6 +53,8 @@ class CopyDispatcher:
         """Send copies to their queues; dead-letter those that SQS refuses permanently."""
         by_destination = {(copy.message_id, copy.destination): copy for copy in copies}
         outcome = DispatchResult()
+        for place, reason in self._without_their_queue(by_destination.values()).items():
+            self._dead_letter_copy(by_destination.pop(place), outcome, reason=reason, is_gone=True)
         for batch, sent in self._calls(Delivery(copy.message, copy.destination) for copy in by_destination.values()):
             failures = _reasons(sent)
             copies_sent = [by_destination[one.message.message_id, batch.destination] for one in batch.deliveries]
@@ -93,13 +95,23 @@ class CopyDispatcher:
         else:
             outcome.stuck.append(copy)
 
+    def _without_their_queue(self, copies: Iterable[Copy]) -> Mapping[tuple[MessageId, QueueName], str]:
+        """Return the reason for each waiting copy whose queue is gone: one of its name may be of another owner."""
+        created_at, reasons = cache(self.declared.created_at), {}
+        for copy in copies:
+            if copy.waiting_since is not None:
+                created = created_at(copy.queue)
+                if created is None or created > copy.waiting_since:
+                    reasons[copy.message_id, copy.destination] = _gone(copy)
+        return reasons
+
     def _sort(self, failed: Sequence[Copy], sent: SentBatch, outcome: DispatchResult) -> None:
         failures = _reasons(sent)
-        is_gone = None in failures.values() and not self.declared.is_declared(failed[0].queue)
+        is_gone = None in failures.values() and self.declared.created_at(failed[0].queue) is None
         for copy in failed:
             reason = failures[copy.message_id]
             if is_gone:
-                reason = f"queue {copy.queue!r} is not declared any more"
+                reason = _gone(copy)
             elif sent.is_queue_missing and copy.attempt >= ATTEMPTS_WITHOUT_QUEUE:
                 reason = f"queue {copy.destination!r} does not exist in SQS at attempt {copy.attempt}"
             if reason is None:
@@ -122,6 +134,10 @@ class CopyDispatcher:
 
     def _retry_queue(self, copy: Copy) -> QueueName:
         return self.ordered_retry_queue if copy.keeps_order else self.retry_queue
+
+
+def _gone(copy: Copy) -> str:
+    return f"queue {copy.queue!r} is not declared any more"
 
 
 def _reasons(sent: SentBatch) -> Mapping[MessageId, str | None]:

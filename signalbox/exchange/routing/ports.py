@@ -89,8 +89,8 @@ class CopySender(Protocol):
 class DeclaredQueues(Protocol):
     """The declared queues on record: SQS itself reports new and deleted queues with a delay."""
 
-    def is_declared(self, queue: DeclaredName) -> bool:
-        """Return whether a queue is declared and not being deleted."""
+    def created_at(self, queue: DeclaredName) -> datetime | None:
+        """Return the time of a queue's first declaration, or None if it is not declared or being deleted."""
 
 
 class CounterWriter(Protocol):

@@ -206,13 +206,13 @@ def test_the_settings_for_copies_are_those_of_existing_queues(exchange_table) ->
     assert found == {"q_a": CopySettings(timedelta(seconds=1.5)), "q_b": CopySettings(is_kept=True)}
 
 
-def test_a_queue_that_is_being_deleted_is_not_declared(exchange_table) -> None:
+def test_a_queue_that_is_being_deleted_has_no_time_of_declaration(exchange_table) -> None:
     queues = DynamoQueues(exchange_table)
     queues.create(queue("q_a"))
     queues.create(queue("q_b", is_deleting=True))
     table = DynamoRoutingTable(exchange_table)
 
-    assert [table.is_declared(name) for name in ("q_a", "q_b", "q_gone")] == [True, False, False]
+    assert [table.created_at(name) for name in ("q_a", "q_b", "q_gone")] == [queue("q_a").created_at, None, None]
 
 
 def test_more_than_a_hundred_keys_are_read_in_several_calls(exchange_table) -> None:

@@ -58,8 +58,8 @@ class RouteStage:
         self.make(dead_letter_name(NAMES.queue(exchange)))
 
     def bind(self, exchange: str, pattern: str, *, queue: str) -> None:
-        now = datetime.now(UTC)
-        DynamoQueues(self.table).create(DeclaredQueue(DeclaredName(queue), None, now, now))
+        yesterday = datetime.now(UTC) - timedelta(days=1)
+        DynamoQueues(self.table).create(DeclaredQueue(DeclaredName(queue), None, yesterday, yesterday))
         target = ResourceRef(ResourceKind.QUEUE, queue)
         DynamoBindings(self.table).bind(Binding(ExchangeName(exchange), target, Pattern.parse(pattern)))
         self.make(NAMES.queue(queue))

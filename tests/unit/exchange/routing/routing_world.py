@@ -52,7 +52,7 @@ class Killed(BaseException):
 class MemoryTable:
     exchanges: dict[ExchangeName, Exchange] = field(default_factory=dict)
     bound: list[Binding] = field(default_factory=list)
-    queues: set[DeclaredName] = field(default_factory=set)
+    queues: dict[DeclaredName, datetime] = field(default_factory=dict)
     users: dict[str, UserName] = field(default_factory=dict)
     times_to_live: dict[DeclaredName, timedelta] = field(default_factory=dict)
     kept: set[DeclaredName] = field(default_factory=set)
@@ -85,8 +85,8 @@ class MemoryTable:
             if one in self.times_to_live.keys() | self.kept | self.owners.keys()
         }
 
-    def is_declared(self, queue: DeclaredName) -> bool:
-        return queue in self.queues
+    def created_at(self, queue: DeclaredName) -> datetime | None:
+        return self.queues.get(queue)
 
     def declare(self, name: str, *, alternate: str | None = None) -> None:
         made = Exchange(ExchangeName(name), None, START, ExchangeName(alternate) if alternate else None)
@@ -354,12 +354,12 @@ class World:
     def bind(self, exchange: str, pattern: str, *, queue: str | None = None, to: str | None = None) -> None:
         self.table.bind(exchange, pattern, queue=queue, to=to)
         if queue and queue not in self.table.queues:
-            self.table.queues.add(DeclaredName(queue))
+            self.table.queues[DeclaredName(queue)] = self.now()
             name = NAMES.queue(queue)
             self.sqs.make(name, dead_letter_name(name), is_forgetful=self.is_forgetful)
 
     def delete(self, queue: str) -> None:
-        self.table.queues.remove(DeclaredName(queue))
+        del self.table.queues[DeclaredName(queue)]
         del self.sqs.queues[NAMES.queue(queue)]
 
     def publish(self, exchange: str, key: str, body: str = "body", *, sender: str = "AIDA", **headers: str) -> None:

@@ -135,6 +135,21 @@ def test_copies_for_a_deleted_queue_are_dead_lettered_at_once(world) -> None:
     assert dead.attributes["Reason"].text == "queue 'q_a' is not declared any more"
 
 
+@pytest.mark.parametrize(("queue", "is_ordered"), [(QUEUE, False), (ORDERED, True)])
+def test_a_copy_does_not_reach_a_later_queue_of_the_same_name(world, queue, is_ordered) -> None:
+    """It may belong to somebody who may not read the exchange."""
+    world.delete(queue)
+    world.moment = 61  # SQS creates no queue of this name before
+    world.bind("xs", "never", queue=queue)
+    world.sqs.trouble = {}
+
+    assert world.retry(is_ordered=is_ordered).not_done == ()
+
+    assert world.bodies(queue) == []
+    (dead,) = world.sqs.queues[DEAD].messages()
+    assert dead.attributes["Reason"].text == f"queue '{queue}' is not declared any more"
+
+
 def test_a_copy_that_waits_twice_is_done_twice(world) -> None:
     again = world.sqs.queues[RETRIES].entries[0].message
     world.sqs.queues[RETRIES].send(again)
