@@ -19,7 +19,8 @@ from signalbox.live.model.state import ConnectionId, Lost
 from signalbox.live.outbox.events import closing_summary, delivery_events
 from signalbox.live.outbox.items import InvalidOutboxItem, OutboxItem, parse_item
 from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
-from signalbox.live.outbox.writer import ConnectionSnapshot, ReceivedItem
+from signalbox.live.outbox.snapshots import ConnectionSnapshot
+from signalbox.live.outbox.writer import ReceivedItem
 from signalbox.messages import Message, MessageId
 
 # Outcomes after which the session is notified that its connection is lost.

@@ -62,8 +62,8 @@ from signalbox.live.outbox.items import (
     parse_item,
 )
 from signalbox.live.outbox.ports import Subscriber
+from signalbox.live.outbox.snapshots import SnapshotRequest
 from signalbox.live.outbox.totals import Totals
-from signalbox.live.outbox.writer import SnapshotRequest
 from signalbox.live.ports import Attached, Member, Stored
 from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.router.directory import SubscriberPartition, SubscriberRow

@@ -35,7 +35,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.forms import Document, Form, Forms
 from signalbox.live.model.state import ConnectionId, Session
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
-from signalbox.live.outbox.writer import ConnectionSnapshot, Owner, SnapshotRequest, owner_of
+from signalbox.live.outbox.snapshots import ConnectionSnapshot, Owner, SnapshotRequest, owner_of
 from signalbox.live.rights.grants import NO_RIGHTS, Rights
 from signalbox.live.session.records import session_document, session_of
 from signalbox.live.wamp.messages import SubscriptionId

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from signalbox.live.outbox.items import SubscriptionEvent
+from signalbox.live.log.events import LoggedEvent
 from signalbox.live.wamp.batches import batch
 from signalbox.live.wamp.codec import MAXIMUM_FRAME_BYTES, size_bytes
 
@@ -18,7 +18,7 @@ class Frame:
     """
 
     separator: str = ""
-    events: list[SubscriptionEvent] = field(default_factory=list)
+    events: list[LoggedEvent] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     handled: int = 0
     _size: int = 0
@@ -33,7 +33,7 @@ class Frame:
         """Return the WebSocket message."""
         return batch(self.texts, self.separator)
 
-    def add(self, event: SubscriptionEvent, text: str) -> bool:
+    def add(self, event: LoggedEvent, text: str) -> bool:
         """Add an event if it fits; return whether it does. The first one always does."""
         size = size_bytes(text) + len(self.separator)
         if self.events and (self.is_full or self._size + size > MAXIMUM_FRAME_BYTES):

@@ -28,8 +28,8 @@ from signalbox.live.model.effects import Close
 from signalbox.live.model.state import ConnectionId, FrameId, State, opened
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
 from signalbox.live.outbox.items import ItemId
+from signalbox.live.outbox.snapshots import SnapshotRequest
 from signalbox.live.outbox.totals import NO_TOTALS
-from signalbox.live.outbox.writer import SnapshotRequest
 from signalbox.live.rights.grants import Grant
 from signalbox.live.wamp.authentication import AuthMethod, Identity
 from signalbox.live.wamp.messages import SubscriptionId

@@ -22,7 +22,7 @@ from signalbox.live.admin.commands import COMMANDS, secret_fields
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.live.admin.ports import LiveAdminPorts
 from signalbox.live.model.state import ConnectionId, State
-from signalbox.live.outbox.writer import SnapshotRequest
+from signalbox.live.outbox.snapshots import SnapshotRequest
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.sarracenia.rights.names import UserName
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures

@@ -15,7 +15,8 @@ from signalbox.live.model.state import Admitted, ConnectionId, FrameId, Session,
 from signalbox.live.outbox.decisions import OutboxState
 from signalbox.live.outbox.items import EventBatch, ItemId, OutboxItem, SubscriptionEvent
 from signalbox.live.outbox.results import DeliveryResult
-from signalbox.live.outbox.writer import ConnectionSnapshot, OutboxWriter, Owner, ReceivedItem, SnapshotRequest
+from signalbox.live.outbox.snapshots import ConnectionSnapshot, Owner, SnapshotRequest
+from signalbox.live.outbox.writer import OutboxWriter, ReceivedItem
 from signalbox.live.rights.grants import NO_RIGHTS
 from signalbox.live.session.admission import AdmissionService
 from signalbox.live.session.connection import Refusal

@@ -5,13 +5,11 @@ import pytest
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.frames import MAXIMUM_EVENTS, Frame
-from signalbox.live.outbox.items import SubscriptionEvent
 from signalbox.live.wamp.codec import MAXIMUM_FRAME_BYTES
 from signalbox.live.wamp.messages import PublicationId
-from signalbox.live.wamp.patterns import TopicPattern
 from tests.unit.live.session.stage import NOW
 
-EVENT = SubscriptionEvent(TopicPattern.parse("a"), LoggedEvent(PublicationId(1), RoutingKey("a"), NOW))
+EVENT = LoggedEvent(PublicationId(1), RoutingKey("a"), NOW)
 
 
 @pytest.mark.parametrize(("size", "fits"), [(MAXIMUM_FRAME_BYTES - 5, True), (MAXIMUM_FRAME_BYTES - 4, False)])

@@ -29,7 +29,8 @@ from signalbox.live.outbox.decisions import OutboxState
 from signalbox.live.outbox.items import BackfillRequest, ItemId, OutboxItem, item_body, parse_item, reply_item
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.outbox.results import DeliveryOutcome
-from signalbox.live.outbox.writer import ConnectionSnapshot, OutboxWriter, Owner, ReceivedItem, SnapshotRequest
+from signalbox.live.outbox.snapshots import ConnectionSnapshot, Owner, SnapshotRequest
+from signalbox.live.outbox.writer import OutboxWriter, ReceivedItem
 from signalbox.live.router.decoding import logged_event, publication_metadata
 from signalbox.live.router.directory import (
     CachedSubscriberDirectory,

@@ -16,6 +16,7 @@ from signalbox.live.model.effects import Post
 from signalbox.live.model.events import dead_letter
 from signalbox.live.model.state import ConnectionId, Session, State
 from signalbox.live.outbox.decisions import MAXIMUM_WAIT, TOTALS_SAVED_EVERY, OutboxState
+from signalbox.live.outbox.delivery import SAVED_EVERY
 from signalbox.live.outbox.events import closing_summary, delivery_events
 from signalbox.live.outbox.items import (
     BackfillRequest,
@@ -28,16 +29,8 @@ from signalbox.live.outbox.items import (
 )
 from signalbox.live.outbox.ports import PostResult
 from signalbox.live.outbox.results import MAXIMUM_IDS, DeliveryOutcome, DeliveryResult
-from signalbox.live.outbox.writer import (
-    BACKLOG_CHECKED_AFTER,
-    MAXIMUM_BACKLOG,
-    SAVED_EVERY,
-    ConnectionSnapshot,
-    OutboxWriter,
-    Owner,
-    ReceivedItem,
-    SnapshotRequest,
-)
+from signalbox.live.outbox.snapshots import ConnectionSnapshot, Owner, SnapshotRequest
+from signalbox.live.outbox.writer import BACKLOG_CHECKED_AFTER, MAXIMUM_BACKLOG, OutboxWriter, ReceivedItem
 from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.audience import Audience
 from signalbox.live.wamp.batches import messages_of

@@ -16,7 +16,8 @@ from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.state import ConnectionId, Session
 from signalbox.live.outbox.decisions import OutboxState
 from signalbox.live.outbox.items import parse_item
-from signalbox.live.outbox.writer import ConnectionSnapshot, OutboxWriter, Owner, ReceivedItem, SnapshotRequest
+from signalbox.live.outbox.snapshots import ConnectionSnapshot, Owner, SnapshotRequest
+from signalbox.live.outbox.writer import OutboxWriter, ReceivedItem
 from signalbox.live.router.directory import SubscriberLookup
 from signalbox.live.router.distributor import Distributor, OutboxMessage
 from signalbox.live.wamp.codec import FORMATS

@@ -1,0 +1,107 @@
+"""The events of WAMP: live ones for each subscription, and those of a backfill before them."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.log.events import EventTexts
+from signalbox.live.outbox.backfill import BackfillEvent, BackfillReader
+from signalbox.live.outbox.decisions import (
+    ItemAction,
+    OutboxState,
+    defer,
+    event_action,
+    finish_backfill,
+    mark_posted,
+)
+from signalbox.live.outbox.delivery import ConnectionDelivery
+from signalbox.live.outbox.frames import Frame
+from signalbox.live.outbox.items import BackfillRequest, SubscriptionEvent
+from signalbox.live.outbox.ports import TopicLog
+from signalbox.live.outbox.results import DeliveryOutcome
+from signalbox.live.outbox.snapshots import ConnectionSnapshot
+from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.parallel import ParallelMap
+
+
+@dataclass(frozen=True, slots=True)
+class WampDialect:
+    """The `EventDialect` of WAMP, and its backfills."""
+
+    log: TopicLog
+    texts: EventTexts
+    parallel_map: ParallelMap
+
+    def action(self, candidate: SubscriptionEvent, snapshot: ConnectionSnapshot, *, waited: timedelta) -> ItemAction:
+        """Return the action for an event, which is posted at least once if permitted, and never before the backfill."""
+        return event_action(candidate, snapshot.outbox, session=snapshot.session, rights=snapshot.rights, waited=waited)
+
+    def text(self, candidate: SubscriptionEvent, _snapshot: ConnectionSnapshot) -> str:
+        """Return the EVENT for a subscription."""
+        return self.texts.text(candidate.pattern, candidate.event)
+
+    def deferred(self, candidate: SubscriptionEvent, outbox: OutboxState) -> OutboxState:
+        """Return the state after an event was deferred to its subscription's backfill."""
+        return defer(outbox, candidate)
+
+    def posted(self, _frame: Frame, _snapshot: ConnectionSnapshot, *, now: datetime) -> None:
+        """Return no state: posting an event writes nothing to the table."""
+
+    def backfill(self, request: BackfillRequest, delivery: ConnectionDelivery) -> DeliveryOutcome:
+        """Post the backfill of a subscription."""
+        subscription = request.pattern.subscription_id
+        if request.item_id in delivery.outbox.done or subscription not in delivery.outbox.pending_backfills:
+            return DeliveryOutcome.DONE
+        if not delivery.snapshot.is_complete:
+            delivery.read()
+        session, live = delivery.snapshot.session, delivery.snapshot.live
+        listener = session.listener if session else None
+        if session is None or session.realm is None or listener is None or live is None:
+            return DeliveryOutcome.DONE
+        reader = BackfillReader(self.log, session.realm, live, delivery.now(), self.parallel_map)
+        backfill = reader.read(request, listener, deferred=delivery.outbox.pending_backfills[subscription])
+        # Read again after the logs: a user whose right was revoked must not receive events published since.
+        delivery.read()
+        for frame in self._frames(request.pattern, backfill.events, delivery):
+            outcome = delivery.post_events(frame, self)
+            if outcome is not DeliveryOutcome.DONE:
+                return outcome
+            for event in frame.events:
+                candidate = SubscriptionEvent(request.pattern, event)
+                delivery.advance(mark_posted(delivery.outbox, candidate, now=delivery.now()))
+                delivery.count_past(event)
+        delivery.advance(
+            finish_backfill(delivery.outbox, request.item_id, subscription, backfill.settled, now=delivery.now())
+        )
+        return DeliveryOutcome.DONE
+
+    def _frames(
+        self, pattern: TopicPattern, events: Iterable[BackfillEvent], delivery: ConnectionDelivery
+    ) -> Iterator[Frame]:
+        """Yield the frames with a backfill's events that were not posted before and may be posted."""
+        frame, newest = Frame(delivery.snapshot.separator), dict[RoutingKey, int]()
+        for one in events:
+            if frame.is_full:
+                yield frame
+                frame = Frame(delivery.snapshot.separator)
+            event, number = one.event, one.event.sequence or 0
+            is_past = number <= newest.get(event.topic, -1)
+            if is_past or not _is_in_backfill(SubscriptionEvent(pattern, event), delivery.current()):
+                continue
+            newest[event.topic] = number
+            text = self.texts.text(pattern, event, is_retained=one.is_latest)
+            if not frame.add(event, text):
+                yield frame
+                frame = Frame(delivery.snapshot.separator)
+                frame.add(event, text)
+        if frame.events:
+            yield frame
+
+
+def _is_in_backfill(candidate: SubscriptionEvent, snapshot: ConnectionSnapshot) -> bool:
+    event = candidate.event
+    watermarks = snapshot.outbox.watermarks.get(candidate.pattern.subscription_id)
+    if watermarks is not None and (event.sequence or 0) <= watermarks.numbers.get(event.topic, 0):
+        return False
+    return snapshot.admits(candidate)
