@@ -33,7 +33,7 @@ from signalbox.splitting.consumers.environment import Resolver
 from signalbox.splitting.consumers.queue_reference import Home
 from signalbox.splitting.control.orphan_queues import OrphanQueueSweeper
 from signalbox.splitting.control.ports import ControlPorts, DeclaredRegistries, KeptStore, NothingDeclared, Store
-from signalbox.splitting.forwarding.splitter import RECORD_AGE
+from signalbox.splitting.forwarding.decider import RECORD_AGE
 from signalbox.splitting.model.events import CAPABILITY
 from signalbox.splitting.model.observed_state import Timings
 from signalbox.splitting.model.target import KUBERNETES, TargetKind

@@ -14,7 +14,9 @@ from signalbox.aws.splitting.objects import S3ObjectMetadata
 from signalbox.filters.languages import Languages
 from signalbox.kept.objects import NotKept
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding.splitter import RECORD_AGE, Splitter, SplitUnknown
+from signalbox.splitting.forwarding.batch_sender import BatchSender
+from signalbox.splitting.forwarding.decider import RECORD_AGE, Decider, FilterLimits, SplitUnknown
+from signalbox.splitting.forwarding.splitter import Splitter
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model.records import UnreadableRecord
 
@@ -53,24 +55,15 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
 @cache
 def _splitter() -> Splitter:
     timeout = timedelta(seconds=instance.settings().number("SPLIT_TIMEOUT_SECONDS"))
-    return Splitter(
-        splits=wiring.splits(),
-        ledger=wiring.ledger(),
-        uses=UseRecorder(wiring.uses(), instance.CLOCK.now),
-        sender=wiring.sender(),
-        dead_letters=wiring.dead_letters(),
-        queues=wiring.queues(),
-        compiler=Languages(),
-        now=instance.CLOCK.now,
-        settle=timeout + RECORD_AGE,
-        filter_time=timeout * FILTER_SHARE,
-        objects=S3ObjectMetadata(
-            partial(wiring.s3, timeout * PATIENCE),
-            wiring.buckets(),
-            instance.CLOCK,
-            random.random,
-            patience=timeout * PATIENCE,
-            parallel_map=parallel_map,
-        ),
-        kept=wiring.kept(),
+    now, uses = instance.CLOCK.now, UseRecorder(wiring.uses(), instance.CLOCK.now)
+    limits = FilterLimits(Languages(), total=timeout * FILTER_SHARE, settle=timeout + RECORD_AGE)
+    objects = S3ObjectMetadata(
+        partial(wiring.s3, timeout * PATIENCE),
+        wiring.buckets(),
+        instance.CLOCK,
+        random.random,
+        patience=timeout * PATIENCE,
+        parallel_map=parallel_map,
     )
+    sender = BatchSender(wiring.sender(), uses, wiring.dead_letters(), wiring.ledger(), wiring.queues(), now)
+    return Splitter(Decider(wiring.splits(), uses, limits, now, objects), wiring.kept(), sender, now)

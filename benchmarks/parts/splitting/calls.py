@@ -9,6 +9,8 @@ from signalbox.filters.languages import Languages
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, SentBatch
+from signalbox.splitting.forwarding.batch_sender import BatchSender
+from signalbox.splitting.forwarding.decider import Decider, FilterLimits
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.route import Route
 from signalbox.splitting.forwarding.splitter import Splitter
@@ -117,17 +119,14 @@ def count() -> Iterator[Calls]:
 
 def _counted(case: Case) -> Calls:
     sender = CountingSender()
+    uses = UseRecorder(_AllOpen(), lambda: NOW)
+    limits = FilterLimits(LANGUAGES, total=timedelta(seconds=10), settle=timedelta(seconds=22))
+    splits = _OneSplit(StoredSplit(split_of(case.sessions), 1, ()))
     splitter = Splitter(
-        splits=_OneSplit(StoredSplit(split_of(case.sessions), 1, ())),  # type: ignore[arg-type] # all that is asked
-        ledger=None,  # type: ignore[arg-type] # nothing closes
-        uses=UseRecorder(_AllOpen(), lambda: NOW),
-        sender=sender,
-        dead_letters=None,  # type: ignore[arg-type] # every message is accepted
-        queues=None,  # type: ignore[arg-type] # nothing closes
-        compiler=LANGUAGES,
-        now=lambda: NOW,
-        settle=timedelta(seconds=22),
-        filter_time=timedelta(seconds=10),
+        Decider(splits, uses, limits, lambda: NOW),  # type: ignore[arg-type] # all that is asked of splits
+        None,  # type: ignore[arg-type] # no queue is kept
+        BatchSender(sender, uses, None, None, None, lambda: NOW),  # type: ignore[arg-type] # nothing closes or fails
+        lambda: NOW,
     )
     batches = [messages(case, start) for start in range(0, MESSAGES, BATCH)]
     for number, batch in enumerate(batches):

@@ -37,7 +37,7 @@ class RowAudience:
 
     @property
     def outbox(self) -> OutboxState:
-        """Return what was posted to the connection."""
+        """Return the state of the outbox after the posts so far."""
         return self.snapshot.outbox
 
     @property

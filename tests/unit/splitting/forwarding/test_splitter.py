@@ -13,7 +13,9 @@ from signalbox.kept.objects import NotKept, read_batch
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, SentBatch
-from signalbox.splitting.forwarding.splitter import RECORD_AGE, ForwardResult, Splitter, SplitUnknown
+from signalbox.splitting.forwarding.batch_sender import BatchSender
+from signalbox.splitting.forwarding.decider import RECORD_AGE, Decider, FilterLimits, SplitUnknown
+from signalbox.splitting.forwarding.splitter import ForwardResult, Splitter
 from signalbox.splitting.forwarding.use_recorder import USE_LASTS, UseRecorder
 from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import QueueUse
@@ -132,25 +134,27 @@ class SplitterStage:
         self.queues = MemorySplitQueues(queues={name: MemoryQueue() for name in (STANDARD, FIFO)})
         self.languages = CountingLanguages()
         self.step = timedelta(0)
-        self.splitter = Splitter(
-            splits=self.store.splits,
-            ledger=self.store.ledger,
-            uses=UseRecorder(self.store.uses, self.now),
-            sender=self.sender,
-            dead_letters=self.dead_letters,
-            queues=self.queues,
-            compiler=self.languages,
-            now=self.now,
-            settle=SETTLE,
-            filter_time=FILTER_TIME,
-            objects=objects,
-        )
+        self.kept, self.splits, self.objects = MemoryKeptMessages(), self.store.splits, objects
+        self.use()
         queues = tuple(
             SplitQueue(QueueId(name), name, QueueName(f"deployed-{name}"), timedelta(seconds=30), s3_event=s3_event)
             for name in (STANDARD, FIFO)
         )
         split = Split(TARGET, queues, sessions, Stage.SPLIT, LONG_AGO, timedelta(seconds=120), was_split=True)
         assert self.store.splits.create(split, documents=[])
+
+    def use(self, **parts: object) -> None:
+        """Use other parts in the splitter."""
+        for name, part in parts.items():
+            setattr(self, name, part)
+        uses = UseRecorder(self.store.uses, self.now)
+        limits = FilterLimits(self.languages, total=FILTER_TIME, settle=SETTLE)
+        self.splitter = Splitter(
+            Decider(self.splits, uses, limits, self.now, self.objects),
+            self.kept,
+            BatchSender(self.sender, uses, self.dead_letters, self.store.ledger, self.queues, self.now),
+            self.now,
+        )
 
     def now(self) -> datetime:
         self.time.moment += self.step
@@ -355,7 +359,7 @@ class TestSlowFilters:
                 return CountedPattern(found, asked)
 
         stage = SplitterStage(session("ann", SLOW))
-        stage.splitter.compiler = Slow()
+        stage.use(languages=Slow())
 
         stage.forward(message("1", "a", group="g"), message("2", "b", group="g"), original=FIFO)
 
@@ -405,13 +409,13 @@ class TestSlowFilters:
                 save(with_heartbeat(stage.split, SessionId("ann"), now=START), replacing=replacing)
             return save(split, replacing=replacing)
 
-        stage.splitter.splits = Contested(stage.store.splits, contested)
+        stage.use(splits=Contested(stage.store.splits, contested))
 
         assert stage.forward(message("1", "x")).cancelled == ("ann",)
 
     def test_a_cancellation_that_never_succeeds_is_left_to_the_next_batch(self):
         stage = SplitterStage(session("ann", SLOW))
-        stage.splitter.splits = Contested(stage.store.splits, lambda split, *, replacing: None)
+        stage.use(splits=Contested(stage.store.splits, lambda split, *, replacing: None))
 
         done = stage.forward(message("1", "x"))
 
@@ -532,7 +536,7 @@ class TestClosing:
         assert list(closing.store.ledger.calls) == [(FIFO, "call")]
 
     def test_a_call_whose_messages_could_not_be_deleted_stays_in_the_ledger(self, closing):
-        closing.splitter.queues = NothingIsDeleted()
+        closing.use(queues=NothingIsDeleted())
 
         done = closing.forward(message("1", "red", group="g"), original=FIFO)
 
@@ -601,7 +605,7 @@ def test_a_batch_killed_at_any_call_ends_like_an_uninterrupted_one(call):
     messages = [message(str(n), ("red", "blue", "")[n % 3], group="ab"[n % 2]) for n in range(10)]
     broken, whole = (SplitterStage(session("ann", "red"), session("bob", "blue", phase=Phase.ENDING)) for _ in range(2))
     for stage in (broken, whole):
-        stage.splitter.sender = stage.sender = MortalSender()
+        stage.use(sender=MortalSender())
     broken.sender.left = call
 
     with pytest.raises(Killed):
@@ -658,12 +662,11 @@ def test_objects_of_other_queues_are_not_read():
 
 def kept_stage(*sessions: SplitSession) -> tuple[SplitterStage, MemoryKeptMessages]:
     """Return a split whose standard queue is kept."""
-    stage, kept = SplitterStage(*sessions), MemoryKeptMessages()
-    stage.splitter.kept = kept
+    stage = SplitterStage(*sessions)
     stored = stage.store.splits.find(TARGET)
     assert stored is not None
     assert stage.store.splits.save(with_kept(stored.split, STANDARD, is_kept=True), replacing=stored)
-    return stage, kept
+    return stage, stage.kept
 
 
 def test_the_messages_of_a_kept_queue_are_stored_in_one_object_before_they_are_sent():

@@ -1,0 +1,119 @@
+"""The sender of decided batches: sends each message to its queues, and dead-letters those that SQS refuses."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain
+
+from signalbox.dead_letters import DeadLetters
+from signalbox.errors import EffectFailed
+from signalbox.fifo import FifoBatch
+from signalbox.messages import MessageId
+from signalbox.queues import QueueName
+from signalbox.sending import Batch, Delivery, QueueSender, SentBatch, batches
+from signalbox.splitting.forwarding.decider import DecidedBatch
+from signalbox.splitting.forwarding.use_recorder import UseRecorder
+from signalbox.splitting.ports import ORIGINAL_QUEUE, Ledger, SplitQueues
+
+
+@dataclass(frozen=True, slots=True)
+class SentMessages:
+    """The outcome of a batch: the messages to redeliver, and those that SQS refused, with its reasons.
+
+    `copies` are the ids that messages got in the queues to which they were forwarded.
+    """
+
+    not_done: tuple[MessageId, ...]
+    refused: dict[MessageId, str]
+    lost_copies: set[tuple[MessageId, QueueName]]
+    copies: dict[MessageId, dict[QueueName, MessageId]]
+
+
+@dataclass(slots=True)
+class _Progress:
+    """A batch in progress. `is_certain` is false if it is unknown whether a message was sent."""
+
+    original: QueueName
+    batch: FifoBatch[Sequence[Delivery]]
+    refused: dict[MessageId, str] = field(default_factory=dict)
+    lost_copies: set[tuple[MessageId, QueueName]] = field(default_factory=set)
+    copies: dict[MessageId, dict[QueueName, MessageId]] = field(default_factory=dict)
+    is_certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSender:
+    """Sends decided batches."""
+
+    sender: QueueSender
+    uses: UseRecorder
+    dead_letters: DeadLetters
+    ledger: Ledger
+    queues: SplitQueues
+    now: Callable[[], datetime]
+
+    def send(self, decided: DecidedBatch, *, call_id: str) -> SentMessages:
+        """Send the messages of a batch; with a ledger while the forwarding of their queue is about to pause."""
+        route = decided.route
+        planned = [(one, route.deliveries(one, decided.decisions[one.message_id])) for one in decided.messages]
+        work = _Progress(route.original, FifoBatch(planned, route.queue.is_fifo))
+        if route.split.is_closing(route.original):
+            self._send_with_ledger(decided, work, call_id)
+        else:
+            self._send_all(work)
+        return SentMessages(work.batch.not_done(), work.refused, work.lost_copies, work.copies)
+
+    def _send_with_ledger(self, decided: DecidedBatch, work: _Progress, call_id: str) -> None:
+        """Send while forwarding is about to pause, which waits until each call has finished.
+
+        A call has finished when no message that it sent can be redelivered, and all others were certainly not sent. The
+        messages are therefore deleted here: Lambda deletes them only after the call, when no record of its outcome can
+        be written.
+        """
+        self.ledger.begin(work.original, call_id, now=self.now())
+        self._send_all(work)
+        if work.is_certain and self._is_removed(decided, work):
+            self.ledger.finish(work.original, call_id)
+
+    def _is_removed(self, decided: DecidedBatch, work: _Progress) -> bool:
+        not_done = work.batch.not_done()
+        done = [one for one in decided.messages if one.message_id not in not_done]
+        try:
+            self.queues.remove(work.original, [str(message.document["ReceiptHandle"]) for message in done])
+        except EffectFailed:
+            return False  # Lambda deletes them as well
+        return True
+
+    def _send_all(self, work: _Progress) -> None:
+        while ready := work.batch.take_ready():
+            for call in batches(chain.from_iterable(ready)):
+                self._send(call, work)
+
+    def _send(self, call: Batch, work: _Progress) -> None:
+        try:
+            # A queue that was closed since the decision is not the owner's at the next attempt.
+            sent = self.sender.send(call) if self.uses.is_open(call.destination) else _unsent(call)
+        except EffectFailed:
+            work.is_certain = False
+            sent = _unsent(call)
+        for message_id, copy in sent.ids.items():
+            work.copies.setdefault(message_id, {})[call.destination] = copy
+        for delivery, reason in sent.failed:
+            if reason is None:
+                work.batch.fail(delivery.message.message_id)
+            elif delivery.is_copy:  # its owner gets the message, so it is not dead-lettered
+                work.lost_copies.add((delivery.message.message_id, delivery.destination))
+            else:
+                self._dead_letter(delivery, reason, work)
+
+    def _dead_letter(self, delivery: Delivery, reason: str, work: _Progress) -> None:
+        try:
+            self.dead_letters.dead_letter(delivery.message, reason=reason, attributes={ORIGINAL_QUEUE: work.original})
+        except EffectFailed:
+            work.batch.fail(delivery.message.message_id)
+        else:
+            work.refused[delivery.message.message_id] = reason
+
+
+def _unsent(call: Batch) -> SentBatch:
+    return SentBatch([(delivery, None) for delivery in call.deliveries])

@@ -1,0 +1,151 @@
+"""The decider: reads the record of a split, decides who gets each message, and ends sessions whose filters fail."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from signalbox.errors import UnavailableError
+from signalbox.messages import Message, MessageId
+from signalbox.optimistic_update import optimistic_update
+from signalbox.queues import QueueName, is_fifo
+from signalbox.splitting.forwarding.filter_budget import FilterBudget
+from signalbox.splitting.forwarding.route import FILTER_STOPPED, Route
+from signalbox.splitting.forwarding.use_recorder import UseRecorder
+from signalbox.splitting.model.claims import Decision, SessionId
+from signalbox.splitting.model.filters import Compiler
+from signalbox.splitting.model.s3_objects import BatchMetadata, ObjectMetadata
+from signalbox.splitting.model.split import ended
+from signalbox.splitting.ports import Splits
+
+RECORD_AGE = timedelta(seconds=2)
+"""The maximum age of the record by which messages are forwarded; it is part of `Timings.settle`."""
+SAVE_TRIES = 10  # other writers: heartbeats of each session every few seconds, and the control function
+REASON_CHARACTERS = 500  # of a reason, which may quote a filter of any length; the record must stay small
+
+
+class SplitUnknown(UnavailableError):
+    """Raised for messages of a queue that belongs to no split; they stay in the queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedBatch:
+    """Messages with the decision on each, and the sessions that were ended because their filters fail."""
+
+    route: Route
+    messages: Sequence[Message]
+    decisions: Mapping[MessageId, Decision]
+    cancelled: tuple[SessionId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterLimits:
+    """The compiler of filters, the time of all filters in a call, and `Timings.settle`."""
+
+    compiler: Compiler
+    total: timedelta
+    settle: timedelta
+
+
+@dataclass(slots=True)
+class Decider:
+    """Decides on batches of messages; caches the record and its compiled filters. Not thread-safe.
+
+    All filters together take at most their limit, so that every message of a batch is decided and sent within the
+    function's timeout. `objects` reads the metadata of S3 objects, in less than that.
+    """
+
+    splits: Splits
+    uses: UseRecorder
+    filters: FilterLimits
+    now: Callable[[], datetime]
+    objects: ObjectMetadata | None = None
+    _routes: dict[QueueName, Route] = field(default_factory=dict, init=False)
+
+    def decide(self, messages: Sequence[Message], original: QueueName) -> DecidedBatch:
+        """Return the decisions on messages of an original. Raises `SplitUnknown`."""
+        budget = FilterBudget.of(self.filters.compiler, self.filters.total, is_fifo=is_fifo(original))
+        route = self._route(original, budget)
+        cancelled = self._end_unreadable(route)
+        # At once, so that a call that is killed by the next filter has ended the session of this one.
+        budget.on_stopped = lambda session, reason: cancelled.extend(
+            self._ended(SessionId(session), route, reason=FILTER_STOPPED + reason)
+        )
+        decisions = self._decisions(messages, route, budget)
+        return DecidedBatch(route, messages, decisions, tuple(cancelled))
+
+    def _route(self, original: QueueName, budget: FilterBudget) -> Route:
+        now = self.now()
+        known = self._routes.get(original)
+        if known is not None and now - known.read_at < RECORD_AGE:
+            return known
+        stored = self.splits.of_queue(original)
+        queues = stored.split.queues if stored else ()
+        queue = next((one for one in queues if one.original == original), None)
+        if stored is None or queue is None:
+            raise SplitUnknown(f"queue {original!r} belongs to no split")
+        configs = known.configs if known else {}
+        self._routes[original] = Route.of(
+            stored, queue, budget=budget, read_at=now, settle=self.filters.settle, known=configs
+        )
+        return self._routes[original]
+
+    def _decisions(self, messages: Sequence[Message], route: Route, budget: FilterBudget) -> dict[MessageId, Decision]:
+        started = self.now()
+        metadata = route.metadata(messages, self.objects)
+        return {
+            message.message_id: self._decision(
+                message, route, received_at=message.first_received_at or started, metadata=metadata, budget=budget
+            )
+            for message in messages
+        }
+
+    def _decision(
+        self,
+        message: Message,
+        route: Route,
+        *,
+        received_at: datetime,
+        metadata: BatchMetadata | None,
+        budget: FilterBudget,
+    ) -> Decision:
+        """Return the decision by the sessions whose queues are open.
+
+        Nothing has been sent to a FIFO queue that is closed, so that this changes no earlier decision on a message.
+        """
+        # In a FIFO queue every message is evaluated: a retry must send it to the same queue again.
+        without = set() if route.queue.is_fifo else {SessionId(one) for one in budget.stopped}
+        while True:
+            decision = route.decision(
+                message, received_at=received_at, without=without, metadata=metadata, budget=budget
+            )
+            if decision.owner is None or self.uses.is_open(route.queue_of(decision.owner)):
+                return decision
+            without.add(decision.owner)
+
+    def _end_unreadable(self, route: Route) -> list[SessionId]:
+        """End the sessions whose filters cannot be read, each with its reason; return their ids."""
+        return [
+            session_id
+            for unreadable, reason in route.unreadable.items()
+            for session_id in self._ended(unreadable, route, reason=reason)
+        ]
+
+    def _ended(self, session_id: SessionId, route: Route, *, reason: str) -> tuple[SessionId, ...]:
+        """End a live session; return its id, or nothing if another call has ended it."""
+        is_live = any(one.session_id == session_id for one in route.split.live)
+        return (session_id,) if is_live and self._end(session_id, route, reason=reason) else ()
+
+    def _end(self, session_id: SessionId, route: Route, *, reason: str) -> bool:
+        self._routes[route.original] = replace(route, read_at=route.read_at - RECORD_AGE)  # so that it is read again
+
+        def attempt() -> bool | None:
+            stored = self.splits.find(route.split.target)
+            if stored is None:
+                return False
+            changed = ended(stored.split, session_id, reason=reason[:REASON_CHARACTERS], now=self.now())
+            if changed is stored.split:
+                return False  # already ending
+            return True if self.splits.save(changed, replacing=stored) else None
+
+        # After too many concurrent writes, the next call finds the same filter and tries again.
+        return optimistic_update(attempt, tries=SAVE_TRIES) or False
