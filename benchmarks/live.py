@@ -2,25 +2,21 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.parts.live import calls as live_calls
-from benchmarks.parts.live import crossbar_side, rules
+from benchmarks.parts.live import crossbar_side
 from benchmarks.parts.live import fan_out as live_fan_out
 from benchmarks.parts.live import latency as live_latency
-from benchmarks.parts.live import order as live_order
 from benchmarks.parts.live import publishing as live_publishing
-from benchmarks.parts.live import routing as live_routing
 from benchmarks.parts.live.calls import Calls
 from benchmarks.parts.live.costs import ALONE, IN_BATCHES, IN_BURSTS, Load, Prices, costs, needs
 from benchmarks.parts.live.fan_out import FanOut
 from benchmarks.parts.live.latency import Latency, Router
-from benchmarks.parts.live.order import Order
 from benchmarks.parts.live.publishing import CROSSBAR, OURS, Publishing
-from benchmarks.parts.live.routing import SIZES, Routing
 from benchmarks.shared.command import parser, report
 from benchmarks.shared.figures import ratio
 from benchmarks.shared.machine import Machine, this_machine
@@ -28,9 +24,8 @@ from benchmarks.shared.report import Table
 from benchmarks.shared.stage import Stage, running_stage
 from signalbox.clients.live.session import Login
 from signalbox.local.progress import step
-from tests.fakes import live_router
 
-PARTS = ("routing", "publishing", "fan-out", "calls", "order", "latency", "costs")
+PARTS = ("publishing", "fan-out", "calls", "latency", "costs")
 GROWTH_LIMIT = 2.0
 STAGE = "Signalbox, on the emulator"
 
@@ -40,11 +35,9 @@ class Results:
     """The measurements and the calculations of a run."""
 
     machine: Machine
-    routing: Sequence[Routing] = ()
     publishing: Sequence[Publishing] = ()
     fan_out: Sequence[FanOut] = ()
     calls: Sequence[Calls] = ()
-    order: Sequence[Order] = ()
     latency: Sequence[Latency] = ()
     load: Load | None = None
 
@@ -59,9 +52,6 @@ def _measured(options: argparse.Namespace) -> Results:
     parts = set(options.only or PARTS)
     machine = this_machine("live", upstream=f"crossbar {crossbar_side.VERSION}")
     results = Results(machine, load=Load() if "costs" in parts else None)
-    if "routing" in parts:
-        with step("routing") as say:
-            results = replace(results, routing=live_routing.measure(say))
     if "publishing" in parts:
         with step("publishing") as say:
             results = replace(results, publishing=live_publishing.measure(say))
@@ -71,9 +61,6 @@ def _measured(options: argparse.Namespace) -> Results:
     if "calls" in parts:
         with step("calls") as say:
             results = replace(results, calls=live_calls.measure(say))
-    if "order" in parts:
-        with step("order") as say:
-            results = replace(results, order=live_order.measure(say))
     if "latency" in parts:
         with running_stage(port=options.port) as stage:
             results = replace(results, latency=_latencies(stage))
@@ -82,11 +69,10 @@ def _measured(options: argparse.Namespace) -> Results:
 
 def _latencies(emulated: Stage) -> list[Latency]:
     """Measure all routers in one run, while all of them are running."""
-    with ExitStack() as stack:
-        routers = [_stage(emulated.local), _rules(stack)]
-        with step("latency") as say:
-            routers += _crossbar(stack, say)
-            return live_latency.measure(routers, say)
+    with ExitStack() as stack, step("latency") as say:
+        others = [live_fan_out.ours(stack), *live_fan_out.crossbar(stack, say)]
+        routers = [Router(one.name, one.url, one.login, one.login) for one in others]
+        return live_latency.measure([_stage(emulated.local), *routers], say)
 
 
 def _stage(local: Mapping[str, Any]) -> Router:
@@ -94,37 +80,16 @@ def _stage(local: Mapping[str, Any]) -> Router:
     return Router(STAGE, local["websocket_url"], users["subscriber"], users["source"])
 
 
-def _rules(stack: ExitStack) -> Router:
-    (url,) = stack.enter_context(rules.running(1)).urls
-    login = Login(live_router.REALM, rules.USER, live_router.TICKET)
-    return Router(OURS, url, login, login)
-
-
-def _crossbar(stack: ExitStack, say: Callable[[str], None]) -> list[Router]:
-    try:
-        crossbar_side.install()
-        (url,) = stack.enter_context(crossbar_side.running()).urls
-    except crossbar_side.NoCrossbar as reason:
-        say(f"without crossbar: {reason}")
-        return []
-    login = Login(crossbar_side.REALM)
-    return [Router(CROSSBAR, url, login, login)]
-
-
 def tables(results: Results) -> Iterator[Table]:
     """Yield a table for each part that was measured or calculated."""
     if results.latency:
         yield _latency(results.latency)
-    if results.routing:
-        yield _routing(results.routing)
     if results.publishing:
         yield _publishing(results.publishing)
     if results.fan_out:
         yield _fan_out(results.fan_out)
     if results.calls:
         yield _calls(results.calls)
-    if results.order:
-        yield _order(results.order)
     if results.load:
         yield _needs(results.load)
         yield _costs(results.load)
@@ -152,19 +117,6 @@ def _latency(latencies: Sequence[Latency]) -> Table:
         "the difference to the stage is the emulated gateway, queues, functions and tables, not AWS's."
     )
     return Table("Events to many subscribers", columns, rows, note)
-
-
-def _routing(routing: Sequence[Routing]) -> Table:
-    columns = ["subscriptions", "matched by", "Signalbox, us", "crossbar, us"]
-    rows = [
-        [f"{one.subscriptions:,}", one.match, f"{one.ours:.1f}", "-" if one.crossbar is None else f"{one.crossbar:.1f}"]
-        for one in routing
-    ]
-    note = (
-        f"Microseconds to find the only subscriber of a topic in the index alone; medians of {live_routing.ROUNDS} "
-        "rounds."
-    )
-    return Table("Finding subscribers", columns, rows, note)
 
 
 def _publishing(publishing: Sequence[Publishing]) -> Table:
@@ -234,32 +186,6 @@ def _calls(calls: Sequence[Calls]) -> Table:
     return Table("AWS calls of a publication", columns, rows, note)
 
 
-def _order(found: Sequence[Order]) -> Table:
-    columns = [
-        "ordered by",
-        "publishers",
-        "topics",
-        "groups",
-        "batches",
-        "DynamoDB calls",
-        "SQS calls",
-        "Firehose calls",
-    ]
-    rows = [
-        [
-            f"`{one.order_by}`",
-            *(f"{number:,}" for number in (one.publishers, one.topics, one.groups, one.batches)),
-            *(f"{one.calls[service]:,}" for service in ("DynamoDB", "SQS", "Firehose")),
-        ]
-        for one in found
-    ]
-    note = (
-        f"The calls of the function `route` for {live_order.PUBLICATIONS:,} acknowledged publications in batches of "
-        f"{live_order.BATCH}. Sessions take turns, and each goes through all topics. Groups can be routed side by side."
-    )
-    return Table("Order by publisher in counts", columns, rows, note)
-
-
 def _needs(load: Load) -> Table:
     rows = [
         [
@@ -299,11 +225,6 @@ def _costs(load: Load) -> Table:
 
 def targets(results: Results) -> Iterator[tuple[str, bool]]:
     """Yield each promise of live about these figures, and whether the run kept it."""
-    for match in dict.fromkeys(one.match for one in results.routing):
-        taken = {one.subscriptions: one.ours for one in results.routing if one.match == match}
-        growth = taken[SIZES[-1]] / taken[SIZES[0]]
-        text = f"at most {GROWTH_LIMIT:.0f} times as long with {SIZES[-1]:,} {match} subscriptions as with {SIZES[0]}"
-        yield f"{text} ({growth:.2f})", growth <= GROWTH_LIMIT
     for one in results.publishing:
         if one.router == OURS:
             fewest, most = live_publishing.SIZES[0], live_publishing.SIZES[-1]

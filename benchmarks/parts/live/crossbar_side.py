@@ -8,10 +8,8 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
-from benchmarks.parts.live.router_process import RouterProcess
+from benchmarks.parts.live.rules import RouterProcess
 from benchmarks.shared.stage import FOLDER
 from signalbox.errors import UnavailableError
 from signalbox.local import setup
@@ -21,7 +19,6 @@ VERSION = "26.10.1"
 REALM = "benchmark"
 HOME = FOLDER / "crossbar"
 VENV = HOME / "venv"
-MATCHING = Path(__file__).with_name("crossbar_matching.py")
 INSTALL_SECONDS, START_SECONDS, STOP_SECONDS = 600, 180, 30
 ALL = {"call": True, "register": True, "publish": True, "subscribe": True}
 
@@ -40,11 +37,6 @@ def install() -> None:
     _run([uv, "venv", str(VENV)])
     _run([uv, "pip", "install", "--python", str(VENV / "bin" / "python"), f"crossbar=={VERSION}"])
     (VENV / "stamp").write_text(stamp)
-
-
-def matching(sizes: Sequence[int]) -> Any:  # noqa: ANN401 - JSON
-    """Return the microseconds in which crossbar's broker finds a topic's subscribers; see `crossbar_matching`."""
-    return json.loads(_run([str(VENV / "bin" / "python"), str(MATCHING), json.dumps(list(sizes))]))
 
 
 @contextmanager
@@ -91,14 +83,11 @@ def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
             return
 
 
-def _run(command: Sequence[str]) -> str:
+def _run(command: Sequence[str]) -> None:
     environment = setup.installer_environment({**setup.index_of_pip(), **os.environ})
     try:
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=True, timeout=INSTALL_SECONDS
-        )
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=INSTALL_SECONDS)
     except subprocess.TimeoutExpired as error:
         raise NoCrossbar(f"{command[0]} took longer than {INSTALL_SECONDS} s") from error
     except subprocess.CalledProcessError as error:
         raise NoCrossbar(f"{' '.join(command[:3])} failed: {error.stderr.strip()[-300:]}") from error
-    return done.stdout

@@ -49,7 +49,9 @@ class FanOut:
 
 
 @dataclass(frozen=True, slots=True)
-class _Router:
+class Router:
+    """A router, its process, and the login of all its clients."""
+
     name: str
     url: str
     pid: int
@@ -57,7 +59,7 @@ class _Router:
 
 
 @dataclass(slots=True)
-class _Socket:
+class CountingSocket:
     """A `Socket` whose bytes can also be read as they arrive."""
 
     url: str
@@ -76,10 +78,12 @@ class _Socket:
             self._feed()
 
     def send(self, text: str) -> None:
+        """Send a text frame."""
         self.protocol.send_text(text.encode())
         self._flush()
 
     def receive(self, timeout_seconds: float | None) -> str | None:  # noqa: ARG002 - of the Protocol
+        """Return the next text frame."""
         while True:
             for event in self.protocol.events_received():
                 if isinstance(event, Frame) and event.opcode is Opcode.TEXT:
@@ -87,6 +91,7 @@ class _Socket:
             self._feed()
 
     def close(self) -> None:
+        """Close the connection."""
         self.connection.close()
 
     def count(self, marker: bytes) -> int:
@@ -110,26 +115,28 @@ class _Socket:
 def measure(say: Callable[[str], None]) -> list[FanOut]:
     """Measure the rules and crossbar alternately."""
     with ExitStack() as stack:
-        routers = [_ours(stack), *_crossbar(stack, say)]
+        routers = [ours(stack), *crossbar(stack, say)]
         return [one for count in SUBSCRIBERS for one in _measured(routers, count, say)]
 
 
-def _ours(stack: ExitStack) -> _Router:
+def ours(stack: ExitStack) -> Router:
+    """Run the rules in a process of their own."""
     process = stack.enter_context(rules.running(1))
-    return _Router(OURS, process.urls[0], process.pid, Login(live_router.REALM, rules.USER, live_router.TICKET))
+    return Router(OURS, process.urls[0], process.pid, Login(live_router.REALM, rules.USER, live_router.TICKET))
 
 
-def _crossbar(stack: ExitStack, say: Callable[[str], None]) -> list[_Router]:
+def crossbar(stack: ExitStack, say: Callable[[str], None]) -> list[Router]:
+    """Run crossbar, if it can be installed."""
     try:
         crossbar_side.install()
         process = stack.enter_context(crossbar_side.running())
     except crossbar_side.NoCrossbar as reason:
         say(f"without crossbar: {reason}")
         return []
-    return [_Router(CROSSBAR, process.urls[0], process.pid, Login(crossbar_side.REALM))]
+    return [Router(CROSSBAR, process.urls[0], process.pid, Login(crossbar_side.REALM))]
 
 
-def _measured(routers: Sequence[_Router], count: int, say: Callable[[str], None]) -> list[FanOut]:
+def _measured(routers: Sequence[Router], count: int, say: Callable[[str], None]) -> list[FanOut]:
     rates: dict[str, list[float]] = {one.name: [] for one in routers}
     times: dict[str, list[float]] = {one.name: [] for one in routers}
     for number in range(ROUNDS + 1):
@@ -145,12 +152,12 @@ def _measured(routers: Sequence[_Router], count: int, say: Callable[[str], None]
     ]
 
 
-def _round(router: _Router, count: int) -> tuple[float, float]:
+def _round(router: Router, count: int) -> tuple[float, float]:
     """Return the deliveries a second, and the microseconds of a processor for each."""
     topic = f"{TOPIC}.{time.time_ns()}"
     with ExitStack() as stack:
-        subscribers = [_subscribed(stack, router, topic) for _ in range(count)]
-        publisher = stack.enter_context(closing(_Socket(router.url)))
+        subscribers = [subscribed(stack, router, topic) for _ in range(count)]
+        publisher = stack.enter_context(closing(CountingSocket(router.url)))
         session = join(publisher, router.login)
         before, begun = processor_seconds(router.pid), time.perf_counter()
         deliveries = DELIVERIES // count * count
@@ -159,8 +166,9 @@ def _round(router: _Router, count: int) -> tuple[float, float]:
         return deliveries / seconds, (processor_seconds(router.pid) - before) / deliveries * 1e6
 
 
-def _subscribed(stack: ExitStack, router: _Router, topic: str) -> _Socket:
-    subscriber = stack.enter_context(closing(_Socket(router.url)))
+def subscribed(stack: ExitStack, router: Router, topic: str) -> CountingSocket:
+    """Open a connection that is subscribed to a topic."""
+    subscriber = stack.enter_context(closing(CountingSocket(router.url)))
     session = join(subscriber, router.login)
     request = session.send_request(partial(Subscribe, options={}, topic=topic))
     while request not in session.replies:
@@ -169,7 +177,11 @@ def _subscribed(stack: ExitStack, router: _Router, topic: str) -> _Socket:
 
 
 def _deliver(
-    session: ClientSession, publisher: _Socket, subscribers: Sequence[_Socket], topic: str, deliveries: int
+    session: ClientSession,
+    publisher: CountingSocket,
+    subscribers: Sequence[CountingSocket],
+    topic: str,
+    deliveries: int,
 ) -> None:
     """Publish at full rate until all subscribers have all events."""
     events, sent, acknowledged, arrived = deliveries // len(subscribers), 0, 0, 0

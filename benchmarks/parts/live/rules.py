@@ -7,18 +7,17 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from websockets.asyncio.server import ServerConnection, broadcast, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
-from benchmarks.parts.live.router_process import RouterProcess
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.effects import Attach, Detach, Distribute, Leave
@@ -40,6 +39,13 @@ USER = "alice"
 KEPT_CHANGES = 16
 KEPT_FOR = timedelta(hours=2)
 STOP_SECONDS = 30
+
+
+class RouterProcess(NamedTuple):
+    """The URLs of a router's realms, and its process, which may have children."""
+
+    urls: Sequence[str]
+    pid: int
 
 
 @dataclass
@@ -173,12 +179,10 @@ async def _serving() -> AsyncIterator[str]:
             async for text in connection:
                 router.receive_text(peer, str(text))
 
-    options: dict[str, Any] = {
-        "subprotocols": [Subprotocol(codec.SUBPROTOCOL)],
-        "compression": None,
-        "close_timeout": 1,
-    }
-    async with serve(handle, "127.0.0.1", 0, **options) as server:
+    # No pings: clients that only count bytes answer none.
+    options: dict[str, Any] = {"compression": None, "close_timeout": 1, "ping_interval": None}
+    protocols = [Subprotocol(codec.SUBPROTOCOL)]
+    async with serve(handle, "127.0.0.1", 0, subprotocols=protocols, **options) as server:
         (socket,) = server.sockets
         yield f"ws://127.0.0.1:{socket.getsockname()[1]}/"
 
