@@ -1,6 +1,7 @@
 """The state stack: keys, tables, the history bucket with its database, and secrets, which survive a redeploy."""
 
 from aws_cdk import Duration, RemovalPolicy, SecretValue, Stack
+from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_glue as glue
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
@@ -30,7 +31,17 @@ QUERY_PREFIX = "queries/"
 
 
 class StateStack(Stack):
-    """All resources with state, retained on deletion."""
+    """All resources with state, retained on deletion: those of the capabilities that the stage has or had."""
+
+    rendezvous_table: dynamodb.Table
+    lease_table: dynamodb.Table
+    client_secret: secretsmanager.Secret
+    split_table: dynamodb.Table
+    exchange_table: dynamodb.Table
+    live_table: dynamodb.Table
+    live_pepper: secretsmanager.Secret
+    history_bucket: s3.Bucket
+    history_database: glue.Database
 
     def __init__(self, scope: Construct, name: str, *, config: Config, **options: object) -> None:
         super().__init__(scope, name, **options)  # type: ignore[arg-type]  # passed through to the stack
@@ -44,15 +55,39 @@ class StateStack(Stack):
             self, "StateKey", description="Tables, history, logs", services=STATE_SERVICES, removal=removal
         )
         self.state_key.serve_logs()
-        self.rendezvous_table = rendezvous_table(self, key=self.state_key, removal=table_removal)
-        self.lease_table = lease_table(self, key=self.state_key, removal=table_removal)
-        self.split_table = split_table(self, key=self.state_key, removal=table_removal)
-        self.exchange_table = exchange_table(self, key=self.state_key, removal=table_removal)
-        self.live_table = live_table(self, key=self.state_key, removal=table_removal)
-        self.history_bucket = _history_bucket(self, config=config, key=self.state_key, removal=removal)
-        self.history_database = _history_database(self, self.history_bucket, config=config, removal=removal)
-        self.client_secret = _client_secret(self, key=self.state_key, removal=removal)
-        self.live_pepper = _live_pepper(self, key=self.state_key, removal=removal)
+        stored, key = config.stored_parts, self.state_key
+        if "rendezvous" in stored:
+            self.rendezvous_table = rendezvous_table(self, key=key, removal=table_removal)
+            self.lease_table = lease_table(self, key=key, removal=table_removal)
+            self.client_secret = _client_secret(self, key=key, removal=removal)
+        if "splitting" in stored:
+            self.split_table = split_table(self, key=key, removal=table_removal)
+        if "exchange" in stored:
+            self.exchange_table = exchange_table(self, key=key, removal=table_removal)
+        if "live" in stored:
+            self.live_table = live_table(self, key=key, removal=table_removal)
+            self.live_pepper = _live_pepper(self, key=key, removal=removal)
+        if "history" in stored:
+            self.history_bucket = _history_bucket(self, config=config, key=key, removal=removal)
+            self.history_database = _history_database(self, self.history_bucket, config=config, removal=removal)
+        self._export()
+
+    def _export(self) -> None:
+        """Export what functions use, also while none does: CloudFormation removes no export that is still imported.
+
+        A stage that loses a capability updates this stack first.
+        """
+        for child in self.node.children:
+            if isinstance(child, dynamodb.Table):
+                self.export_value(child.table_name)
+                self.export_value(child.table_arn)
+            elif isinstance(child, s3.Bucket):
+                self.export_value(child.bucket_name)
+                self.export_value(child.bucket_arn)
+            elif isinstance(child, secretsmanager.Secret):
+                self.export_value(child.secret_arn)
+        self.export_value(self.queue_key.key_arn)
+        self.export_value(self.state_key.key_arn)
 
 
 def _history_bucket(scope: Construct, *, config: Config, key: Key, removal: RemovalPolicy) -> s3.Bucket:

@@ -102,6 +102,9 @@ export class OverviewView {
     try {
       const { args, kwargs } = await this.client.call("signalbox.overview");
       const [stage] = args;
+      for (const name of /** @type {CardName[]} */ (["rendezvous", "splits"])) {
+        this.cards[name].element.hidden = kwargs.parts?.includes(name) === false;
+      }
       /** @param {CardName} name */
       const missing = (name) => {
         const reason = kwargs.unavailable?.[name];

@@ -31,6 +31,10 @@ RESERVE = timedelta(seconds=8)
 logger = logging.getLogger(__name__)
 
 
+class NoLive(RejectedError):
+    """Raised for commands about realms on a stage without live."""
+
+
 class Context(Protocol):
     """The context of Lambda that the scheduled tasks use."""
 
@@ -72,10 +76,13 @@ def _caller(record: dict[str, Any], sender_id: str) -> UserName | None:
 
 def _answer(user: UserName | None, envelope: Envelope) -> object:
     command = envelope.command(KNOWN)
+    is_live = isinstance(command, exchange_commands.DeclareExchange) and command.live is not None
+    if not wiring.has_live() and (is_live or isinstance(command, commands.Command)):
+        raise NoLive("the stage has no live exchanges: deploy it with live in the setting `capabilities`")
     if isinstance(command, commands.Command):
         return LiveCommandHandlers(control_wiring.granting()).answer(user, command)
     answer = ExchangeService(control_wiring.ports()).answer(user, command)
-    if isinstance(command, exchange_commands.DeclareExchange) and command.live is not None:
+    if isinstance(command, exchange_commands.DeclareExchange) and is_live:
         ConcernedSessions(control_wiring.granting()).end_refused(command.exchange)
     return answer
 

@@ -122,6 +122,8 @@ def ports() -> ControlPorts:
 
 
 def _end_realm(realm: ExchangeName) -> bool:
+    if not wiring.has_live():
+        return True
     RightsChanges(granting(), None).end_realm(realm)
     ConcernedSessions(granting()).end_refused(realm)
     log, now = DynamoTopicLog(instance.table("LIVE_TABLE"), parallel_map, instance.backoff()), instance.CLOCK.now

@@ -46,8 +46,8 @@ def router() -> Router:
     return Router(
         BatchReader(table, copy_settings, denies(), trusted_senders(), metadata_problem, instance.CLOCK.now),
         Numberer(heads(), key_holder()),
-        distributor(),
-        CopyRouter(dispatcher(), CopyKeeper(kept(), parallel_map), copy_settings, wiring.names(), instance.CLOCK.now),
+        distributor() if wiring.has_live() else None,
+        CopyRouter(dispatcher(), keeper(), copy_settings, wiring.names(), instance.CLOCK.now),
         Reporter(counters(), instance.CLOCK.now, parallel_map, instance.record),
     )
 
@@ -55,7 +55,9 @@ def router() -> Router:
 @cache
 def trusted_senders() -> TrustedSenders:
     """Return the senders that publish on behalf of users."""
-    return TrustedSenders(*map(instance.settings().text, ("EXCHANGE_CONTROL_ROLE_ID", "LIVE_SESSION_ROLE_ID")))
+    settings = instance.settings()
+    session = settings.text("LIVE_SESSION_ROLE_ID") if wiring.has_live() else None
+    return TrustedSenders(settings.text("EXCHANGE_CONTROL_ROLE_ID"), session)
 
 
 @cache
@@ -77,9 +79,12 @@ def denies() -> CachedDenies:
 
 
 @cache
-def kept() -> S3KeptMessages:
-    """Return the store of kept messages, whose client is created for the first kept queue."""
-    return S3KeptMessages(cache(partial(boto3.client, "s3")), instance.settings().text("KEPT_BUCKET"))
+def keeper() -> CopyKeeper | None:
+    """Return the keeper of copies, whose client is created for the first kept queue; None without history."""
+    if not instance.settings().has("KEPT_BUCKET"):
+        return None
+    store = S3KeptMessages(cache(partial(boto3.client, "s3")), instance.settings().text("KEPT_BUCKET"))
+    return CopyKeeper(store, parallel_map)
 
 
 @cache

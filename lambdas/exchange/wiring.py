@@ -7,6 +7,7 @@ from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
 from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.live.grants import DynamoGrants, DynamoGroups
+from signalbox.exchange.model.denies import DenyReader, NoDenies
 from signalbox.exchange.model.names import StageNames
 from signalbox.live.admin.denies import StoredDenies
 
@@ -25,8 +26,15 @@ def table() -> "Table":
     return instance.table("EXCHANGE_TABLE")
 
 
-def stored_denies() -> StoredDenies:
+def has_live() -> bool:
+    """Return whether the stage has live; without it no exchange is a realm."""
+    return instance.settings().has("LIVE_TABLE")
+
+
+def stored_denies() -> DenyReader:
     """Return the denies of users in realms, which are read at each call."""
+    if not has_live():
+        return NoDenies()
     live = instance.table("LIVE_TABLE")
     return StoredDenies(DynamoUsers(table()), DynamoGrants(live), DynamoGroups(live), parallel_map)
 

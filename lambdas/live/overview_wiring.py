@@ -14,10 +14,10 @@ from signalbox.aws.activity.stage import StageActivity
 from signalbox.aws.live.accounts import DynamoUserRights
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
-from signalbox.aws.live.overview import OverviewTables, S3Pictures
+from signalbox.aws.live.overview import NoPictures, OverviewTables, S3Pictures
 from signalbox.aws.shared.table import DynamoTable
 from signalbox.exchange.model.names import StageNames
-from signalbox.live.procedures.overview import LoggedTopics, StageOverview
+from signalbox.live.procedures.overview import LoggedTopics, Pictures, StageOverview
 from signalbox.live.procedures.overview_service import OverviewService
 
 # CloudWatch has a value a minute; the local stage measures at each read, which is free.
@@ -30,16 +30,26 @@ def service() -> OverviewService:
     settings, table, resource = instance.settings(), wiring.table(), boto3.resource("dynamodb")
     exchanges = resource.Table(settings.text("EXCHANGE_TABLE"))
     tables = OverviewTables(
-        rendezvous=DynamoTable(instance.dynamodb(), settings.text("RENDEZVOUS_TABLE")),
-        splits=resource.Table(settings.text("SPLIT_TABLE")),
+        rendezvous=_rendezvous_table(),
+        splits=resource.Table(settings.text("SPLIT_TABLE")) if settings.has("SPLIT_TABLE") else None,
         exchanges=exchanges,
     )
-    pictures = S3Pictures(boto3.client("s3"), settings.text("HISTORY_BUCKET"))
     return OverviewService(
-        stage=StageOverview(LoggedTopics(DynamoTopicLog(table)), tables.parts(), pictures, _activity(tables)),
+        stage=StageOverview(LoggedTopics(DynamoTopicLog(table)), tables.parts(), _pictures(), _activity(tables)),
         rights=DynamoUserRights(table, exchanges),
         outboxes=SqsOutboxes(instance.sqs(), settings.text("LIVE_OUTBOX_URL")),
     )
+
+
+def _rendezvous_table() -> DynamoTable | None:
+    name = "RENDEZVOUS_TABLE"
+    return DynamoTable(instance.dynamodb(), instance.settings().text(name)) if instance.settings().has(name) else None
+
+
+def _pictures() -> Pictures:
+    name = "HISTORY_BUCKET"
+    settings = instance.settings()
+    return S3Pictures(boto3.client("s3"), settings.text(name)) if settings.has(name) else NoPictures()
 
 
 def _activity(tables: OverviewTables) -> RecentActivity:

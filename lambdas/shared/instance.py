@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from botocore.session import Session, get_session
 
-from signalbox.aws.history.firehose import DeliveryStream, FirehoseHistory, Overflow
+from signalbox.aws.history.firehose import DeliveryStream, FirehoseHistory, NoHistory, Overflow
 from signalbox.aws.shared.settings import Settings, SystemClock
 from signalbox.aws.shared.telemetry import PowertoolsTelemetry
 from signalbox.aws.shared.throttled_keys import retry_throttled_keys
@@ -113,8 +113,10 @@ def _dynamodb() -> "DynamoDBServiceResource":
 
 
 @cache
-def history() -> FirehoseHistory:
+def history() -> FirehoseHistory | NoHistory:
     """Return the history, with the overflow queue for events that Firehose refuses."""
+    if not settings().has("HISTORY_STREAM"):
+        return NoHistory()
     # The overflow queue is rarely used, and creating a client takes time.
     return FirehoseHistory(stream(), Overflow(_overflow_sqs, settings().text("HISTORY_OVERFLOW_URL")))
 

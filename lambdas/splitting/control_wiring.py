@@ -31,8 +31,17 @@ from signalbox.kept.sweeper import KeptSweeper
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName
 from signalbox.splitting.consumers.environment import Resolver
 from signalbox.splitting.consumers.queue_reference import Home
+from signalbox.splitting.control.keeping import NothingIsKept
 from signalbox.splitting.control.orphan_queues import OrphanQueueSweeper
-from signalbox.splitting.control.ports import ControlPorts, DeclaredRegistries, KeptStore, NothingDeclared, Store
+from signalbox.splitting.control.ports import (
+    AuditTrail,
+    ControlPorts,
+    DeclaredRegistries,
+    KeptStore,
+    NoAuditTrail,
+    NothingDeclared,
+    Store,
+)
 from signalbox.splitting.forwarding.decider import RECORD_AGE
 from signalbox.splitting.model.events import CAPABILITY
 from signalbox.splitting.model.observed_state import Timings
@@ -135,14 +144,17 @@ def ports() -> ControlPorts:
 
 
 @cache
-def _kept_store() -> KeptStore:
-    return KeptStore(DynamoKeepSettings(wiring.table()), wiring.kept(), wiring.kept())
+def _kept_store() -> KeptStore | None:
+    kept = wiring.kept()
+    return None if kept is None else KeptStore(DynamoKeepSettings(wiring.table()), kept, kept)
 
 
 @cache
 def kept_sweeper() -> KeptSweeper:
-    """Return the sweeper of kept messages."""
+    """Return the sweeper of kept messages. Raises `NothingIsKept` without history."""
     store = _kept_store()
+    if store is None:
+        raise NothingIsKept("this stage cannot keep messages")
     return KeptSweeper(store.settings, store.objects, instance.CLOCK)
 
 
@@ -159,8 +171,10 @@ def _store() -> Store:
     )
 
 
-def _audit_trail() -> AthenaAuditTrail:
+def _audit_trail() -> AuditTrail:
     settings = instance.settings()
+    if not settings.has("HISTORY_DATABASE"):
+        return NoAuditTrail()
     lake = Athena(
         boto3.client("athena"), settings.text("HISTORY_DATABASE"), settings.text("QUERY_RESULTS"), timeout=AUDIT_TIMEOUT
     )

@@ -69,8 +69,10 @@ def s3(patience: timedelta) -> "S3Client":
 
 
 @cache
-def kept() -> S3KeptMessages:
-    """Return the store of kept messages, whose client is created for the first kept queue."""
+def kept() -> S3KeptMessages | None:
+    """Return the store of kept messages, whose client is created for the first kept queue; None without history."""
+    if not instance.settings().has("KEPT_BUCKET"):
+        return None
     return S3KeptMessages(cache(partial(boto3.client, "s3")), instance.settings().text("KEPT_BUCKET"))
 
 

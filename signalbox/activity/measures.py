@@ -30,7 +30,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The queues and functions of each capability, and the queues to which clients publish."""
+    """The queues and functions of each capability that the stage has, and the queues to which clients publish."""
 
     queues: Mapping[str, tuple[QueueName, ...]]
     functions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
@@ -52,14 +52,15 @@ class Sources:
         published = tuple(sorted(exchanges))[:most]
         splits = tuple(sorted(set(split) - set(published)))[: most - len(published)]
         added = {"splitting": splits, "exchange": published}
-        queues = {name: (*self.queues.get(name, ()), *added.get(name, ())) for name in CAPABILITIES}
+        queues = {name: (*own, *added.get(name, ())) for name, own in self.queues.items()}
         return replace(self, queues=queues, published=published)
 
 
 def measures(sources: Sources) -> Iterator[Measure]:
     """Yield the metrics of the stage, each once."""
     for capability, events in EVENT_METRICS.items():
-        yield from (event_measure(capability, event.name) for event in events)
+        if capability in sources.queues:
+            yield from (event_measure(capability, event.name) for event in events)
     for queue in chain.from_iterable(sources.queues.values()):
         yield from (queue_measure(name, queue) for name in (VISIBLE, IN_FLIGHT, OLDEST))
     yield from (queue_measure(SENT, queue) for queue in sources.published)

@@ -67,8 +67,8 @@ def beginning(now: datetime) -> datetime:
 
 
 def activities(sources: Sources, series: Series, now: datetime) -> list[Activity]:
-    """Return the activity of every capability in their order. The rate is that of the last five minutes."""
-    return [_activity(capability, sources, series, now) for capability in CAPABILITIES]
+    """Return the activity of the stage's capabilities in their order. The rate is that of the last five minutes."""
+    return [_activity(capability, sources, series, now) for capability in CAPABILITIES if capability in sources.queues]
 
 
 def _activity(capability: str, sources: Sources, series: Series, now: datetime) -> Activity:

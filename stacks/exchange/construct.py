@@ -6,15 +6,19 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from stacks.exchange.environment import environment
+from stacks.history.lake import HistoryLake
 from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
 from stacks.shared.alarms import alarm
 from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, command_queue, obey, reply_queue
+from stacks.shared.environment import stream
 from stacks.shared.function import METRICS_NAMESPACE, Function, Program
 from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
+from stacks.shared.schedules import Task, daily, every
 from stacks.state_stack import StateStack
 
 # The maximum of SQS for FIFO queues, and for standard queues without a batching window.
@@ -34,7 +38,14 @@ class Exchange(Construct):
     """The topic exchange. Exchanges and queues are created by command; grants are in `stacks/grants/exchange.py`."""
 
     def __init__(
-        self, scope: Construct, name: str, *, state: StateStack, stream_name: str, program: Program, config: Config
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        state: StateStack,
+        lake: HistoryLake | None,
+        program: Program,
+        config: Config,
     ) -> None:
         super().__init__(scope, name)
         self.dead_letters = DeadLetterQueue(
@@ -49,7 +60,7 @@ class Exchange(Construct):
         retries = partial(self._retries, key=state.queue_key, config=config)
         self.retries = retries("Retries", config.exchange_retry_queue)
         self.ordered_retries = retries("OrderedRetries", f"{config.exchange_retry_queue}.fifo", ordered=True)
-        resources = self._resources(state, stream_name)
+        resources = self._resources(state, lake)
         make = partial(
             Function,
             self,
@@ -89,6 +100,34 @@ class Exchange(Construct):
             )
         self.alarms = self._alarms(config)
 
+    @property
+    def queues(self) -> tuple[sqs.IQueue, ...]:
+        """The queues whose messages are the backlog, with those of exchanges."""
+        return (self.control_queue, self.retries, self.ordered_retries)
+
+    def tasks(self, _config: Config) -> dict[str, Task]:
+        """Return the scheduled tasks by name."""
+        control = self.functions["control"]
+        return {
+            "ExpireQueues": Task(control, "expire", every(minutes=1)),
+            "SweepExchanges": Task(control, "strays", daily(hour=5)),
+            "ConnectQueues": Task(control, "connect", every(minutes=1)),
+            "MeasureQueues": Task(control, "measure", every(minutes=5)),
+        }
+
+    def outputs(self, state: StateStack, config: Config) -> dict[str, str]:
+        """Return the outputs of the stack by name."""
+        return {
+            "ExchangeControlQueueUrl": self.control_queue.queue_url,
+            "ExchangeReplyQueueUrl": self.replies.queue_url,
+            "ExchangePrefix": config.exchange_prefix,
+            "ExchangeDeadLetterQueueUrl": self.dead_letters.queue_url,
+            "ExchangeTable": state.exchange_table.table_name,
+            "RouteFunctionName": self.functions["route"].function_name,
+            "RouteFunctionArn": self.functions["route"].function_arn,
+            "ExchangeControlFunctionName": self.functions["control"].function_name,
+        }
+
     def _retries(self, name: str, queue_name: str, *, key: kms.IKey, config: Config, ordered: bool = False) -> Queue:
         return Queue(
             self,
@@ -100,11 +139,11 @@ class Exchange(Construct):
             ordered=ordered,
         )
 
-    def _resources(self, state: StateStack, stream_name: str) -> dict[str, str]:
+    def _resources(self, state: StateStack, lake: HistoryLake | None) -> dict[str, str]:
         return {
             "EXCHANGE_TABLE": state.exchange_table.table_name,
-            "HISTORY_STREAM": stream_name,
-            "KEPT_BUCKET": state.history_bucket.bucket_name,
+            **stream(lake),
+            **({"KEPT_BUCKET": lake.bucket.bucket_name} if lake else {}),
             "QUEUE_KEY_ARN": state.queue_key.key_arn,
             "EXCHANGE_CONTROL_QUEUE_URL": self.control_queue.queue_url,
             "EXCHANGE_DEAD_LETTER_QUEUE_URL": self.dead_letters.queue_url,

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
 from stacks.shared.arns import queue_arn
+from stacks.shared.environment import selected
 
 COMMON = (
     "STAGE",
@@ -40,7 +41,7 @@ METRICS_DELAY_SECONDS = 1200
 def environment(function: str, resources: Mapping[str, str], config: Config) -> dict[str, str]:
     """Return the environment of a function; `resources` are the variables with names of resources."""
     everything = {**resources, **_values(config)}
-    return {name: everything[name] for name in NEEDS[function]}
+    return selected(everything, NEEDS[function])
 
 
 def exchange_queues_arn(config: Config) -> str:

@@ -13,7 +13,15 @@ from stacks.exchange.environment import (
     user_control_queues_arn,
     user_reply_queues_arn,
 )
-from stacks.grants.permissions import READ_ITEMS, WRITE_ITEMS, allow, allow_items, allow_key, allow_mappings
+from stacks.grants.permissions import (
+    READ_ITEMS,
+    WRITE_ITEMS,
+    allow,
+    allow_events,
+    allow_items,
+    allow_key,
+    allow_mappings,
+)
 from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
 from stacks.shared.function import Function
@@ -24,12 +32,16 @@ from stacks.state_stack import KEPT_PREFIX, StateStack
 READ_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 
 
-def grant_exchange(exchange: Exchange, *, state: StateStack, lake: HistoryLake, config: Config) -> None:
+def grant_exchange(exchange: Exchange, *, state: StateStack, lake: HistoryLake | None, config: Config) -> None:
     """Grant the two functions their permissions."""
-    _grant_route(exchange.functions["route"], exchange=exchange, state=state, config=config)
+    route = exchange.functions["route"]
+    _grant_route(route, exchange=exchange, state=state, config=config)
+    if lake is not None:
+        allow(route, ["s3:PutObject"], [lake.bucket.arn_for_objects(f"{KEPT_PREFIX}*")])
+        allow_key(route, lake.key, service="s3")
     _grant_control(exchange.functions["control"], exchange=exchange, state=state, config=config)
+    allow_events(exchange.functions.values(), lake)
     for function in exchange.functions.values():
-        allow(function, ["firehose:PutRecordBatch"], [lake.stream.delivery_stream_arn])
         allow_key(function, state.state_key, service="dynamodb")
         allow_key(function, state.queue_key, service="sqs")
 
@@ -43,8 +55,6 @@ def _grant_route(route: Function, *, exchange: Exchange, state: StateStack, conf
     # The records of several exchanges in one call, then the bindings of changed ones; heads and counters.
     actions = ("dynamodb:BatchGetItem", *READ_ITEMS, "dynamodb:UpdateItem")
     allow_items(route, state.exchange_table, actions=actions)
-    allow(route, ["s3:PutObject"], [state.history_bucket.arn_for_objects(f"{KEPT_PREFIX}*")])
-    allow_key(route, state.state_key, service="s3")
 
 
 def _grant_control(control: Function, *, exchange: Exchange, state: StateStack, config: Config) -> None:

@@ -2,7 +2,7 @@
 
 from stacks.exchange.construct import Exchange
 from stacks.grants.exchange import READ_QUEUE
-from stacks.grants.permissions import READ_ITEMS, WRITE_ITEMS, allow, allow_items, allow_key
+from stacks.grants.permissions import READ_ITEMS, WRITE_ITEMS, allow, allow_events, allow_items, allow_key
 from stacks.history.lake import HistoryLake
 from stacks.live.construct import Live
 from stacks.live.environment import connections_arn, ordered_exchanges_arn
@@ -16,7 +16,7 @@ from stacks.state_stack import REPORTS, StateStack
 BATCHES = ("dynamodb:BatchGetItem", "dynamodb:BatchWriteItem", "dynamodb:ConditionCheckItem")
 
 
-def grant_live(live: Live, *, state: StateStack, lake: HistoryLake, config: Config) -> None:
+def grant_live(live: Live, *, state: StateStack, lake: HistoryLake | None, config: Config) -> None:
     """Grant the functions and the WebSocket API what they need."""
     inbox = live.inbox.queue_arn
     if live.websocket.sender:
@@ -29,11 +29,11 @@ def grant_live(live: Live, *, state: StateStack, lake: HistoryLake, config: Conf
             allow_key(function, state.queue_key, service="sqs")
         if name not in ("overview", "page"):
             allow(function, ["sqs:SendMessage"], [inbox])
-        if name in ("connect", "session", "overview", "deliver"):
-            allow(function, ["firehose:PutRecordBatch"], [lake.stream.delivery_stream_arn])
+    allow_events((live.functions[name] for name in ("connect", "session", "overview", "deliver")), lake)
     _grant_connect(live.functions["connect"], live=live, state=state)
     _grant_session(live.functions["session"], live=live, state=state, config=config)
     _grant_overview(live.functions["overview"], live=live, state=state)
+    _grant_overview_of_others(live.functions["overview"], state=state, lake=lake, config=config)
     _grant_deliver(live.functions["deliver"], live=live, state=state)
     _grant_page(live.functions["page"], live=live, state=state)
 
@@ -70,18 +70,26 @@ def _grant_session(session: Function, *, live: Live, state: StateStack, config: 
 
 
 def _grant_overview(overview: Function, *, live: Live, state: StateStack) -> None:
-    """Grant reads of counters, splits, exchanges, logs and pictures of reports, and replies into outboxes."""
+    """Grant reads of exchanges, logs and metrics, and replies into outboxes."""
     allow(overview, READ_QUEUE, [live.overview_calls.queue_arn])
     allow(overview, ["sqs:SendMessage"], [live.outbox.queue_arn, live.ordered_dead_letters.queue_arn])
     allow_items(overview, state.live_table, actions=("dynamodb:Query", BATCHES[0]))
     allow_items(overview, state.exchange_table, actions=("dynamodb:Query", BATCHES[0]), index=BY_KIND)
-    allow_items(overview, state.rendezvous_table, actions=("dynamodb:Query",))
-    allow_items(overview, state.split_table, actions=("dynamodb:Query",), index=BY_KIND)
-    bucket = state.history_bucket
-    allow(overview, ["s3:ListBucket"], [bucket.bucket_arn])
-    allow(overview, ["s3:GetObject"], [bucket.arn_for_objects(f"{REPORTS}*.svg")])
-    allow_key(overview, state.state_key, service="s3")
     allow(overview, ["cloudwatch:GetMetricData"], ["*"])  # supports neither resources nor namespaces
+
+
+def _grant_overview_of_others(
+    overview: Function, *, state: StateStack, lake: HistoryLake | None, config: Config
+) -> None:
+    """Grant reads of the counters, splits and pictures of reports that the stage has."""
+    if config.has("rendezvous"):
+        allow_items(overview, state.rendezvous_table, actions=("dynamodb:Query",))
+    if config.has("splitting"):
+        allow_items(overview, state.split_table, actions=("dynamodb:Query",), index=BY_KIND)
+    if lake is not None:
+        allow(overview, ["s3:ListBucket"], [lake.bucket.bucket_arn])
+        allow(overview, ["s3:GetObject"], [lake.bucket.arn_for_objects(f"{REPORTS}*.svg")])
+        allow_key(overview, state.state_key, service="s3")
 
 
 def _grant_deliver(deliver: Function, *, live: Live, state: StateStack) -> None:

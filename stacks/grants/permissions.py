@@ -1,6 +1,6 @@
 """Statements that the grants of several capabilities share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from aws_cdk import Aws
 from aws_cdk import aws_dynamodb as dynamodb
@@ -69,6 +69,14 @@ def allow_mappings(control: iam.IGrantable, functions: Sequence[str], *, capabil
     allow(control, ["lambda:ListTags"], [EVENT_SOURCE_MAPPINGS])
     own_tags: Conditions = {equals: {f"aws:RequestTag/{key}": value for key, value in tags.items()}}
     allow(control, ["lambda:TagResource"], [EVENT_SOURCE_MAPPINGS], own_tags)
+
+
+def allow_events(functions: Iterable[iam.IGrantable], lake: HistoryLake | None) -> None:
+    """Allow functions to write events, if the stage has history."""
+    if lake is None:
+        return
+    for function in functions:
+        allow(function, ["firehose:PutRecordBatch"], [lake.stream.delivery_stream_arn])
 
 
 def table_arns(lake: HistoryLake) -> list[str]:

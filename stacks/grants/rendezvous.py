@@ -1,6 +1,6 @@
 """Permissions of the rendezvous functions' roles and of the Snowflake client."""
 
-from stacks.grants.permissions import READ_ITEMS, allow, allow_items, allow_key
+from stacks.grants.permissions import READ_ITEMS, allow, allow_events, allow_items, allow_key
 from stacks.history.lake import HistoryLake
 from stacks.rendezvous.construct import Rendezvous
 from stacks.rendezvous.environment import client_queues_arn
@@ -11,7 +11,7 @@ from stacks.state_stack import StateStack
 CHANGE_ITEMS = ("dynamodb:PutItem", "dynamodb:UpdateItem")
 
 
-def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: HistoryLake, config: Config) -> None:
+def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: HistoryLake | None, config: Config) -> None:
     """Grant the six functions and the client their permissions."""
     broker, clients = rendezvous.broker, f"{client_queues_arn(config)}*"
     offer, poll, answer, client, page, sweep = (rendezvous.functions[name] for name in _FUNCTIONS)
@@ -42,8 +42,7 @@ def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: History
     leases = ("dynamodb:Query", "dynamodb:BatchGetItem", "dynamodb:DeleteItem")
     cursors = ("dynamodb:GetItem", "dynamodb:PutItem")  # the items of the searches, and leases of refused queues
     allow_items(sweep, state.lease_table, actions=(*leases, *cursors), index=BY_EXPIRY)
-    for function in (offer, poll, answer, client, sweep):
-        allow(function, ["firehose:PutRecordBatch"], [lake.stream.delivery_stream_arn])
+    allow_events((offer, poll, answer, client, sweep), lake)
     for function in (offer, poll, answer, client, page, sweep):
         allow_key(function, state.state_key, service="dynamodb")
 

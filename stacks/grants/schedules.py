@@ -2,20 +2,18 @@
 
 from collections.abc import Iterable, Mapping
 
-from aws_cdk import aws_lambda as lambda_
-
 from stacks.grants.permissions import allow, allow_key
 from stacks.history.job import HistoryJob
-from stacks.shared.schedules import Schedules
+from stacks.shared.schedules import Schedules, Task
 from stacks.state_stack import StateStack
 
 
 def grant_schedules(
-    schedules: Schedules, *, calls: Mapping[str, lambda_.IFunction], jobs: Iterable[HistoryJob], state: StateStack
+    schedules: Schedules, *, tasks: Mapping[str, Task], jobs: Iterable[HistoryJob], state: StateStack
 ) -> None:
     """Let each schedule invoke its one target, and send failed invocations to the dead-letter queue."""
-    for name, function in calls.items():
-        allow(schedules.roles[name], ["lambda:InvokeFunction"], [function.function_arn])
+    for name, task in tasks.items():
+        allow(schedules.roles[name], ["lambda:InvokeFunction"], [task.function.function_arn])
     for job in jobs:
         for name in job.definition.schedules:
             allow(schedules.roles[name], ["glue:StartJobRun"], [job.job.job_arn])

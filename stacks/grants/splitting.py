@@ -10,6 +10,7 @@ from stacks.grants.permissions import (
     WRITE_ITEMS,
     Conditions,
     allow,
+    allow_events,
     allow_items,
     allow_key,
     allow_mappings,
@@ -32,7 +33,7 @@ TASK_DEFINITIONS = arn("ecs", "task-definition/*")
 POLICIES = tuple(f"arn:{Aws.PARTITION}:iam::{owner}:policy/*" for owner in (Aws.ACCOUNT_ID, "aws"))
 
 
-def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLake, config: Config) -> None:
+def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLake | None, config: Config) -> None:
     """Grant the two functions, and users who start sessions, their permissions."""
     split, control = splitting.functions["split"], splitting.functions["control"]
     temporary = [queue_arn(f"{config.temporary_queue_prefix}*")]
@@ -41,16 +42,6 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
     _allow_originals(split, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], config)
     allow(split, ["sqs:SendMessage"], [*temporary, splitting.dead_letters.queue_arn])
     _allow_objects(split, config)
-    # What is kept is written by one function, and read and deleted by the other.
-    kept = [state.history_bucket.arn_for_objects(f"{KEPT_PREFIX}*")]
-    allow(split, ["s3:PutObject"], kept)
-    # DeleteObjects always needs s3:DeleteObject, for versions too:
-    # https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html
-    allow(control, ["s3:GetObject", "s3:DeleteObject", "s3:DeleteObjectVersion"], kept)
-    # `control` may list the objects of the bucket for `audit`; the emulator does not know the condition's key.
-    only_kept: Conditions = {"StringLikeIfExists" if config.local else "StringLike": {"s3:prefix": f"{KEPT_PREFIX}*"}}
-    allow(control, ["s3:ListBucketVersions"], [state.history_bucket.bucket_arn], only_kept)
-    allow_key(split, state.state_key, service="s3")
     allow(
         control,
         ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"],
@@ -73,14 +64,29 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
 
     allow_items(split, state.split_table, actions=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem"))
     allow_items(control, state.split_table, actions=(*READ_ITEMS, *WRITE_ITEMS), index=BY_KIND)
+    allow_events((split, control), lake)
     for function in (split, control):
-        allow(function, ["firehose:PutRecordBatch"], [lake.stream.delivery_stream_arn])
         allow_key(function, state.state_key, service="dynamodb")
         allow_key(function, state.queue_key, service="sqs")
         _allow_queue_keys(function, config)
 
     _grant_people(splitting.user_policy, splitting=splitting, state=state, config=config)
-    _grant_audit(control, lake=lake)
+    if lake is not None:
+        _grant_keeping(split, control, lake=lake, config=config)
+        _grant_audit(control, lake=lake)
+
+
+def _grant_keeping(split: iam.IGrantable, control: iam.IGrantable, *, lake: HistoryLake, config: Config) -> None:
+    """Let one function write what is kept, and the other read and delete it."""
+    kept = [lake.bucket.arn_for_objects(f"{KEPT_PREFIX}*")]
+    allow(split, ["s3:PutObject"], kept)
+    # DeleteObjects always needs s3:DeleteObject, for versions too:
+    # https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html
+    allow(control, ["s3:GetObject", "s3:DeleteObject", "s3:DeleteObjectVersion"], kept)
+    # `control` may list the objects of the bucket for `audit`; the emulator does not know the condition's key.
+    only_kept: Conditions = {"StringLikeIfExists" if config.local else "StringLike": {"s3:prefix": f"{KEPT_PREFIX}*"}}
+    allow(control, ["s3:ListBucketVersions"], [lake.bucket.bucket_arn], only_kept)
+    allow_key(split, lake.key, service="s3")
 
 
 def _grant_people(person: iam.IGrantable, *, splitting: Splitting, state: StateStack, config: Config) -> None:

@@ -34,6 +34,8 @@ DAILY = {
     "cost_daily": ("CostReport", "cost_report", "reports/cost/"),
 }
 """The daily reports by table, each with the name, script and folder of its job."""
+REPORTED = {"rendezvous_daily": "rendezvous", "split_daily": "splitting", "cost_daily": "history"}
+"""The capability of a report; that of the others is exchange."""
 DESCRIPTIONS = {
     "rendezvous_report": "The day's rendezvous statistics, as upstream's broker logs them",
     "split_report": "The day's messages of split queues by session, with returns and dead letters",
@@ -89,11 +91,19 @@ def schedule(jobs: Iterable[HistoryJob], schedules: Schedules, config: Config) -
 
 
 def job_definitions(state: StateStack, config: Config) -> dict[str, JobDefinition]:
-    """Return the definition of every job by its construct id."""
+    """Return the definitions of the jobs of the stage's capabilities by construct id."""
+    reports = {table: job for table, job in DAILY.items() if config.has(REPORTED.get(table, "exchange"))}
     return {
-        **{name: _report(table, script) for table, (name, script, _) in DAILY.items()},
+        **{name: _report(table, script) for table, (name, script, _) in reports.items()},
         "CompactHistory": _compaction(state, config),
         "Day": _day(state, config),
+        **(_export(state, config) if config.has("live") else {}),
+        **(_replay(state, config) if config.has("exchange") else {}),
+    }
+
+
+def _export(state: StateStack, config: Config) -> dict[str, JobDefinition]:
+    return {
         "ExportLogs": JobDefinition(
             "export_logs",
             "The events of live exchanges by topic, as ordered text and in the table logs",
@@ -108,7 +118,12 @@ def job_definitions(state: StateStack, config: Config) -> dict[str, JobDefinitio
             schedules={"ExportLogs": JobSchedule(minute=20, hour=_hours(config), arguments={})},
             uses_core=True,
             max_workers=MAX_WORKERS,
-        ),
+        )
+    }
+
+
+def _replay(state: StateStack, config: Config) -> dict[str, JobDefinition]:
+    return {
         "Replay": JobDefinition(
             "replay",
             "A replay of published or kept messages into an exchange or a queue, at a limited rate",
@@ -123,7 +138,7 @@ def job_definitions(state: StateStack, config: Config) -> dict[str, JobDefinitio
             },
             uses_core=True,
             timeout=Duration.hours(24),
-        ),
+        )
     }
 
 

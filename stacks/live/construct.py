@@ -5,17 +5,21 @@ from functools import partial
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from stacks.exchange.construct import Exchange
+from stacks.history.lake import HistoryLake
 from stacks.live.environment import environment
 from stacks.live.websocket_api import WebSocketApi
 from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
 from stacks.shared import function
+from stacks.shared.environment import stream
 from stacks.shared.function import Function, Program
 from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, Target
 from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
+from stacks.shared.schedules import Task, every
 from stacks.state_stack import StateStack
 
 # The maximum of a FIFO queue, and of other queues without a batching window.
@@ -41,7 +45,14 @@ class Live(Construct):
     """Delivers published events to WebSocket connections; permissions are in `stacks/grants/live.py`."""
 
     def __init__(
-        self, scope: Construct, name: str, *, state: StateStack, stream_name: str, program: Program, config: Config
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        state: StateStack,
+        lake: HistoryLake | None,
+        program: Program,
+        config: Config,
     ) -> None:
         super().__init__(scope, name)
         dead = partial(DeadLetterQueue, self, key=state.queue_key, config=config)
@@ -57,7 +68,7 @@ class Live(Construct):
         self.websocket = WebSocketApi(
             self, "Connections", api_name=f"{config.stage}-live", frame_limit=config.live_frame_limit
         )
-        self.functions = self._functions(state, stream_name, program=program, config=config)
+        self.functions = self._functions(state, lake, program=program, config=config)
         self._connect(config)
         self.page = PublicApi(
             self,
@@ -79,6 +90,31 @@ class Live(Construct):
         for function_ in (route, control):
             function_.add_environment("LIVE_TABLE", state.live_table.table_name)
 
+    @property
+    def queues(self) -> tuple[sqs.IQueue, ...]:
+        """The queues whose messages are the backlog."""
+        return (self.inbox, self.outbox, self.timers, self.overview_calls)
+
+    def tasks(self, _config: Config) -> dict[str, Task]:
+        """Return the scheduled tasks by name."""
+        return {"SweepSessions": Task(self.functions["session"], "sweep", every(minutes=5))}
+
+    def outputs(self, state: StateStack, _config: Config) -> dict[str, str]:
+        """Return the outputs of the stack by name."""
+        return {
+            "LiveWebSocketUrl": self.websocket.stage.url,
+            "LiveWebSocketApiId": self.websocket.api.api_id,
+            "LivePageUrl": f"{self.page.stage.url}live/",
+            "LivePageApiId": self.page.api.api_id,
+            "LiveTable": state.live_table.table_name,
+            "LiveInboxUrl": self.inbox.queue_url,
+            "LiveOutboxUrl": self.outbox.queue_url,
+            "LiveDeadLetterQueueUrl": self.dead_letters.queue_url,
+            "LiveOrderedDeadLetterQueueUrl": self.ordered_dead_letters.queue_url,
+            "SessionFunctionName": self.functions["session"].function_name,
+            "DeliverFunctionName": self.functions["deliver"].function_name,
+        }
+
     def _queue(self, name: str, queue_name: str, *, key: kms.IKey, config: Config, ordered: bool = False) -> Queue:
         return Queue(
             self,
@@ -91,9 +127,9 @@ class Live(Construct):
         )
 
     def _functions(
-        self, state: StateStack, stream_name: str, *, program: Program, config: Config
+        self, state: StateStack, lake: HistoryLake | None, *, program: Program, config: Config
     ) -> dict[str, Function]:
-        resources = self._resources(state, stream_name)
+        resources = self._resources(state) | _of_others(state, lake, config)
         descriptions = DESCRIPTIONS | ({"receive": RECEIVE} if config.local else {})
         return {
             name: Function(
@@ -111,14 +147,10 @@ class Live(Construct):
             for name, description in descriptions.items()
         }
 
-    def _resources(self, state: StateStack, stream_name: str) -> dict[str, str]:
+    def _resources(self, state: StateStack) -> dict[str, str]:
         return {
             "LIVE_TABLE": state.live_table.table_name,
             "EXCHANGE_TABLE": state.exchange_table.table_name,
-            "RENDEZVOUS_TABLE": state.rendezvous_table.table_name,
-            "SPLIT_TABLE": state.split_table.table_name,
-            "HISTORY_BUCKET": state.history_bucket.bucket_name,
-            "HISTORY_STREAM": stream_name,
             "LIVE_PEPPER_ARN": state.live_pepper.secret_arn,
             "LIVE_INBOX_URL": self.inbox.queue_url,
             "LIVE_OUTBOX_URL": self.outbox.queue_url,
@@ -155,6 +187,15 @@ class Live(Construct):
         """Return the alarms on dead letters and on the age of messages."""
         # A message that is retried waits for six timeouts.
         patience = Duration.seconds(OLDEST.to_seconds() + VISIBILITY_PER_TIMEOUT * config.live_timeout_seconds)
-        queues = (self.inbox, self.outbox, self.timers, self.overview_calls)
-        ages = [age_alarm(queue, queue, oldest=patience, config=config) for queue in queues]
+        ages = [age_alarm(queue, queue, oldest=patience, config=config) for queue in self.queues]
         return [*ages, self.dead_letters.alarm, self.ordered_dead_letters.alarm, self.page.alarm]
+
+
+def _of_others(state: StateStack, lake: HistoryLake | None, config: Config) -> dict[str, str]:
+    """Return the variables of the overview's sources, which are of other capabilities."""
+    return {
+        **({"RENDEZVOUS_TABLE": state.rendezvous_table.table_name} if config.has("rendezvous") else {}),
+        **({"SPLIT_TABLE": state.split_table.table_name} if config.has("splitting") else {}),
+        **({"HISTORY_BUCKET": lake.bucket.bucket_name} if lake else {}),
+        **stream(lake),
+    }

@@ -6,6 +6,7 @@ from aws_cdk import Aws
 
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
+from stacks.shared.environment import selected
 
 # The name of the WebSocket API's stage, the path of its URL.
 WEBSOCKET_STAGE = "live"
@@ -42,7 +43,7 @@ def environment(function: str, resources: Mapping[str, str], *, api_id: str, con
         "LIVE_WEBSOCKET_URL": _websocket_url(api_id, config),
         "PAGE_LISTS_REALMS": "yes" if config.page_lists_realms else "no",
     }
-    return {name: everything[name] for name in NEEDS[function]}
+    return selected(everything, NEEDS[function])
 
 
 def connections_arn(api_id: str) -> str:

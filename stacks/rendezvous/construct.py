@@ -1,11 +1,13 @@
 """The construct of rendezvous: the broker queue, six functions, the HTTP API of proxies and the client's user."""
 
 from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from stacks.history.lake import HistoryLake
 from stacks.rendezvous.broker import Broker
 from stacks.rendezvous.environment import environments
 from stacks.settings.choices import OFFER_VISIBILITY_SECONDS
@@ -14,6 +16,7 @@ from stacks.shared import function
 from stacks.shared.function import Function, Program
 from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, Target
 from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
+from stacks.shared.schedules import Task, daily, every
 from stacks.state_stack import StateStack
 
 # SQS passes at most this many messages to a function without a batching window.
@@ -44,7 +47,7 @@ class Rendezvous(Construct):
         name: str,
         *,
         state: StateStack,
-        stream_name: str,
+        lake: HistoryLake | None,
         program: Program,
         config: Config,
     ) -> None:
@@ -53,7 +56,7 @@ class Rendezvous(Construct):
         self.age_alarm = age_alarm(
             self, self.broker.queue, oldest=Duration.seconds(config.offer_age_limit_seconds), config=config
         )
-        self.functions = self._functions(state, stream_name, program=program, config=config)
+        self.functions = self._functions(state, lake, program=program, config=config)
         self.functions["offer"].add_event_source_mapping(
             "Offers",
             event_source_arn=self.broker.queue.queue_arn,
@@ -64,10 +67,45 @@ class Rendezvous(Construct):
         self.api = self._api(state, config)
         self.client_user = iam.User(self, "ClientUser", user_name=f"{config.stage}-snowflake-client")
 
+    @property
+    def alarms(self) -> list[cloudwatch.Alarm]:
+        """The alarms on the broker queue and the API."""
+        return [self.age_alarm, self.broker.dead_letters.alarm, self.api.alarm]
+
+    @property
+    def queues(self) -> tuple[sqs.IQueue, ...]:
+        """The queues whose messages are the backlog."""
+        return (self.broker.queue,)
+
+    def tasks(self, config: Config) -> dict[str, Task]:
+        """Return the scheduled tasks by name."""
+        sweep = self.functions["sweep"]
+        return {
+            "SweepLeases": Task(sweep, "leases", every(minutes=config.sweep_interval_minutes)),
+            "SweepStrays": Task(sweep, "strays", daily(hour=3)),
+        }
+
+    def outputs(self, state: StateStack, config: Config) -> dict[str, str]:
+        """Return the outputs of the stack by name."""
+        return {
+            "BrokerQueueUrl": self.broker.queue.queue_url,
+            "BrokerQueueArn": self.broker.queue.queue_arn,
+            "BrokerQueueName": config.broker_queue,
+            "DeadLetterQueueUrl": self.broker.dead_letters.queue_url,
+            "RendezvousUrl": self.api.stage.url,
+            "RendezvousApiId": self.api.api.api_id,
+            "RendezvousTable": state.rendezvous_table.table_name,
+            "LeaseTable": state.lease_table.table_name,
+            "ClientUserName": self.client_user.user_name,
+            "ClientSecretArn": state.client_secret.secret_arn,
+            "SweepFunctionName": self.functions["sweep"].function_name,
+            "ClientQueuePrefix": config.client_queue_prefix,
+        }
+
     def _functions(
-        self, state: StateStack, stream_name: str, *, program: Program, config: Config
+        self, state: StateStack, lake: HistoryLake | None, *, program: Program, config: Config
     ) -> dict[str, Function]:
-        environment = environments(self.broker, state=state, stream_name=stream_name, config=config)
+        environment = environments(self.broker, state=state, lake=lake, config=config)
         return {
             name: Function(
                 self,

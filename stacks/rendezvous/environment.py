@@ -2,9 +2,11 @@
 
 from aws_cdk import Aws, Stack
 
+from stacks.history.lake import HistoryLake
 from stacks.rendezvous.broker import Broker
 from stacks.settings.choices import OFFER_VISIBILITY_SECONDS
 from stacks.settings.config import Config
+from stacks.shared.environment import selected, stream
 from stacks.shared.queue import DATA_KEY_REUSE
 from stacks.state_stack import StateStack
 
@@ -59,10 +61,12 @@ NEEDS = {
 }
 
 
-def environments(broker: Broker, *, state: StateStack, stream_name: str, config: Config) -> dict[str, dict[str, str]]:
+def environments(
+    broker: Broker, *, state: StateStack, lake: HistoryLake | None, config: Config
+) -> dict[str, dict[str, str]]:
     """Return the environment of every function by function name."""
-    everything = _resources(broker, state=state, stream_name=stream_name, config=config) | _values(config)
-    return {function: {name: everything[name] for name in names} for function, names in NEEDS.items()}
+    everything = _resources(broker, state=state, config=config) | stream(lake) | _values(config)
+    return {function: selected(everything, names) for function, names in NEEDS.items()}
 
 
 def client_queues_arn(config: Config) -> str:
@@ -70,11 +74,10 @@ def client_queues_arn(config: Config) -> str:
     return f"arn:{Aws.PARTITION}:sqs:{Aws.REGION}:{Aws.ACCOUNT_ID}:{config.client_queue_prefix}"
 
 
-def _resources(broker: Broker, *, state: StateStack, stream_name: str, config: Config) -> dict[str, str]:
+def _resources(broker: Broker, *, state: StateStack, config: Config) -> dict[str, str]:
     return {
         "RENDEZVOUS_TABLE": state.rendezvous_table.table_name,
         "LEASE_TABLE": state.lease_table.table_name,
-        "HISTORY_STREAM": stream_name,
         "BROKER_QUEUE_URL": broker.queue.queue_url,
         "BROKER_QUEUE_NAME": config.broker_queue,
         "BROKER_QUEUE_ARN": broker.queue.queue_arn,

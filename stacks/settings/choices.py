@@ -27,6 +27,7 @@ OFFER_VISIBILITY_SECONDS = 3
 MOST_HELD_POLLS = 2000
 # Of a name's 80 characters, `xs_`, the longest user's name, a hash and the ending of a dead-letter queue need 58.
 EXCHANGE_PREFIX = r"[A-Za-z0-9_-]{0,20}"
+CAPABILITIES = ("rendezvous", "splitting", "exchange", "live", "history")
 QUEUES = r"[A-Za-z0-9_-]{1,75}(?:\*|\*?\.fifo)?"
 
 
@@ -45,6 +46,17 @@ class Choices:
     local: bool = setting(
         default=False,
         description="Deploy to the local emulator: plain credentials, packages for this machine, destroyable state.",
+    )
+    capabilities: str = setting(
+        ",".join(CAPABILITIES),
+        "Capabilities of the stage, separated by commas; live brings exchange. Without history no events are recorded.",
+        pattern=listed("|".join(CAPABILITIES)),
+    )
+    kept_capabilities: str | None = setting(
+        None,
+        "Capabilities whose tables, bucket and secrets stay in the state stack without the capability. `signalbox "
+        "deploy` and `signalbox local up` set it when they take one away.",
+        pattern=listed("|".join(CAPABILITIES)),
     )
     broker_queue_name: str = setting(
         "snowflake-broker", "Queue to which clients send their offers.", pattern=r"[A-Za-z0-9_-]{1,80}"

@@ -1,8 +1,15 @@
 """The configuration of a deployment: its settings and the values derived from them."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from stacks.settings.choices import LONGEST_HTTP_TIMEOUT_SECONDS, OFFER_VISIBILITY_SECONDS, WORKING_SECONDS, Choices
+from stacks.settings.choices import (
+    CAPABILITIES,
+    LONGEST_HTTP_TIMEOUT_SECONDS,
+    OFFER_VISIBILITY_SECONDS,
+    WORKING_SECONDS,
+    Choices,
+)
 from stacks.settings.clusters import KubernetesClusters
 from stacks.settings.setting import Setting, parts, settings_of
 
@@ -15,6 +22,20 @@ DEMO, DEMO_TARGETS = ("demo-*",), ("lambda/demo-*", "ecs/demo/demo-*", "ssm/demo
 @dataclass(frozen=True, slots=True)
 class Config(Choices):
     """The settings of a deployment, and the values derived from them."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The capabilities of the stage, in their order."""
+        return _in_order(parts(self.capabilities))
+
+    @property
+    def stored_parts(self) -> tuple[str, ...]:
+        """The capabilities whose data the state stack has: those of the stage, and those taken away from it."""
+        return _in_order((*self.parts, *parts(self.kept_capabilities)))
+
+    def has(self, capability: str) -> bool:
+        """Return whether the stage has a capability."""
+        return capability in self.parts
 
     @property
     def keeps_state(self) -> bool:
@@ -51,7 +72,7 @@ class Config(Choices):
         """The reserved concurrency of each function that anyone can call, by construct path; empty if turned off."""
         if not self.reserve_concurrency:
             return {}
-        return {
+        reserved = {
             "Rendezvous/Client": self.client_concurrency,
             "Rendezvous/Poll": self.poll_hold_limit + self.proxy_concurrency,
             "Rendezvous/Answer": self.proxy_concurrency,
@@ -59,6 +80,7 @@ class Config(Choices):
             "Live/Connect": self.live_connect_concurrency,
             "Live/Page": self.page_concurrency,
         }
+        return {name: number for name, number in reserved.items() if self.has(name.partition("/")[0].lower())}
 
     @property
     def offer_age_limit_seconds(self) -> int:
@@ -157,6 +179,11 @@ class Config(Choices):
 
     def _or_demo(self, named: tuple[str, ...], demo: tuple[str, ...]) -> tuple[str, ...]:
         return named or (demo if self.local else ())
+
+
+def _in_order(named: Collection[str]) -> tuple[str, ...]:
+    brought = {*named, *(("exchange",) if "live" in named else ())}
+    return tuple(name for name in CAPABILITIES if name in brought)
 
 
 def settings() -> tuple[Setting, ...]:

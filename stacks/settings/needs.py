@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from stacks.settings.config import Config
 
-# Event source mappings whose maximum concurrency is fixed: commands of splitting and of the exchange, and overflowing
-# events.
-FIXED_MAPPINGS, FIXED_CONCURRENCY = 3, 10
+# Mappings of one queue whose maximum concurrency is fixed: commands, and overflowing events.
+FIXED, FIXED_CONCURRENCY = ("splitting", "exchange", "history"), 10
 # Retries and ordered retries; inboxes, outboxes, timers and overview calls.
 ROUTE_MAPPINGS, LIVE_MAPPINGS = 2, 4
 
@@ -26,14 +25,17 @@ class Needs:
 
 def needs(config: Config) -> Needs:
     """Return the needs of a configuration, without the mappings of exchanges, users and splits, made at run time."""
+    maxima = {
+        "rendezvous": [config.offer_concurrency],
+        "exchange": [config.route_concurrency] * ROUTE_MAPPINGS,
+        "live": [config.live_concurrency] * LIVE_MAPPINGS,
+    }
+    mappings = [one for name in config.parts for one in maxima.get(name, [])]
+    mappings += [FIXED_CONCURRENCY for name in FIXED if config.has(name)]
+    is_held = config.has("rendezvous") and not config.reserve_concurrency
     return Needs(
-        mappings=1 + ROUTE_MAPPINGS + LIVE_MAPPINGS + FIXED_MAPPINGS,
-        polled=(
-            config.offer_concurrency
-            + ROUTE_MAPPINGS * config.route_concurrency
-            + LIVE_MAPPINGS * config.live_concurrency
-            + FIXED_MAPPINGS * FIXED_CONCURRENCY
-        ),
-        held_polls=0 if config.reservations else config.poll_hold_limit,
+        mappings=len(mappings),
+        polled=sum(mappings),
+        held_polls=config.poll_hold_limit if is_held else 0,
         reserved=sum(config.reservations.values()),
     )

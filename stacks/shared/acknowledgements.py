@@ -4,6 +4,7 @@ from aws_cdk import Acknowledgment, Aws, Stack, Validations
 from aws_cdk import aws_sqs as sqs
 from constructs import IConstruct
 
+from stacks.exchange.construct import Exchange
 from stacks.exchange.environment import (
     bound_queues_arn,
     dead_publications_arns,
@@ -15,10 +16,14 @@ from stacks.grants.history import dead_letters_arns, folders_of
 from stacks.grants.permissions import EVENT_SOURCE_MAPPINGS
 from stacks.grants.splitting import settings_arns
 from stacks.history.job import HistoryJob, log_prefix
+from stacks.history.lake import HistoryLake
+from stacks.live.construct import Live
 from stacks.live.environment import connections_arn, ordered_exchanges_arn
+from stacks.rendezvous.construct import Rendezvous
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
 from stacks.signalbox_stack import SignalboxStack
+from stacks.splitting.construct import Splitting
 from stacks.state_stack import (
     AUDIT_PREFIX,
     KEPT_PREFIX,
@@ -87,60 +92,57 @@ RUNTIME = (
 
 def acknowledge(state: StateStack, stack: SignalboxStack, config: Config) -> None:
     """Acknowledge the intended findings of cdk-nag."""
-    _acknowledge_state(state)
-    Validations.of(stack).acknowledge(
-        Acknowledgment(
-            id="CloudFormation-Validate::W7001",
-            reason="The delivery stream's construct contains a table of networks that only streams to Redshift use.",
-        )
-    )
-    _acknowledge_functions(stack, config)
-    _acknowledge_roles(state, stack, config)
-    _acknowledge_splitting(stack, config)
-    _acknowledge_exchange(stack, config)
-    _acknowledge_live(stack, config)
-    replies = (stack.splitting.replies, stack.exchange.replies)
+    _acknowledge_state(state, config)
+    if stack.rendezvous is not None:
+        _acknowledge_rendezvous(stack.rendezvous, config)
+    if stack.splitting is not None:
+        _acknowledge_splitting(stack.splitting, config)
+    if stack.exchange is not None:
+        _acknowledge_exchange(stack.exchange, config)
+    if stack.live is not None:
+        _acknowledge_live(stack.live, config)
+    if stack.lake is not None:
+        _acknowledge_history(state, stack, lake=stack.lake, config=config)
     for queue in (one for one in stack.node.find_all() if isinstance(one, sqs.Queue)):
-        _accept(queue, "SQS3", REPLIES if queue in replies else NO_REDRIVE)
-    _accept(stack.rendezvous.api, "APIG4", OPEN_API)
-    if config.local:
-        _acknowledge_emulator(stack)
+        _accept(queue, "SQS3", REPLIES if queue.node.id == "Replies" else NO_REDRIVE)
 
 
-def _acknowledge_state(state: StateStack) -> None:
-    _accept(
-        state.history_bucket,
-        "S1",
-        "Only the delivery stream and the jobs may touch the bucket. Accounts that want each access on record "
-        "switch on data events in CloudTrail, which, unlike access logs, can be encrypted with a customer's key.",
-    )
-    _accept(
-        state.client_secret,
-        "SMG4",
-        "The key is public by design: it is printed into every client's bridge line. Rotating it would cut the "
-        "clients off; `signalbox rendezvous credentials --rotate` does it on request.",
-    )
-    _accept(
-        state.live_pepper,
-        "SMG4",
-        "It grants no access: it gives unknown users stable challenges, like those of known users; a new value would "
-        "change them and reveal which users are unknown.",
-    )
+def _acknowledge_state(state: StateStack, config: Config) -> None:
+    if "history" in config.stored_parts:
+        _accept(
+            state.history_bucket,
+            "S1",
+            "Only the delivery stream and the jobs may touch the bucket. Accounts that want each access on record "
+            "switch on data events in CloudTrail, which, unlike access logs, can be encrypted with a customer's key.",
+        )
+    if "rendezvous" in config.stored_parts:
+        _accept(
+            state.client_secret,
+            "SMG4",
+            "The key is public by design: it is printed into every client's bridge line. Rotating it would cut the "
+            "clients off; `signalbox rendezvous credentials --rotate` does it on request.",
+        )
+    if "live" in config.stored_parts:
+        _accept(
+            state.live_pepper,
+            "SMG4",
+            "It grants no access: it gives unknown users stable challenges, like those of known users; a new value "
+            "would change them and reveal which users are unknown.",
+        )
 
 
-def _acknowledge_functions(stack: SignalboxStack, config: Config) -> None:
+def _acknowledge_rendezvous(rendezvous: Rendezvous, config: Config) -> None:
     queues = f"arn:<AWS::Partition>:sqs:<AWS::Region>:<AWS::AccountId>:{config.client_queue_prefix}*"
-    for function in stack.rendezvous.functions.values():
+    for function in rendezvous.functions.values():
         _accept(function, "L1", RUNTIME)
         _accept_resource(function.own_role, "*", TRACING)
         _accept_resource(function.own_role, queues, CLIENT_QUEUES)
-    _accept_resource(stack.rendezvous.client_user, queues, CLIENT_QUEUES)
-    _accept(stack.overflow.drain, "L1", RUNTIME)
-    _accept_resource(stack.overflow.drain.own_role, "*", TRACING)
+    _accept_resource(rendezvous.client_user, queues, CLIENT_QUEUES)
+    _accept(rendezvous.api, "APIG4", OPEN_API)
 
 
-def _acknowledge_splitting(stack: SignalboxStack, config: Config) -> None:
-    functions, person = stack.splitting.functions, stack.splitting.user_policy
+def _acknowledge_splitting(splitting: Splitting, config: Config) -> None:
+    functions, person = splitting.functions, splitting.user_policy
     for function in functions.values():
         _accept(function, "L1", RUNTIME)
         _accept_resource(function.own_role, "*", UNNAMEABLE)
@@ -153,27 +155,26 @@ def _acknowledge_splitting(stack: SignalboxStack, config: Config) -> None:
     _accept_resource(person, _as_found(arn("cloudformation", f"stack/{config.stage}/*")), STACK)
 
 
-def _acknowledge_exchange(stack: SignalboxStack, config: Config) -> None:
+def _acknowledge_exchange(exchange: Exchange, config: Config) -> None:
     declared = [exchange_queues_arn(config), *dead_publications_arns(config), bound_queues_arn(config)]
-    for function in stack.exchange.functions.values():
+    for function in exchange.functions.values():
         _accept(function, "L1", RUNTIME)
         _accept_resource(function.own_role, "*", UNNAMEABLE_METRICS if function.node.id == "Control" else TRACING)
         for resource in declared:
             _accept_resource(function.own_role, _as_found(resource), DECLARED_QUEUES)
-    control = stack.exchange.functions["control"].own_role
-    _accept_resource(stack.exchange.functions["control"], "*", MAPPINGS)
+    control = exchange.functions["control"].own_role
+    _accept_resource(exchange.functions["control"], "*", MAPPINGS)
     for resource in (user_control_queues_arn(config), user_reply_queues_arn(config)):
         _accept_resource(control, _as_found(resource), ASKING_QUEUES)
     _accept_resource(control, _as_found(EVENT_SOURCE_MAPPINGS), MAPPINGS)
 
 
-def _acknowledge_live(stack: SignalboxStack, config: Config) -> None:
-    live = stack.live
+def _acknowledge_live(live: Live, config: Config) -> None:
     for function in live.functions.values():
         _accept(function, "L1", RUNTIME)
         _accept_resource(function.own_role, "*", TRACING)
     _accept_resource(live.functions["session"].own_role, _as_found(ordered_exchanges_arn(config)), DECLARED_QUEUES)
-    api = stack.resolve(live.websocket.api.api_id)["Ref"]
+    api = Stack.of(live).resolve(live.websocket.api.api_id)["Ref"]
     connections = connections_arn(live.websocket.api.api_id).replace(live.websocket.api.api_id, f"<{api}>")
     _accept_resource(live.functions["deliver"].own_role, _as_found(connections), CONNECTIONS)
     _accept(live.websocket, "APIG4", OPEN_CONNECTIONS)
@@ -188,24 +189,29 @@ def _as_found(resource: str) -> str:
     return resource
 
 
-def _acknowledge_roles(state: StateStack, stack: SignalboxStack, config: Config) -> None:
+def _acknowledge_history(state: StateStack, stack: SignalboxStack, *, lake: HistoryLake, config: Config) -> None:
+    Validations.of(stack).acknowledge(
+        Acknowledgment(
+            id="CloudFormation-Validate::W7001",
+            reason="The delivery stream's construct contains a table of networks that only streams to Redshift use.",
+        )
+    )
+    if stack.overflow is not None:
+        _accept(stack.overflow.drain, "L1", RUNTIME)
+        _accept_resource(stack.overflow.drain.own_role, "*", TRACING)
     bucket = _imported(state, stack)
     objects = "The objects of one prefix of one bucket: services name them, after the hour, the day or the question."
     for prefix in ("raw", "errors"):
-        _accept_resource(stack.lake.delivery_role, f"{bucket}/{prefix}/*", objects)
-    for prefix in (RAW_PREFIX, AUDIT_PREFIX):
-        _accept_resource(stack.splitting.functions["control"].own_role, f"{bucket}/{prefix}*", objects)
+        _accept_resource(lake.delivery_role, f"{bucket}/{prefix}/*", objects)
     for prefix in (RAW_PREFIX, TABLE_PREFIX, QUERY_PREFIX):
-        _accept_resource(stack.lake.reader_role, f"{bucket}/{prefix}*", objects)
+        _accept_resource(lake.reader_role, f"{bucket}/{prefix}*", objects)
     tables = "Queries may read all tables of the database, which the jobs create."
-    database = stack.lake.database_name
-    _accept_resource(stack.lake.reader_role, _as_found(arn("glue", f"table/{database}/*")), tables)
-    for function in (*stack.splitting.functions.values(), stack.exchange.functions["route"]):
-        _accept_resource(function.own_role, f"{bucket}/{KEPT_PREFIX}*", objects)
-    _accept_resource(stack.live.functions["overview"].own_role, f"{bucket}/{REPORTS}*.svg", objects)
+    _accept_resource(lake.reader_role, _as_found(arn("glue", f"table/{lake.database_name}/*")), tables)
+    for name in (f"{RAW_PREFIX}*", f"{AUDIT_PREFIX}*", f"{KEPT_PREFIX}*", f"{REPORTS}*.svg"):
+        for function in (function for part in stack.parts.values() for function in part.functions.values()):
+            _accept_resource(function.own_role, f"{bucket}/{name}", objects)
     for job in stack.jobs.values():
         _acknowledge_job(job, bucket, config)
-    _accept_resource(stack.jobs["Replay"].role, f"{bucket}/{KEPT_PREFIX}*", objects)
 
 
 def _acknowledge_job(job: HistoryJob, bucket: str, config: Config) -> None:
@@ -222,14 +228,10 @@ def _acknowledge_job(job: HistoryJob, bucket: str, config: Config) -> None:
     for resource in (exchange_queues_arn(config), bound_queues_arn(config), *dead_letters_arns(config)):
         _accept_resource(job.role, _as_found(resource), DECLARED_QUEUES)
     logs = "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:" + f"{log_prefix(config)}/*"
-    _accept_resource(job.role, logs, "Glue names the log groups of its jobs after their security configuration.")
-
-
-def _acknowledge_emulator(stack: SignalboxStack) -> None:
-    reason = "The emulator has no security configurations; a deployment to AWS has this one."
-    for job in stack.jobs.values():
+    if config.local:
         for rule in ("GL1", "GL3"):
-            _accept(job.job, rule, reason)
+            _accept(job.job, rule, "The emulator has no security configurations; a deployment to AWS has this one.")
+    _accept_resource(job.role, logs, "Glue names the log groups of its jobs after their security configuration.")
 
 
 def _imported(state: StateStack, stack: Stack) -> str:

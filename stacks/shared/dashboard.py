@@ -31,28 +31,26 @@ class Monitoring(Construct):
         scope: Construct,
         name: str,
         *,
-        rendezvous: Rendezvous,
-        splitting: Splitting,
-        exchange: Exchange,
-        live: Live,
-        lake: HistoryLake,
-        overflow: HistoryOverflow,
+        rendezvous: Rendezvous | None,
+        splitting: Splitting | None,
+        exchange: Exchange | None,
+        live: Live | None,
+        lake: HistoryLake | None,
+        overflow: HistoryOverflow | None,
         jobs: Mapping[str, HistoryJob],
         schedules: Schedules,
         config: Config,
     ) -> None:
         super().__init__(scope, name)
+        parts = [part for part in (rendezvous, splitting, exchange, live) if part is not None]
         functions = [
-            *(one for part in (rendezvous, splitting, exchange, live) for one in part.functions.values()),
-            overflow.drain,
+            *(one for part in parts for one in part.functions.values()),
+            *([overflow.drain] if overflow else []),
         ]
         self.alarms = [
-            *(rendezvous.age_alarm, rendezvous.broker.dead_letters.alarm, rendezvous.api.alarm),
-            *(splitting.age_alarm, splitting.dead_letters.alarm),
-            *exchange.alarms,
-            *live.alarms,
-            *lake.alarms,
-            overflow.alarm,
+            *(alarm for part in parts for alarm in part.alarms),
+            *(lake.alarms if lake else ()),
+            *([overflow.alarm] if overflow else []),
             *(job.alarm for job in jobs.values()),
             schedules.dead_letters.alarm,
             *(alarm for function in functions for alarm in function.alarms),
@@ -63,22 +61,29 @@ class Monitoring(Construct):
             dashboard_name=config.stage,
             widgets=[
                 [cloudwatch.AlarmStatusWidget(title="Alarms", alarms=self.alarms, width=24, height=4)],
-                _client_row(),
-                _queue_row(rendezvous),
-                _function_row(rendezvous.functions),
-                _http_row(rendezvous),
-                _message_row(),
-                _command_row(splitting),
-                _function_row(splitting.functions, of="splitting"),
-                _routing_row(),
-                _retry_row(exchange),
-                _function_row(exchange.functions, of="exchange"),
-                _connection_row(live),
-                _inbox_row(live),
-                _function_row(live.functions, of="live"),
-                _history_row(lake, jobs),
+                *(_rendezvous_rows(rendezvous) if rendezvous else ()),
+                *(_splitting_rows(splitting) if splitting else ()),
+                *(_exchange_rows(exchange) if exchange else ()),
+                *(_live_rows(live) if live else ()),
+                *([_history_row(lake, jobs)] if lake else ()),
             ],
         )
+
+
+def _rendezvous_rows(part: Rendezvous) -> list[list[cloudwatch.IWidget]]:
+    return [_client_row(), _queue_row(part), _function_row(part.functions), _http_row(part)]
+
+
+def _splitting_rows(part: Splitting) -> list[list[cloudwatch.IWidget]]:
+    return [_message_row(), _command_row(part), _function_row(part.functions, of="splitting")]
+
+
+def _exchange_rows(part: Exchange) -> list[list[cloudwatch.IWidget]]:
+    return [_routing_row(), _retry_row(part), _function_row(part.functions, of="exchange")]
+
+
+def _live_rows(part: Live) -> list[list[cloudwatch.IWidget]]:
+    return [_connection_row(part), _inbox_row(part), _function_row(part.functions, of="live")]
 
 
 def _client_row() -> list[cloudwatch.IWidget]:
@@ -162,7 +167,7 @@ def _connection_row(live: Live) -> list[cloudwatch.IWidget]:
 
 
 def _inbox_row(live: Live) -> list[cloudwatch.IWidget]:
-    event, queues = partial(_event, of="live"), (live.inbox, live.outbox, live.timers, live.overview_calls)
+    event = partial(_event, of="live")
     return [
         _graph("Sessions begun and ended", [event(f"Session{outcome}") for outcome in ("Started", "Ended")]),
         _graph(
@@ -171,7 +176,7 @@ def _inbox_row(live: Live) -> list[cloudwatch.IWidget]:
         ),
         _graph(
             "Oldest frame, post, timer and call (s), dead letters of live",
-            _waiting(queues, dead=[live.dead_letters, live.ordered_dead_letters]),
+            _waiting(live.queues, dead=[live.dead_letters, live.ordered_dead_letters]),
         ),
     ]
 

@@ -1,8 +1,9 @@
 """EventBridge schedules, each with its own role, a shared dead-letter queue and explicit retries."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from aws_cdk import Aws, Duration, RemovalPolicy
+from aws_cdk import Aws, Duration, RemovalPolicy, TimeZone
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
@@ -20,6 +21,25 @@ OLDEST_CALL = Duration.hours(1)
 SCHEDULED_TIME = scheduler.ContextAttribute.scheduled_time
 
 
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A scheduled task of a function: its name in the payload, and when it runs."""
+
+    function: lambda_.IFunction
+    task: str
+    expression: scheduler.ScheduleExpression
+
+
+def every(*, minutes: int) -> scheduler.ScheduleExpression:
+    """Return the expression of an interval."""
+    return scheduler.ScheduleExpression.rate(Duration.minutes(minutes))
+
+
+def daily(*, hour: int) -> scheduler.ScheduleExpression:
+    """Return the expression of ten minutes past an hour of each day, in UTC."""
+    return scheduler.ScheduleExpression.cron(minute="10", hour=str(hour), time_zone=TimeZone.ETC_UTC)
+
+
 class Schedules(Construct):
     """A group of schedules; the permissions of their roles are in `stacks/grants/`."""
 
@@ -34,24 +54,17 @@ class Schedules(Construct):
         )
         self.roles: dict[str, iam.Role] = {}
 
-    def invoke(
-        self,
-        name: str,
-        function: lambda_.IFunction,
-        *,
-        payload: Mapping[str, object],
-        expression: scheduler.ScheduleExpression,
-    ) -> None:
-        """Invoke a function with a payload by a schedule expression."""
+    def invoke(self, name: str, task: Task) -> None:
+        """Invoke a function for a task by its schedule expression."""
         target = targets.LambdaInvoke(
-            function,
+            task.function,
             role=self._role(name),
-            input=scheduler.ScheduleTargetInput.from_object(payload),
+            input=scheduler.ScheduleTargetInput.from_object({"task": task.task}),
             dead_letter_queue=self.dead_letters,
             retry_attempts=RETRIES,
             max_event_age=OLDEST_CALL,
         )
-        self._schedule(name, target, expression=expression)
+        self._schedule(name, target, expression=task.expression)
 
     def start_job(
         self,

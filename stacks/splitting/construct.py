@@ -2,15 +2,19 @@
 
 from functools import partial
 
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
 from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, command_queue, obey, reply_queue
+from stacks.shared.environment import stream
 from stacks.shared.function import Function, Program
 from stacks.shared.queue import DeadLetterQueue, age_alarm
+from stacks.shared.schedules import Task, daily, every
 from stacks.splitting.environment import environment
 from stacks.state_stack import AUDIT_PREFIX, StateStack
 
@@ -22,11 +26,29 @@ DESCRIPTIONS = {
 }
 
 
+def _history(lake: HistoryLake | None) -> dict[str, str]:
+    if lake is None:
+        return {}
+    return {
+        **stream(lake),
+        "HISTORY_DATABASE": lake.database_name,
+        "QUERY_RESULTS": f"s3://{lake.bucket.bucket_name}/{AUDIT_PREFIX}",
+        "KEPT_BUCKET": lake.bucket.bucket_name,
+    }
+
+
 class Splitting(Construct):
     """Lets several users consume a queue side by side; `stacks/grants/splitting.py` has the permissions."""
 
     def __init__(
-        self, scope: Construct, name: str, *, state: StateStack, lake: HistoryLake, program: Program, config: Config
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        state: StateStack,
+        lake: HistoryLake | None,
+        program: Program,
+        config: Config,
     ) -> None:
         super().__init__(scope, name)
         self.dead_letters = DeadLetterQueue(
@@ -41,10 +63,7 @@ class Splitting(Construct):
         self.age_alarm = age_alarm(self, self.control_queue, oldest=VISIBILITY, config=config)
         resources = {
             "SPLIT_TABLE": state.split_table.table_name,
-            "HISTORY_STREAM": lake.stream.delivery_stream_name,
-            "HISTORY_DATABASE": lake.database_name,
-            "QUERY_RESULTS": f"s3://{lake.bucket.bucket_name}/{AUDIT_PREFIX}",
-            "KEPT_BUCKET": lake.bucket.bucket_name,
+            **_history(lake),
             "CONTROL_QUEUE_URL": self.control_queue.queue_url,
             "SPLIT_DEAD_LETTER_QUEUE_URL": self.dead_letters.queue_url,
         }
@@ -78,3 +97,36 @@ class Splitting(Construct):
         )
         # The forwarders of `split` are created at run time, with each split.
         obey(self.functions["control"], self.control_queue)
+
+    @property
+    def alarms(self) -> list[cloudwatch.Alarm]:
+        """The alarms on the queues."""
+        return [self.age_alarm, self.dead_letters.alarm]
+
+    @property
+    def queues(self) -> tuple[sqs.IQueue, ...]:
+        """The queues whose messages are the backlog."""
+        return (self.control_queue,)
+
+    def tasks(self, config: Config) -> dict[str, Task]:
+        """Return the scheduled tasks by name."""
+        control = self.functions["control"]
+        kept = {"SweepKeptMessages": Task(control, "kept", every(minutes=5))}
+        return {
+            "ReconcileSplits": Task(control, "reconcile", every(minutes=1)),
+            "SweepSplits": Task(control, "strays", daily(hour=4)),
+            **(kept if config.has("history") else {}),
+        }
+
+    def outputs(self, state: StateStack, config: Config) -> dict[str, str]:
+        """Return the outputs of the stack by name."""
+        return {
+            "SplitControlQueueUrl": self.control_queue.queue_url,
+            "SplitDeadLetterQueueUrl": self.dead_letters.queue_url,
+            "SplitTable": state.split_table.table_name,
+            "SplitFunctionName": self.functions["split"].function_name,
+            "ControlFunctionName": self.functions["control"].function_name,
+            "SplitReplyQueueUrl": self.replies.queue_url,
+            "TemporaryQueuePrefix": config.temporary_queue_prefix,
+            "SplitUserPolicyArn": self.user_policy.managed_policy_arn,
+        }

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from stacks.history.lake import TABLE
 from stacks.settings.config import Config
 from stacks.shared.arns import queue_arn
+from stacks.shared.environment import selected
 
 COMMON = (
     "STAGE",
@@ -38,7 +39,7 @@ NEEDS = {
 def environment(function: str, resources: Mapping[str, str], config: Config) -> dict[str, str]:
     """Return the environment of a function; `resources` are the variables with names of resources."""
     everything = {**resources, **_values(config)}
-    return {name: everything[name] for name in NEEDS[function]}
+    return selected(everything, NEEDS[function])
 
 
 def _values(config: Config) -> dict[str, str]:

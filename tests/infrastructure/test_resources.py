@@ -393,62 +393,6 @@ def literals(value, path=""):
             yield from literals(part, path)
 
 
-def test_the_outputs_have_their_documented_names(stage):
-    assert set(stage.stage["Outputs"]) == {
-        "BrokerQueueUrl",
-        "BrokerQueueArn",
-        "BrokerQueueName",
-        "DeadLetterQueueUrl",
-        "RendezvousUrl",
-        "RendezvousApiId",
-        "HistoryBucket",
-        "HistoryStream",
-        "HistoryDatabase",
-        "HistoryTable",
-        "HistoryReaderArn",
-        "RendezvousTable",
-        "LeaseTable",
-        "ClientUserName",
-        "ClientSecretArn",
-        "ClientQueuePrefix",
-        "BridgeFingerprints",
-        "ReportJobName",
-        "ReportPrefix",
-        "SweepFunctionName",
-        "SplitControlQueueUrl",
-        "SplitDeadLetterQueueUrl",
-        "SplitTable",
-        "SplitFunctionName",
-        "ControlFunctionName",
-        "SplitReplyQueueUrl",
-        "TemporaryQueuePrefix",
-        "SplitReportJobName",
-        "SplitReportPrefix",
-        "SplitUserPolicyArn",
-        "ExchangeControlQueueUrl",
-        "ExchangeReplyQueueUrl",
-        "ExchangePrefix",
-        "ExchangeDeadLetterQueueUrl",
-        "ExchangeTable",
-        "RouteFunctionName",
-        "RouteFunctionArn",
-        "ExchangeControlFunctionName",
-        "LiveWebSocketUrl",
-        "LiveWebSocketApiId",
-        "LivePageUrl",
-        "LivePageApiId",
-        "LiveTable",
-        "LiveInboxUrl",
-        "LiveOutboxUrl",
-        "LiveDeadLetterQueueUrl",
-        "LiveOrderedDeadLetterQueueUrl",
-        "SessionFunctionName",
-        "DeliverFunctionName",
-        "Region",
-        "Settings",
-    }
-
-
 def test_the_output_has_the_fingerprints_of_the_given_bridge_list(tmp_path):
     bridges = tmp_path / "bridges.jsonl"
     line = '{{"displayName":"a","webSocketAddress":"wss://a.example/","fingerprint":"{}"}}\n'

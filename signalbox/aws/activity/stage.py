@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 class StageActivity:
     """Reads the activity of all capabilities with three calls: two queries and GetMetricData.
 
-    `sources` are the queues and functions that the template of the stage names.
+    `sources` are the queues and functions that the template of the stage names. `splits` is None without splitting.
     """
 
     cloudwatch: CloudWatchClient
-    splits: "Table"
+    splits: "Table | None"
     exchanges: "Table"
     names: StageNames
     sources: Sources
@@ -46,7 +46,8 @@ class StageActivity:
         return activities(sources, series, now)
 
     def _sources(self) -> Sources:
-        splits = [one.split for one in DynamoSplits(self.splits).every() if isinstance(one, StoredSplit)]
+        stored = () if self.splits is None else DynamoSplits(self.splits).every()
+        splits = [one.split for one in stored if isinstance(one, StoredSplit)]
         return self.sources.with_queues(
             split=[queue.original for split in splits for queue in split.queues],
             exchanges=[self.names.queue(one.name) for one in DynamoExchanges(self.exchanges).every()],

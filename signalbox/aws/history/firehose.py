@@ -99,6 +99,13 @@ class FirehoseHistory:
             logger.error("history event refused by Firehose and by the overflow queue: %s", line.rstrip())
 
 
+class NoHistory:
+    """`History` of a stage that records no events."""
+
+    def write(self, events: Sequence[HistoryEvent]) -> None:
+        """Write nothing."""
+
+
 def _groups(lines: Sequence[str], limit: int) -> Iterator[list[str]]:
     """Yield the lines in groups of at most `limit` bytes; a longer line is a group of its own."""
     group: list[str] = []

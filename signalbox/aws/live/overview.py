@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import wraps
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -39,31 +39,46 @@ class OverviewUnavailable(UnavailableError):
 
 @dataclass(frozen=True, slots=True)
 class OverviewTables:
-    """The tables that the overview is read from."""
+    """The tables that the overview is read from; None for those of a capability that the stage does not have."""
 
-    rendezvous: "DynamoTable"
-    splits: "Table"
+    rendezvous: "DynamoTable | None"
+    splits: "Table | None"
     exchanges: "Table"
 
     def parts(self) -> Mapping[str, Part]:
         """Return the parts of the overview by their names."""
-        return {
-            "rendezvous": Part(_translated(self._rendezvous)),
-            "splits": Part(_translated(self._splits), for_administrators=True),
-            "exchanges": Part(_translated(self._exchanges)),
-        }
-
-    def _rendezvous(self, now: datetime, _may_read: MayRead) -> object:
-        day = now.date()
-        return rendezvous_summary(DayStatistics.from_counters(DynamoStatistics(self.rendezvous).counters(day), day))
-
-    def _splits(self, _now: datetime, _may_read: MayRead) -> object:
-        return splits_summary(DynamoSplits(self.splits).every())
+        parts = {"exchanges": Part(_translated(self._exchanges))}
+        if self.rendezvous is not None:
+            parts["rendezvous"] = Part(_translated(partial(_rendezvous, DynamoStatistics(self.rendezvous))))
+        if self.splits is not None:
+            parts["splits"] = Part(_translated(partial(_splits, DynamoSplits(self.splits))), for_administrators=True)
+        return parts
 
     def _exchanges(self, now: datetime, may_read: MayRead) -> object:
         counters = DynamoCounters(self.exchanges)
         readable = [one for one in DynamoExchanges(self.exchanges).every() if may_read(one.name)]
         return [exchange_glance(CountedExchange(one, counters.since(one.resource, now - RECENT))) for one in readable]
+
+
+def _rendezvous(statistics: DynamoStatistics, now: datetime, _may_read: MayRead) -> object:
+    day = now.date()
+    return rendezvous_summary(DayStatistics.from_counters(statistics.counters(day), day))
+
+
+def _splits(splits: DynamoSplits, _now: datetime, _may_read: MayRead) -> object:
+    return splits_summary(splits.every())
+
+
+class NoPictures:
+    """`Pictures` of a stage without history."""
+
+    def every(self) -> Sequence[Picture]:
+        """Return no picture."""
+        return ()
+
+    def find(self, name: PictureName) -> None:
+        """Return None."""
+        del name
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +117,6 @@ class S3Pictures:
 def _translated(read: Callable[..., Value]) -> Callable[..., Value]:
     """Return a function that raises `OverviewUnavailable` instead of AWS's errors."""
 
-    @wraps(read)
     def reading(*given: object) -> Value:
         try:
             return read(*given)

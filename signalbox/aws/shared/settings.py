@@ -12,6 +12,10 @@ class Settings:
 
     variables: Mapping[str, str]
 
+    def has(self, name: str) -> bool:
+        """Return whether the stack sets a variable; it does not for resources of a capability that the stage lacks."""
+        return name in self.variables
+
     def text(self, name: str) -> str:
         """Return a variable as text."""
         return self.variables[name]

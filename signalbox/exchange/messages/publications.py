@@ -46,11 +46,11 @@ class Rejection:
 class TrustedSenders:
     """The IAM ids of the control plane and of sessions, which publish on behalf of the users that they name.
 
-    Only sessions add metadata of live and publish the reserved topics of WAMP.
+    Only sessions add metadata of live and publish the reserved topics of WAMP. A stage without live has none.
     """
 
     control_id: str
-    session_id: str
+    session_id: str | None = None
 
     def trust(self, message: Message) -> bool:
         """Return whether a message is of the control plane or of a session."""

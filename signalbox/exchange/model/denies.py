@@ -26,3 +26,12 @@ class DenyReader(Protocol):
 
     def of(self, users: Collection[UserInRealm]) -> Mapping[UserInRealm, Denies]:
         """Return the denies of those of the users who have any."""
+
+
+class NoDenies:
+    """`DenyReader` of a stage without live, where nobody is denied anything."""
+
+    def of(self, users: Collection[UserInRealm]) -> Mapping[UserInRealm, Denies]:
+        """Return nothing."""
+        del users
+        return {}

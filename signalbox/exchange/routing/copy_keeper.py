@@ -24,6 +24,9 @@ class KeepResult:
     events: tuple[HistoryEvent, ...]
 
 
+NOTHING_KEPT = KeepResult(frozenset(), ())
+
+
 @dataclass(slots=True)
 class CopyKeeper:
     """Stores copies. Those stored later by an instance have later keys, which are the order of a FIFO queue."""

@@ -9,7 +9,7 @@ from signalbox.exchange.messages.publications import Publication, Rejection, cop
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.routing.batch_reader import Entry
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult
-from signalbox.exchange.routing.copy_keeper import CopyKeeper
+from signalbox.exchange.routing.copy_keeper import NOTHING_KEPT, CopyKeeper
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.detours import Detours
 from signalbox.history.event import HistoryEvent
@@ -32,10 +32,13 @@ class RoutedEntries:
 
 @dataclass(frozen=True, slots=True)
 class CopyRouter:
-    """Routes publications to their queues. `keeper` stores the copies of kept queues before they are sent."""
+    """Routes publications to their queues.
+
+    `keeper` stores the copies of kept queues before they are sent; a stage without history keeps none.
+    """
 
     dispatcher: CopyDispatcher
-    keeper: CopyKeeper
+    keeper: CopyKeeper | None
     copy_settings: CopySettingsCache
     names: StageNames
     now: Callable[[], datetime]
@@ -60,7 +63,8 @@ class CopyRouter:
                 failed.add(entry.message.message_id)
                 continue
             handled.append(entry)
-        kept = self.keeper.keep([one for one in made if self.copy_settings.is_kept(one.queue)], now=self.now())
+        to_keep = [one for one in made if self.copy_settings.is_kept(one.queue)]
+        kept = self.keeper.keep(to_keep, now=self.now()) if self.keeper else NOTHING_KEPT
         # A publication of which a copy is not kept is received again as a whole: none of its copies is sent now.
         outcome = self._send([one for one in made if one.message_id not in kept.failed], detours)
         failed |= kept.failed | {copy.message_id for copy in outcome.stuck}

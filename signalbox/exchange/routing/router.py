@@ -27,11 +27,14 @@ class _Logged:
 
 @dataclass(frozen=True, slots=True)
 class Router:
-    """Routes batches of messages, one way for each kind of exchange. Not thread-safe."""
+    """Routes batches of messages, one way for each kind of exchange. Not thread-safe.
+
+    Without `live`, as on a stage without that capability, a live exchange is an ordered one.
+    """
 
     reader: BatchReader
     numberer: Numberer
-    live: LiveDelivery
+    live: LiveDelivery | None
     copies: CopyRouter
     reporter: Reporter
 
@@ -44,8 +47,8 @@ class Router:
         """
         batch = self.reader.read(messages, exchange, poison)
         report = self.reporter.begin(messages, exchange)
-        if batch.exchange.live is not None:
-            return self._route_live(batch, report)
+        if (live := self._live_of(batch)) is not None:
+            return self._route_live(batch, report, live=live)
         if batch.exchange.order_by is not None:
             return self._route_ordered(batch, report)
         return self._route_standard(batch, report)
@@ -61,23 +64,28 @@ class Router:
         numbers = self.numberer.number(batch)
         work = numbers.fifo_batch(batch.entries)
         self._copy(work, batch, numbers, report)
-        return self.reporter.finish(report, work)
+        result = self.reporter.finish(report, work)
+        self.numberer.release(batch, numbers, result.not_done)
+        return result
 
-    def _route_live(self, batch: ReadBatch, report: BatchReport) -> RoutingResult:
+    def _live_of(self, batch: ReadBatch) -> LiveDelivery | None:
+        return self.live if batch.exchange.live is not None else None
+
+    def _route_live(self, batch: ReadBatch, report: BatchReport, *, live: LiveDelivery) -> RoutingResult:
         """Store numbers and logs of publications, deliver them to connections, copy and acknowledge them."""
-        logged = self._logged_at_once(batch, report) or self._logged(batch)
+        logged = self._logged_at_once(batch, report, live=live) or self._logged(batch, live)
         work = logged.numbers.fifo_batch(batch.entries)
         if any(isinstance(entry, Publication) and entry.routes.queues for entry in batch.entries):
             _deliver(logged, work)  # before any copy: a failure redelivers a message with all of its copies
-            last = partial(self._acknowledge, batch, work)
+            last = partial(_acknowledge, live, batch, work)
         else:
-            last = partial(self._deliver_and_acknowledge, logged, batch, work)
+            last = partial(_deliver_and_acknowledge, live, logged, batch, work)
         self._copy(work, batch, logged.numbers, report)
         result = self.reporter.finish(report, work, last)
         self.numberer.release(batch, logged.numbers, result.not_done)
         return result
 
-    def _logged_at_once(self, batch: ReadBatch, report: BatchReport) -> _Logged | None:
+    def _logged_at_once(self, batch: ReadBatch, report: BatchReport, *, live: LiveDelivery) -> _Logged | None:
         """Store the heads together with the logs; return None if nothing was stored."""
         planned = self.numberer.plan(batch)
         changes = self.numberer.changes(batch, planned)
@@ -85,35 +93,25 @@ class Router:
             return None
         numbers = self.numberer.stored(batch, planned)
         published = _published(batch.entries, numbers)
-        delivery = self.live.store_with(batch.exchange, published, BatchWrites(changes, report.counts(), report.at))
+        delivery = live.store_with(batch.exchange, published, BatchWrites(changes, report.counts(), report.at))
         if delivery is None:
             return None
         report.counted()
         return _Logged(numbers, published, delivery)
 
-    def _logged(self, batch: ReadBatch) -> _Logged:
+    def _logged(self, batch: ReadBatch, live: LiveDelivery) -> _Logged:
         """Store the heads, and then publications in the logs, except those without a number and all behind them."""
         numbers = self.numberer.number(batch)
         published = _published(numbers.fifo_batch(batch.entries).unblocked(), numbers)
-        return _Logged(numbers, published, self.live.store(batch.exchange, published))
-
-    def _deliver_and_acknowledge(self, logged: _Logged, batch: ReadBatch, work: FifoBatch[Entry]) -> None:
-        # One after the other: a publisher that waits is in order across topics, for every connection.
-        _deliver(logged, work)
-        self._acknowledge(batch, work)
-
-    def _acknowledge(self, batch: ReadBatch, work: FifoBatch[Entry]) -> None:
-        left = set(work.not_done())
-        done = [entry for entry in batch.entries if isinstance(entry, Publication)]
-        work.recall(self.live.acknowledge([one for one in done if one.message.message_id not in left]))
+        return _Logged(numbers, published, live.store(batch.exchange, published))
 
     def _copy(self, work: FifoBatch[Entry], batch: ReadBatch, numbers: BatchNumbers, report: BatchReport) -> None:
         """Copy publications as soon as they may be sent, and report them."""
         name, detours = batch.exchange.name, Detours(self.numberer.heads, numbers.detours)
-        publication_id = self.live.publication_id if batch.exchange.live else None
+        live = self._live_of(batch)
         while ready := work.take_ready():
             routed = self.copies.route(ready, name, sequences=numbers.sequences, detours=detours, at=report.at)
-            report.add_routed(routed, name, sequences=numbers.sequences, publication_id=publication_id)
+            report.add_routed(routed, name, sequences=numbers.sequences, publication_id=live and live.publication_id)
             for message_id in routed.failed:
                 work.fail(message_id)
 
@@ -123,6 +121,18 @@ def _deliver(logged: _Logged, work: FifoBatch[Entry]) -> None:
     failed = logged.deliver()
     keys = {one.publication.properties.key for one in logged.published if _id(one) in failed}
     work.recall({_id(one) for one in logged.published if one.publication.properties.key in keys})
+
+
+def _deliver_and_acknowledge(live: LiveDelivery, logged: _Logged, batch: ReadBatch, work: FifoBatch[Entry]) -> None:
+    # One after the other: a publisher that waits is in order across topics, for every connection.
+    _deliver(logged, work)
+    _acknowledge(live, batch, work)
+
+
+def _acknowledge(live: LiveDelivery, batch: ReadBatch, work: FifoBatch[Entry]) -> None:
+    left = set(work.not_done())
+    done = [entry for entry in batch.entries if isinstance(entry, Publication)]
+    work.recall(live.acknowledge([one for one in done if one.message.message_id not in left]))
 
 
 def _published(entries: Sequence[Entry], numbers: BatchNumbers) -> list[NumberedPublication]:

@@ -116,7 +116,8 @@ def list_topics(context: OverviewContext, payload: Payload) -> Payload:
 def summarize_stage(context: OverviewContext, payload: Payload) -> Payload:
     """Return the overview of the stage, limited to exchanges and parts that the caller may read.
 
-    The keyword `unavailable` has the reason of each part that cannot be read.
+    The keyword `parts` has the names of all parts of the stage, and `unavailable` the reason of each that cannot be
+    read.
     """
     del payload
     summary: dict[str, object] = {"at": rfc3339(context.now)}
@@ -128,7 +129,7 @@ def summarize_stage(context: OverviewContext, payload: Payload) -> Payload:
             summary[name] = part.read(context.now, context.may_read)
         except UnavailableError as error:
             unavailable[name] = str(error)
-    return Payload((summary,), {"unavailable": unavailable})
+    return Payload((summary,), {"parts": list(context.stage.parts), "unavailable": unavailable})
 
 
 def summarize_activity(context: OverviewContext, payload: Payload) -> Payload:

@@ -77,6 +77,19 @@ class AuditTrail(Protocol):
         """Return the events of a message since a day, oldest first. Raises `RejectedError` and `UnavailableError`."""
 
 
+class NothingRecorded(RejectedError):
+    """Raised when a stage without history is asked for events."""
+
+
+class NoAuditTrail:
+    """`AuditTrail` of a stage without history."""
+
+    def events(self, message_id: str, *, since: date) -> Sequence[Mapping[str, object]]:
+        """Raise `NothingRecorded`."""
+        del message_id, since
+        raise NothingRecorded("the stage records no events: deploy it with history in the setting `capabilities`")
+
+
 @dataclass(frozen=True, slots=True)
 class Store:
     """The stores of splitting."""

@@ -25,10 +25,13 @@ class ForwardResult:
 
 @dataclass(frozen=True, slots=True)
 class Splitter:
-    """Forwards batches of messages. `kept` is called for queues that are kept, before anything is sent."""
+    """Forwards batches of messages.
+
+    `kept` is called for queues that are kept, before anything is sent; None where no messages can be kept.
+    """
 
     decider: Decider
-    kept: KeptWriter
+    kept: KeptWriter | None
     sender: BatchSender
     now: Callable[[], datetime]
 
@@ -45,7 +48,7 @@ class Splitter:
     def _keep(self, decided: DecidedBatch) -> Sequence[HistoryEvent]:
         """Store the messages of a kept queue in one object, and return their events."""
         route = decided.route
-        if not route.queue.is_kept:
+        if self.kept is None or not route.queue.is_kept:
             return ()
         batch = kept_batch(route.original, decided.messages, at=self.now())
         self.kept.put(batch)

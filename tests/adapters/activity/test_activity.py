@@ -8,7 +8,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from signalbox.activity.measures import IN_FLIGHT, MOST_MEASURES, SENT, VISIBLE, Sources, measures
+from signalbox.activity.measures import CAPABILITIES, IN_FLIGHT, MOST_MEASURES, SENT, VISIBLE, Sources, measures
 from signalbox.aws.activity.stage import StageActivity
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.shared.metric_data import metric_values
@@ -51,7 +51,7 @@ def test_a_stage_is_read_with_three_calls(cloudwatch, split_table, exchange_tabl
     calls: Counter[str] = Counter()
     for client in (cloudwatch, split_table.meta.client, exchange_table.meta.client):
         client.meta.events.register("before-call", lambda model, **_: calls.update([model.name]))
-    sources = Sources({"rendezvous": (QueueName("broker"),)})
+    sources = Sources({"rendezvous": (QueueName("broker"),), "splitting": (), "exchange": ()})
     names = StageNames("signalbox", "trial-")
 
     found = StageActivity(cloudwatch, split_table, exchange_table, names, sources).read(NOW)
@@ -63,9 +63,17 @@ def test_a_stage_is_read_with_three_calls(cloudwatch, split_table, exchange_tabl
     assert calls == {"GetMetricData": 1, "Query": 2}
 
 
+def test_a_stage_without_splitting_and_rendezvous_has_the_activity_of_the_others(cloudwatch, exchange_table):
+    sources = Sources({"exchange": (), "live": (QueueName("inbox"),)})
+
+    found = StageActivity(cloudwatch, None, exchange_table, StageNames("signalbox"), sources).read(NOW)
+
+    assert [one.capability for one in found] == ["exchange", "live"]
+
+
 def test_all_metrics_fit_into_one_call():
     queues = [QueueName(f"q{number}") for number in range(900)]
-    sources = Sources({}).with_queues(split=queues, exchanges=[])
+    sources = Sources(dict.fromkeys(CAPABILITIES, ())).with_queues(split=queues, exchanges=[])
 
     assert len(list(measures(sources))) <= MOST_MEASURES
 

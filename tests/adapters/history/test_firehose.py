@@ -6,7 +6,7 @@ import logging
 import pytest
 from botocore.exceptions import ClientError
 
-from signalbox.aws.history.firehose import DeliveryStream, FirehoseHistory, Overflow
+from signalbox.aws.history.firehose import DeliveryStream, FirehoseHistory, NoHistory, Overflow
 from signalbox.rendezvous.reporting import events
 from tests.fakes.backoff import AT_ONCE
 from tests.fakes.rendezvous import START
@@ -135,3 +135,7 @@ def test_no_events_make_no_call() -> None:
     history(stream).write([])
 
     assert stream.calls == 0
+
+
+def test_a_stage_without_history_writes_no_event():
+    assert NoHistory().write([]) is None  # type: ignore[func-returns-value]

@@ -8,7 +8,7 @@ from botocore.exceptions import EndpointConnectionError
 from botocore.stub import Stubber
 
 from signalbox.aws.exchange.exchanges import DynamoExchanges
-from signalbox.aws.live.overview import OverviewTables, OverviewUnavailable, S3Pictures
+from signalbox.aws.live.overview import NoPictures, OverviewTables, OverviewUnavailable, S3Pictures
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.exchange.model.records import Exchange
@@ -43,6 +43,11 @@ def test_the_parts_of_the_overview_are_read_from_their_tables(rendezvous_table, 
     assert parts["rendezvous"].read(NOW, may_read)["proxies"] == {"webext": 2}  # type: ignore[index]
     assert [one["stage"] for one in parts["splits"].read(NOW, may_read)] == ["split"]  # type: ignore[attr-defined]
     assert [(one["name"], one["received"]) for one in parts["exchanges"].read(NOW, may_read)] == [("trial.fifo", 7)]  # type: ignore[attr-defined]
+
+
+def test_a_stage_has_the_parts_of_its_capabilities(exchange_table):
+    assert list(OverviewTables(None, None, exchange_table).parts()) == ["exchanges"]
+    assert (NoPictures().every(), NoPictures().find(PictureName("a.svg"))) == ((), None)
 
 
 def test_a_refused_read_is_unavailable(rendezvous_table, split_table, exchange_table):

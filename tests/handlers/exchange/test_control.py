@@ -155,6 +155,10 @@ class Context:
         return 1000 * self.seconds
 
 
+NO_LIVE = "the stage has no live exchanges: deploy it with live in the setting `capabilities`"
+GRANT = {"user": "alice", "right": "read", "match": "prefix", "uri": "a"}
+
+
 def forget_everything() -> None:
     clear_caches(wiring, control_wiring, control)
 
@@ -224,6 +228,19 @@ def test_a_secret_is_stored_for_the_caller(stage, live_table):  # noqa: F811 - a
 
     assert stage.result_of("alice", "secret", **found) == {"user": "alice", "methods": ["ticket"]}
     assert live_table.get_item(Key={"pk": "secret#alice", "sk": "secret"})["Item"]["verifier"] == found["verifier"]
+
+
+def test_without_live_exchanges_are_declared_and_deleted_and_realms_are_refused(stage, monkeypatch):
+    for name in ("LIVE_TABLE", "LIVE_INBOX_URL"):
+        monkeypatch.delenv(name)
+    forget_everything()
+
+    assert stage.ask("declare_exchange", exchange="xs_alice_log.fifo")["ok"]
+    assert stage.ask("delete_exchange", exchange="xs_alice_log.fifo")["ok"]
+    for command in ("declare_exchange", "grant"):
+        fields = {"live": {"live": True}} if command == "declare_exchange" else GRANT
+        reply = stage.ask(command, exchange="xs_alice_log.fifo", **fields)
+        assert (reply["code"], reply["error"]) == ("rejected", NO_LIVE)
 
 
 def test_a_deletion_leaves_nothing(stage):

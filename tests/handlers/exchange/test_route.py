@@ -399,3 +399,20 @@ def test_the_copies_of_a_kept_queue_are_in_the_bucket_with_one_more_call(stage):
     text = stage.s3.get_object(Bucket=BUCKET, Key=found["Key"])["Body"].read().decode()
     assert [(one.message_id, one.body) for one in read_batch(text)] == [(copy.message_id, "3")]
     assert ("kept", "stored") in [(event["kind"], event["outcome"]) for event in written_events(stage.s3)]
+
+
+def test_without_history_and_live_messages_are_routed_and_nothing_is_written_down(stage, monkeypatch):
+    stage.bind("xs", "#", queue="q_all")
+    assert DynamoKeptQueues(stage.table).mark(DeclaredName("q_all"), timedelta(hours=1))
+    for name in ("HISTORY_STREAM", "HISTORY_OVERFLOW_URL", "KEPT_BUCKET"):
+        monkeypatch.delenv(name)
+    for name in ("LIVE_TABLE", "LIVE_OUTBOX_URL", "LIVE_SESSION_ROLE_ID"):
+        monkeypatch.delenv(name)
+    clear_caches(wiring, route_wiring, route)
+
+    stage.publish("xs", "a", "1")
+    with recorded_calls() as calls:
+        assert stage.route("xs") == []
+
+    assert [copy.body for copy in stage.delivered("q_all")] == ["1"]
+    assert not {name for name in calls if name.startswith(("s3.", "firehose."))}

@@ -341,3 +341,14 @@ def test_only_the_sender_that_the_setting_names_gets_kept_messages(stage):
 
     assert "you may not read the kept messages of 'memes'" in refused["error"]
     assert json.loads(reply)["result"]["replay"]["sent"] == 0
+
+
+def test_without_history_there_is_no_audit_and_nothing_is_kept(stage, monkeypatch):
+    for name in ("HISTORY_STREAM", "HISTORY_OVERFLOW_URL", "HISTORY_DATABASE", "QUERY_RESULTS", "KEPT_BUCKET"):
+        monkeypatch.delenv(name)
+    clear_caches(wiring, control_wiring, control)
+
+    assert "the stage records no events" in stage.ask("audit", message_id="m-1", days=1)["error"]
+    assert stage.ask("keep", queue="memes")["error"] == "this stage cannot keep messages"
+    with pytest.raises(RejectedError, match="cannot keep"):
+        handler({"task": "kept"}, None)

@@ -1,7 +1,7 @@
 """A world for routing: tables and queues in memory, in which every call may fail or be a function's last."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from signalbox.exchange.matching.graph import RoutingGraph
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication, TrustedSenders
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.denies import Denies, UserInRealm
+from signalbox.exchange.model.denies import NoDenies
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
@@ -267,11 +267,6 @@ class NaiveSqs:
             return self.refused[delivery.message.body]
         self.queues[batch.destination].send(delivery.message)
         return "taken"
-
-
-class NoDenies:
-    def of(self, users: Collection[UserInRealm]) -> Mapping[UserInRealm, Denies]:
-        return {}
 
 
 @dataclass

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties
+from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.ports import NumberedPublication
@@ -68,6 +69,21 @@ def test_messages_of_several_publishers_are_numbered_together(world, router, hol
     assert router.route(batch, LOG).not_done == ()
 
     assert sorted(got(world)) == [("a", "alice 1", 1), ("a", "bob 2", 2), ("a", "bob 4", 3), ("b", "alice 3", 1)]
+    assert holds.held == {}
+
+
+def test_on_a_stage_without_live_and_history_the_order_stays_and_nothing_is_logged_or_kept(
+    world, router, holds
+) -> None:
+    world.table.kept.add(DeclaredName(QUEUE))
+    alone = replace(router, live=None, copies=replace(router.copies, keeper=None))
+    batch = [received(1, "alice", "a"), received(2, "bob", "a"), received(3, "alice", "b")]
+
+    result = alone.route(batch, LOG)
+
+    assert result.not_done == ()
+    assert {event.kind for event in result.events} == {"routed"}
+    assert sorted(got(world)) == [("a", "alice 1", 1), ("a", "bob 2", 2), ("b", "alice 3", 1)]
     assert holds.held == {}
 
 
