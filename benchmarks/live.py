@@ -11,11 +11,13 @@ from benchmarks.parts.live import calls as live_calls
 from benchmarks.parts.live import crossbar_side
 from benchmarks.parts.live import fan_out as live_fan_out
 from benchmarks.parts.live import latency as live_latency
+from benchmarks.parts.live import order as live_order
 from benchmarks.parts.live import publishing as live_publishing
 from benchmarks.parts.live.calls import Calls
 from benchmarks.parts.live.costs import ALONE, IN_BATCHES, IN_BURSTS, Load, Prices, costs, needs
 from benchmarks.parts.live.fan_out import FanOut
 from benchmarks.parts.live.latency import Latency, Router
+from benchmarks.parts.live.order import Order
 from benchmarks.parts.live.publishing import CROSSBAR, OURS, Publishing
 from benchmarks.shared.command import parser, report
 from benchmarks.shared.figures import ratio
@@ -25,7 +27,7 @@ from benchmarks.shared.stage import Stage, running_stage
 from signalbox.clients.live.session import Login
 from signalbox.local.progress import step
 
-PARTS = ("publishing", "fan-out", "calls", "latency", "costs")
+PARTS = ("publishing", "fan-out", "calls", "order", "latency", "costs")
 GROWTH_LIMIT = 2.0
 STAGE = "Signalbox, on the emulator"
 
@@ -38,6 +40,7 @@ class Results:
     publishing: Sequence[Publishing] = ()
     fan_out: Sequence[FanOut] = ()
     calls: Sequence[Calls] = ()
+    order: Sequence[Order] = ()
     latency: Sequence[Latency] = ()
     load: Load | None = None
 
@@ -61,6 +64,9 @@ def _measured(options: argparse.Namespace) -> Results:
     if "calls" in parts:
         with step("calls") as say:
             results = replace(results, calls=live_calls.measure(say))
+    if "order" in parts:
+        with step("order") as say:
+            results = replace(results, order=live_order.measure(say))
     if "latency" in parts:
         with running_stage(port=options.port) as stage:
             results = replace(results, latency=_latencies(stage))
@@ -90,6 +96,8 @@ def tables(results: Results) -> Iterator[Table]:
         yield _fan_out(results.fan_out)
     if results.calls:
         yield _calls(results.calls)
+    if results.order:
+        yield _order(results.order)
     if results.load:
         yield _needs(results.load)
         yield _costs(results.load)
@@ -184,6 +192,32 @@ def _calls(calls: Sequence[Calls]) -> Table:
         "all patterns if they are fewer."
     )
     return Table("AWS calls of a publication", columns, rows, note)
+
+
+def _order(found: Sequence[Order]) -> Table:
+    columns = [
+        "ordered by",
+        "publishers",
+        "topics",
+        "groups",
+        "batches",
+        "DynamoDB calls",
+        "SQS calls",
+        "Firehose calls",
+    ]
+    rows = [
+        [
+            f"`{one.order_by}`",
+            *(f"{number:,}" for number in (one.publishers, one.topics, one.groups, one.batches)),
+            *(f"{one.calls[service]:,}" for service in ("DynamoDB", "SQS", "Firehose")),
+        ]
+        for one in found
+    ]
+    note = (
+        f"The calls of the function `route` for {live_order.PUBLICATIONS:,} acknowledged publications in batches of "
+        f"{live_order.BATCH}. Sessions take turns, and each goes through all topics. Groups can be routed side by side."
+    )
+    return Table("Order by publisher in counts", columns, rows, note)
 
 
 def _needs(load: Load) -> Table:

@@ -144,7 +144,7 @@ EXCHANGE: dict[str, Who] = {
     "sqs:CreateQueue xs_alice": CONTROL,
     "sqs:SetQueueAttributes xs_alice": CONTROL,
     "sqs:DeleteQueue xs_alice": CONTROL,
-    "sqs:ReceiveMessage xs_alice-dlq": ROUTE | REPLAY,
+    "sqs:ReceiveMessage xs_alice-dlq": ROUTE | REPLAY | USERS - SUBSCRIBER,
     "sqs:ReceiveMessage q_alice": USERS,
     "sqs:ChangeMessageVisibility q_alice": USERS,
     "sqs:ReceiveMessage q_alice_images": USERS,

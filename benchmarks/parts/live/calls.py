@@ -6,6 +6,7 @@ The function `route` runs as it is deployed, in its own process, with moto inste
 import os
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -88,16 +89,19 @@ def _counted() -> list[Calls]:
         del os.environ[name]
     os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION=REGION)
     with mock_aws():
-        realm = _Realm()
+        realm = Realm()
         return [realm.counted(size) for size in SIZES]
 
 
 @dataclass
-class _Realm:
+class Realm:
     """A realm in the tables of a stage."""
 
+    order_by: OrderBy = OrderBy.PUBLISHER
     answers: list[int] = field(default_factory=list)
     """The bytes of each response of AWS."""
+    services: Counter[str] = field(default_factory=Counter)
+    """The number of responses of each service."""
     subscribers: DynamoSubscribers = field(init=False)
     _attached: int = 0
     _numbers: Iterator[int] = field(default_factory=count)
@@ -107,8 +111,7 @@ class _Realm:
         session.register("after-call", self._answered)
         boto3.setup_default_session(botocore_session=session)
         exchanges, live = (_table(name) for name in ("Exchanges", "Live"))
-        exchange = Exchange(REALM, None, datetime.now(UTC), live=LiveSettings(OrderBy.PUBLISHER))
-        DynamoExchanges(exchanges).create(exchange)
+        DynamoExchanges(exchanges).create(Exchange(REALM, None, datetime.now(UTC), live=LiveSettings(self.order_by)))
         create_history_stream()
         os.environ.update(_settings())
         self.subscribers = DynamoSubscribers(live)
@@ -120,13 +123,16 @@ class _Realm:
         for number in range(size - MANY_CHANGES, size):  # attached again: the same number of changes at each size
             self._attach(_pattern(number % size), _connection(number % size))
         self._attached = size
-        # A new function instance, whose calls are counted.
-        clear_caches(wiring, route_wiring)
-        instance._session().register("after-call", self._answered, unique_id="counted")  # noqa: SLF001 - not boto3's
+        self.begin()
         cold = self._publish()
         warm = [self._publish() for _ in range(PUBLICATIONS)]
         self.subscribers.detach(REALM, [_pattern(size + n) for n in range(MANY_CHANGES)], ConnectionId("passer-by"))
         return Calls(size, _median(warm), cold, self._publish())
+
+    def begin(self) -> None:
+        """Begin a new function instance, whose calls are counted."""
+        clear_caches(wiring, route_wiring)
+        instance._session().register("after-call", self._answered, unique_id="counted")  # noqa: SLF001 - not boto3's
 
     def _fill(self, numbers: Iterable[int]) -> None:
         """Write the rows of `attach` without the changes, which are slow in moto."""
@@ -152,12 +158,13 @@ class _Realm:
 
     def _publish(self) -> Spent:
         self.answers.clear()
-        answer = route.handler({"Records": [_publication_record(next(self._numbers))]}, None)
+        answer = route.handler({"Records": [publication_record(next(self._numbers), order_by=self.order_by)]}, None)
         assert answer == {"batchItemFailures": []}
         return Spent(len(self.answers), sum(self.answers))
 
     def _answered(self, **event: Any) -> None:  # noqa: ANN401 - botocore's
         self.answers.append(len(event["http_response"].content))
+        self.services[str(event["model"].service_model.service_id)] += 1
 
 
 def _median(spent: Sequence[Spent]) -> Spent:
@@ -174,15 +181,16 @@ def _connection(number: int) -> ConnectionId:
     return ConnectionId(f"connection-{number % CONNECTIONS}")
 
 
-def _publication_record(number: int) -> dict[str, object]:
-    """Return a publication of a session as an SQS record."""
-    publisher = ConnectionId("publisher")
+def publication_record(
+    number: int, *, topic: RoutingKey = TOPIC, publisher: str = "publisher", order_by: OrderBy
+) -> dict[str, object]:
+    """Return a publication of a session as an SQS record; `publisher` is its connection."""
     note = PublicationMetadata(
         PublicationId(number + 1),
-        acknowledge_to=AcknowledgementTarget(publisher, RequestId(number + 1)),
+        acknowledge_to=AcknowledgementTarget(ConnectionId(publisher), RequestId(number + 1)),
     )
-    said = RealmPublication(TOPIC, Payload(("x" * 100,)), note, "joe", publisher)
-    message = message_for(said, order_by=OrderBy.PUBLISHER, deduplication_id=f"d-{number}")
+    said = RealmPublication(topic, Payload(("x" * 100,)), note, "joe", ConnectionId(publisher))
+    message = message_for(said, order_by=order_by, deduplication_id=f"d-{number}")
     sent_at, document = str(round(time.time() * 1000)), outgoing(message)
     attributes: Any = document["MessageAttributes"]
     return {
