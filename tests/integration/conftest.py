@@ -7,12 +7,13 @@ import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.cli.shared.deployment import Deployment
+from tests.integration.live.arvados_lab import lab
 from tests.integration.live.stage import TrialRealm
 from tests.integration.rendezvous.peers import Parties
 from tests.integration.shared.dead_letters import dead_letter_lines
 from tests.postgres import cluster_database, postgres_server
 
-__all__ = ["cluster_database", "postgres_server"]
+__all__ = ["cluster_database", "lab", "postgres_server"]
 
 
 @pytest.fixture(scope="session")

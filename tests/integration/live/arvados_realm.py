@@ -13,13 +13,19 @@ REALM = "xarvados.fifo"
 @contextmanager
 def arvados_realm(deployment: Deployment) -> Iterator[ExchangeClient]:
     """Provide an administrator of a stage with the realm."""
-    client = client_of(deployment)
-    for one in client.exchanges():  # that of an earlier test
-        if one["live"] and one["live"]["arvados"]:
-            client.declare_exchange(one["exchange"], live={"arvados": False})
-    client.declare_exchange(REALM, live={"arvados": True, "order_by": "exchange"})
+    client = only_arvados_realm(deployment, REALM, order_by="exchange")
     yield client
     client.delete_exchange(REALM, force=True)
+
+
+def only_arvados_realm(deployment: Deployment, realm: str, **settings: object) -> ExchangeClient:
+    """Declare the realm of a stage for Arvados' clients in the place of another; return an administrator."""
+    client = client_of(deployment)
+    for one in client.exchanges():
+        if one["live"] and one["live"]["arvados"]:
+            client.declare_exchange(one["exchange"], live={"arvados": False})
+    client.declare_exchange(realm, live={"arvados": True, **settings})
+    return client
 
 
 def settle(administrator: ExchangeClient) -> None:

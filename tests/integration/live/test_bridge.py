@@ -1,34 +1,23 @@
 """The bridge from a cluster's PostgreSQL to a realm, on a stage: killed at random moments, each row arrives once."""
 
 import json
-import os
-import secrets
 import signal
-import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.clients.live.cursor import Cursor
-from signalbox.errors import SignalboxError
-from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from signalbox.local.stage_folder import StageFolder
 from tests.fakes.arvados.cluster import ArvadosCluster
 from tests.fakes.arvados.http_server import serving
 from tests.fakes.arvados.log_endpoint import LogEndpoint, line
+from tests.integration.live.arvados_lab import COLLECTION, PROJECT, START_SECONDS, STATE, TOKEN, Lab
 from tests.integration.live.arvados_sdk import sdk_client
-from tests.integration.live.page import PROGRAM, WorkingFolder
-from tests.integration.live.stage import TrialRealm
 from tests.integration.live.tls_endpoint import tls_endpoint
 from tests.patience import wait_for
 from tests.postgres import ClusterDatabase
@@ -36,93 +25,7 @@ from tests.postgres import ClusterDatabase
 pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 KILLS, WRITERS, TRANSACTIONS = 4, 3, 6
-PROJECT, COLLECTION = "zzzzz-j7d0g-aaaaaaaaaaaaaaa", "zzzzz-4zz18-aaaaaaaaaaaaaaa"
-STATE = f"record.collection.{PROJECT}.{COLLECTION}"
-TOKEN, SECRET = "v2/zzzzz-gj3su-000000000000001/reader", "v2/zzzzz-gj3su-000000000000002/secretofthecontainer"
-START_SECONDS = 240.0
-
-
-@dataclass(slots=True)
-class Lab:
-    """A realm of a cluster's own, the commands in a folder, and what a subscriber of all topics has received."""
-
-    desk: WorkingFolder
-    place: TrialRealm
-    user: str
-    ticket: str
-    database: ClusterDatabase
-    received: list[tuple[str, Any]] = field(default_factory=list)
-    api: str = ""
-
-    @property
-    def ids(self) -> list[object]:
-        return [body["id"] for topic, body in list(self.received) if topic == f"{STATE}.update"]
-
-    def text(self, topic: str) -> str:
-        return "".join(str(body) for one, body in list(self.received) if one == topic)
-
-    def wait_for_bridges(self, count: int) -> None:
-        """Wait until bridges have begun to publish a number of times in all."""
-        errors = self.desk.folder / "bridge.err"
-        wait_for(lambda: errors.read_text().count("publishing to") >= count, "the bridge", seconds=START_SECONDS)
-
-    def start(self) -> "subprocess.Popen[bytes]":
-        """Start a bridge."""
-        words = ["arvados", "bridge", "--realm", self.place.realm, "--from-log-id", "0", "--user", self.user, "--json"]
-        words += ["--arvados-api", self.api, "--logs", "all"] if self.api else []
-        environment = {**os.environ, "SIGNALBOX_DATABASE": self.database.dsn, "SIGNALBOX_TICKET": self.ticket}
-        environment["ARVADOS_API_TOKEN"] = TOKEN
-        with (self.desk.folder / "bridge.out").open("a") as out, (self.desk.folder / "bridge.err").open("a") as err:
-            return subprocess.Popen(  # noqa: S603 - our own program
-                [*PROGRAM, *words], cwd=self.desk.folder, env=environment, stdout=out, stderr=err
-            )
-
-    @contextmanager
-    def running(self) -> Iterator["subprocess.Popen[bytes]"]:
-        """Run a bridge until the end of the context."""
-        process = self.start()
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.wait()
-
-    @contextmanager
-    def following(self) -> Iterator[None]:
-        """Receive the publications of rows until the end of the context."""
-        over = threading.Event()
-        with ThreadPoolExecutor(1) as pool:
-            followed = pool.submit(self._follow, over)
-            try:
-                yield
-            finally:
-                over.set()
-                followed.result()
-
-    def _follow(self, over: threading.Event) -> None:
-        with self.place.client("admin") as client:
-            for prefix in ("container.", "record."):
-                client.follow(Cursor(TopicPattern.parse(prefix, MatchPolicy.PREFIX)))
-            while not over.is_set():
-                with suppress(SignalboxError):
-                    event = client.receive(0.5)
-                    if event is not None:
-                        self.received.append((event.topic, event.payload.arguments[0]))
-
-
-@pytest.fixture
-def lab(
-    place: TrialRealm, stage_folder: StageFolder, tmp_path: Path, cluster_database: ClusterDatabase
-) -> Iterator[Lab]:
-    desk, user = WorkingFolder.at(tmp_path, stage_folder), f"cluster-{secrets.token_hex(3)}"
-    realm = f"xs_{user}.fifo"
-    desk.run("user", "add", user, "--role", "source")
-    desk.run("exchange", "declare", realm, "--live", "--order-by", "exchange", "--keep-for", "24h", "--user", user)
-    ticket = json.loads(desk.run("user", "secret", user, "--json"))["secret"]
-    yield Lab(desk, replace(place, realm=realm), user, ticket, cluster_database)
-    print((tmp_path / "bridge.err").read_text())  # shown when a test fails
-    desk.run("exchange", "delete", realm, "--force", "--yes")
-    desk.run("user", "remove", user, "--yes")
+SECRET = "v2/zzzzz-gj3su-000000000000002/secretofthecontainer"
 
 
 def insert_in_transactions(database: ClusterDatabase, seed: int, pause: Callable[[float], object]) -> list[int]:
