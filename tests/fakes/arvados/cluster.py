@@ -147,6 +147,13 @@ class ArvadosCluster:
             writing.delete(link)
             writing.permissions(found["tail_uuid"], found["head_uuid"], 0)
 
+    def trash(self, group: str) -> None:
+        """Put a group into the trash."""
+        at = datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=1)
+        with self.transaction() as writing:
+            writing.update(group, is_trashed=True, trash_at=at)
+            writing.connection.execute(b"INSERT INTO trashed_groups VALUES (%s, %s)", [group, at])
+
     def answer(self, method: str, path: str) -> Answer | None:
         """Answer a dispatcher's requests about a container; None for other requests."""
         found = re.fullmatch(r"/arvados/v1/containers/([a-z0-9-]{27})(/lock)?(\?.*)?", path)
