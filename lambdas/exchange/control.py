@@ -18,12 +18,12 @@ from signalbox.exchange.control.command_reader import COMMANDS
 from signalbox.exchange.control.scheduled_tasks import BacklogService, ExpiryService, queue_sources
 from signalbox.exchange.model.connections import FunctionArn
 from signalbox.exchange.model.events import CAPABILITY
-from signalbox.live.admin import commands
+from signalbox.live.admin import command_reader, commands
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName
 
-KNOWN: Commands[exchange_commands.Command | commands.Command] = {**COMMANDS, **commands.COMMANDS}
+KNOWN: Commands[exchange_commands.Command | commands.Command] = {**COMMANDS, **command_reader.COMMANDS}
 EXPIRE, STRAYS, CONNECT, MEASURE = "expire", "strays", "connect", "measure"
 # For the calls under way when a check ends.
 RESERVE = timedelta(seconds=8)

@@ -18,7 +18,7 @@ from signalbox.cli.main import app
 from signalbox.errors import SignalboxError
 from signalbox.exchange.control import command_reader as exchange
 from signalbox.history.event import HistoryEvent
-from signalbox.live.admin import commands as live
+from signalbox.live.admin import command_reader as live
 from signalbox.rendezvous.reporting import prometheus
 from signalbox.rendezvous.reporting.counters import LABELS, Metric
 from signalbox.splitting.control import commands as splitting

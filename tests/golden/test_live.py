@@ -23,8 +23,8 @@ from signalbox.control.envelope import Envelope
 from signalbox.control.protocol import command_body
 from signalbox.exchange.model.records import LiveSettings, OrderBy, Retention
 from signalbox.live.admin import events as admin_events
+from signalbox.live.admin.command_reader import COMMANDS
 from signalbox.live.admin.commands import (
-    COMMANDS,
     ForgetUser,
     GiveGrant,
     ListGrants,

@@ -16,7 +16,7 @@ from signalbox.control.protocol import ControlReply
 from signalbox.errors import RejectedError
 from signalbox.exchange.control.command_reader import COMMANDS as EXCHANGE
 from signalbox.exchange.messages.headers import announced_file
-from signalbox.live.admin.commands import COMMANDS as LIVE
+from signalbox.live.admin.command_reader import COMMANDS as LIVE
 from signalbox.live.arvados import requests
 from signalbox.live.identity.compact import read_unverified
 from signalbox.live.outbox.items import parse_item

@@ -75,7 +75,7 @@ def replaced_secrets(
     client: "ExchangeClient", users: Sequence[str], *, wampcra: bool = False
 ) -> Iterator[list[CreatedSecret]]:
     """Give users new secrets; yield each page of them once the stage has stored it."""
-    from signalbox.live.admin.commands import MAXIMUM_SECRETS
+    from signalbox.live.admin.command_reader import MAXIMUM_SECRETS
 
     for start in range(0, len(users), MAXIMUM_SECRETS):
         page = [CreatedSecret.of(user, wampcra=wampcra) for user in users[start : start + MAXIMUM_SECRETS]]

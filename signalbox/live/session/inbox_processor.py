@@ -1,26 +1,20 @@
 """The processor of a connection's inbox: it decides on each message, stores the session and executes the effects."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 
 from signalbox.errors import UnavailableError
-from signalbox.exchange.model.issuers import Issuer
-from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.identity.compact import is_compact_jwt
-from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal
 from signalbox.live.model.effects import Post
 from signalbox.live.model.events import Cause
 from signalbox.live.model.state import (
     ConnectionId,
-    DecisionContext,
     Dialect,
     FrameId,
     Killed,
     Outcome,
-    Realm,
     Received,
     RightsChanged,
     Session,
@@ -28,37 +22,18 @@ from signalbox.live.model.state import (
     part,
     whole,
 )
-from signalbox.live.ports import RealmAccess, SessionPorts, Stored
+from signalbox.live.ports import SessionPorts, Stored
 from signalbox.live.procedures import meta_events
-from signalbox.live.procedures.session_meta import RENEW
 from signalbox.live.session import inbox
+from signalbox.live.session.decision_context import ContextReader
 from signalbox.live.session.effect_executor import EffectExecutor
 from signalbox.live.session.inbox import InboxMessage, InvalidInboxMessage
 from signalbox.live.session.machine import receive
-from signalbox.live.wamp.authentication import AuthMethod
-from signalbox.live.wamp.messages import (
-    Abort,
-    Authenticate,
-    Call,
-    Hello,
-    PublicationId,
-    Publish,
-    SessionId,
-    Subscribe,
-)
-from signalbox.sarracenia.rights.names import (
-    ExchangeName,
-    InvalidExchangeName,
-    InvalidUserName,
-    UserName,
-    parse_exchange_name,
-    parse_user_name,
-)
+from signalbox.live.wamp.messages import Abort
+from signalbox.sarracenia.rights.names import UserName
 
 # A session's item has room for its subscriptions, and for the effects of frames of this size and of one more frame.
 MAXIMUM_BATCH_BYTES = 65_536
-# A renewal is stored and posted within this time, or else the message is processed again later.
-RENEWAL_MARGIN = timedelta(seconds=5)
 
 
 class SessionChanged(UnavailableError):
@@ -101,8 +76,11 @@ class InboxProcessor:
 
     ports: SessionPorts
     connection: ConnectionId
-    _access: RealmAccess | None = None
+    _context: ContextReader = field(init=False)
     _watched: Collection[RoutingKey] | None = None
+
+    def __post_init__(self) -> None:
+        self._context = ContextReader(self.ports)
 
     def process(self, arrivals: Iterable[Arrival]) -> Iterator[FrameId]:
         """Process messages; yield the id of each after its effects were executed.
@@ -135,8 +113,8 @@ class InboxProcessor:
 
     def _decision(self, message: InboxMessage, arrival: Arrival, session: Session, *, is_in_batch: bool) -> _Decision:
         if isinstance(message.received, RightsChanged):
-            self._access = None
-        context = self._context(message, arrival, session)
+            self._context.forget()
+        context = self._context.read(message, session, frame=arrival.frame, now=arrival.at)
         outcome = receive(session, message.received, context, is_in_batch=is_in_batch)
         return _Decision(arrival, message, outcome, _starts_timer(session, outcome.session, arrival.frame))
 
@@ -163,7 +141,7 @@ class InboxProcessor:
             self.ports.store.accounts.end_tokens(session.realm, user, now=arrival.at)
         is_revoked = isinstance(received, RightsChanged)
         cause = Cause(arrival.frame, arrival.at, _reason(decision.outcome, received), is_revoked=is_revoked)
-        access, watched = partial(self._access_of, session, arrival.at), partial(self._watched_in, session)
+        access, watched = partial(self._context.access, session, arrival.at), partial(self._watched_in, session)
         EffectExecutor(self.ports, session, cause, access, watched).execute(effects)
         if session.state is State.CLOSING and effects:
             self.ports.timers.start(self.connection)
@@ -172,71 +150,6 @@ class InboxProcessor:
         if session.state is State.CLOSED:
             self.ports.store.sessions.close(session)
 
-    def _context(self, message: InboxMessage, arrival: Arrival, session: Session) -> DecisionContext:
-        context = DecisionContext(
-            now=arrival.at,
-            session=SessionId(self.ports.random_id()),
-            publication=PublicationId(self.ports.random_id()),
-            nonce=self.ports.nonce(),
-            size_bytes=message.size_bytes,
-            frame=arrival.frame,
-        )
-        if isinstance(message.received, Hello) and session.state is State.OPEN:
-            return self._join_context(context, message.received)
-        if session.realm is None or not _depends_on_rights(message.received):
-            return context
-        access = self._access_of(session, arrival.at)
-        if access.live is None:
-            return context
-        realm = Realm(session.realm, self.ports.pepper)
-        token = _token_in(message.received, session, access.live)
-        if token is not None:
-            return self._token_context(replace(context, realm=realm), session, token, access.live.issuers)
-        return replace(context, realm=realm, account=access.account, failures=access.failures)
-
-    def _token_context(
-        self, context: DecisionContext, session: Session, text: str, issuers: Sequence[Issuer]
-    ) -> DecisionContext:
-        """Return the context of a token: the result of its verification, and the account of its user."""
-        # Not the time of the message: the writer of the outbox must read the new token before the old one is over.
-        if session.token is not None and session.token.is_over(self.ports.now() + RENEWAL_MARGIN):
-            return replace(context, token=TokenRefusal(TokenProblem.LATE))
-        verified = self.ports.tokens.verify(text, issuers)
-        if isinstance(verified, TokenRefusal) or session.realm is None:
-            return replace(context, token=verified)
-        user = UserName(verified.authid)
-        ended_at = self.ports.store.accounts.tokens_ended_at(session.realm, user)
-        if ended_at is not None and (verified.issued_at is None or verified.issued_at < ended_at):
-            return replace(context, token=TokenRefusal(TokenProblem.ENDED))
-        self._access = self._find_access(session.realm, user, context.now, verified.identity)
-        return replace(context, token=verified, account=self._access.account)
-
-    def _join_context(self, context: DecisionContext, hello: Hello) -> DecisionContext:
-        name = _exchange_name(hello.realm)
-        if name is None:
-            return context
-        access = self._find_access(name, _user_name(hello.details.get("authid")), context.now)
-        if access.live is None:
-            return context
-        anonymous = access.live.anonymous if _may_be_anonymous(hello) else None
-        account = self._find_access(name, anonymous, context.now, is_anonymous=True).account if anonymous else None
-        realm = Realm(name, self.ports.pepper, account, has_issuers=bool(access.live.issuers))
-        return replace(context, realm=realm, account=access.account)
-
-    def _access_of(self, session: Session, now: datetime) -> RealmAccess:
-        """Return the access of the session's user; read once, since a change sends the signal `RightsChanged`."""
-        if self._access is None:
-            name = session.identity.authid if session.identity else None
-            user = _user_name(name) if session.token is None or name is None else UserName(name)
-            found = (
-                RealmAccess(None, None)
-                if session.realm is None
-                else self._find_access(session.realm, user, now, session.token, is_anonymous=session.is_anonymous)
-            )
-            is_admitted = found.live is not None and session.is_admitted(found.live)
-            self._access = found if is_admitted else replace(found, account=None)
-        return self._access
-
     def _watched_in(self, session: Session) -> Collection[RoutingKey]:
         """Return the meta topics of the realm with subscribers; read once, after the batch's messages were sent."""
         if self._watched is None:
@@ -244,32 +157,11 @@ class InboxProcessor:
             self._watched = [] if session.realm is None else lookup.watched(session.realm, meta_events.EVERY)
         return self._watched
 
-    def _find_access(
-        self,
-        realm: ExchangeName,
-        user: UserName | None,
-        now: datetime,
-        token: TokenIdentity | None = None,
-        *,
-        is_anonymous: bool = False,
-    ) -> RealmAccess:
-        return self.ports.store.accounts.access(realm, user, now=now, token=token, is_anonymous=is_anonymous)
-
 
 def _read(arrival: Arrival, session: Session) -> Sequence[InboxMessage]:
     if arrival.poison is not None:
         raise InvalidInboxMessage(arrival.poison)
     return inbox.messages_of(arrival.body, session)
-
-
-def _token_in(received: Received, session: Session, live: LiveSettings) -> str | None:
-    """Return the token of a message that a realm's issuers are asked about, or None."""
-    if isinstance(received, Authenticate):
-        return received.signature if live.issuers and is_compact_jwt(received.signature) else None
-    if not isinstance(received, Call) or received.procedure != RENEW or session.token is None:
-        return None
-    argument = received.payload.arguments[0] if received.payload.arguments else None
-    return argument if isinstance(argument, str) else None
 
 
 def _starts_timer(before: Session, after: Session, frame: FrameId) -> bool:
@@ -283,15 +175,6 @@ def _starts_timer(before: Session, after: Session, frame: FrameId) -> bool:
     return before.state is not State.JOINED or before.deadline != after.deadline or frame in before.frames
 
 
-def _depends_on_rights(received: Received) -> bool:
-    return isinstance(received, Authenticate | Subscribe | Publish | Call | RightsChanged)
-
-
-def _may_be_anonymous(hello: Hello) -> bool:
-    methods = hello.details.get("authmethods")
-    return not isinstance(methods, list) or not methods or AuthMethod.ANONYMOUS.value in methods
-
-
 def _reason(outcome: Outcome, received: Received) -> str:
     """Return why a session ends, if it does: the reason of its ABORT, or what was received."""
     for effect in outcome.effects:
@@ -299,17 +182,3 @@ def _reason(outcome: Outcome, received: Received) -> str:
             return effect.message.reason
     # Not the reason that a client gives: it may be long, and any text.
     return received.reason if isinstance(received, Killed) else type(received).__name__.lower()
-
-
-def _exchange_name(text: str) -> ExchangeName | None:
-    try:
-        return parse_exchange_name(text)
-    except InvalidExchangeName:
-        return None
-
-
-def _user_name(text: object) -> UserName | None:
-    try:
-        return parse_user_name(text) if isinstance(text, str) else None
-    except InvalidUserName:
-        return None

@@ -18,7 +18,8 @@ from signalbox.control.envelope import Envelope
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
-from signalbox.live.admin.commands import COMMANDS, secret_fields
+from signalbox.live.admin.command_reader import COMMANDS
+from signalbox.live.admin.commands import secret_fields
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.live.admin.ports import LiveAdminPorts
 from signalbox.live.model.state import ConnectionId, State

@@ -13,7 +13,8 @@ from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin import dry_run, rights_changes
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
-from signalbox.live.admin.commands import COMMANDS, secret_fields
+from signalbox.live.admin.command_reader import COMMANDS
+from signalbox.live.admin.commands import secret_fields
 from signalbox.live.admin.ports import LiveAdminPorts
 from signalbox.live.admin.rights_changes import MAXIMUM_GRANTS, GrantsChanged, RightsChanges, TooManyGrants
 from signalbox.live.admin.rights_sources import RightsSourcesReader

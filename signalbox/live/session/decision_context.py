@@ -1,0 +1,149 @@
+"""The context of decisions on messages: ids, and what the realm and the user's rights are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from signalbox.exchange.model.issuers import Issuer
+from signalbox.exchange.model.records import LiveSettings
+from signalbox.live.identity.compact import is_compact_jwt
+from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal
+from signalbox.live.model.state import DecisionContext, FrameId, Realm, Received, RightsChanged, Session, State
+from signalbox.live.ports import RealmAccess, SessionPorts
+from signalbox.live.procedures.session_meta import RENEW
+from signalbox.live.session.inbox import InboxMessage
+from signalbox.live.wamp.authentication import AuthMethod
+from signalbox.live.wamp.messages import Authenticate, Call, Hello, PublicationId, Publish, SessionId, Subscribe
+from signalbox.sarracenia.rights.names import (
+    ExchangeName,
+    InvalidExchangeName,
+    InvalidUserName,
+    UserName,
+    parse_exchange_name,
+    parse_user_name,
+)
+
+# A renewal is stored and posted within this time, or else the message is processed again later.
+RENEWAL_MARGIN = timedelta(seconds=5)
+
+
+@dataclass(slots=True)
+class ContextReader:
+    """Reads the contexts of one connection's messages; the access of its user is read once, until it is forgotten."""
+
+    ports: SessionPorts
+    _access: RealmAccess | None = None
+
+    def forget(self) -> None:
+        """Forget the access of the session's user, so that it is read again."""
+        self._access = None
+
+    def read(self, message: InboxMessage, session: Session, *, frame: FrameId, now: datetime) -> DecisionContext:
+        """Return the context of a message that was sent at `now`, in a session before it."""
+        context = DecisionContext(
+            now=now,
+            session=SessionId(self.ports.random_id()),
+            publication=PublicationId(self.ports.random_id()),
+            nonce=self.ports.nonce(),
+            size_bytes=message.size_bytes,
+            frame=frame,
+        )
+        if isinstance(message.received, Hello) and session.state is State.OPEN:
+            return self._join_context(context, message.received)
+        if session.realm is None or not _depends_on_rights(message.received):
+            return context
+        access = self.access(session, now)
+        if access.live is None:
+            return context
+        realm = Realm(session.realm, self.ports.pepper)
+        token = _token_in(message.received, session, access.live)
+        if token is not None:
+            return self._token_context(replace(context, realm=realm), session, token, access.live.issuers)
+        return replace(context, realm=realm, account=access.account, failures=access.failures)
+
+    def _token_context(
+        self, context: DecisionContext, session: Session, text: str, issuers: Sequence[Issuer]
+    ) -> DecisionContext:
+        """Return the context of a token: the result of its verification, and the account of its user."""
+        # Not the time of the message: the writer of the outbox must read the new token before the old one is over.
+        if session.token is not None and session.token.is_over(self.ports.now() + RENEWAL_MARGIN):
+            return replace(context, token=TokenRefusal(TokenProblem.LATE))
+        verified = self.ports.tokens.verify(text, issuers)
+        if isinstance(verified, TokenRefusal) or session.realm is None:
+            return replace(context, token=verified)
+        user = UserName(verified.authid)
+        ended_at = self.ports.store.accounts.tokens_ended_at(session.realm, user)
+        if ended_at is not None and (verified.issued_at is None or verified.issued_at < ended_at):
+            return replace(context, token=TokenRefusal(TokenProblem.ENDED))
+        self._access = self._find_access(session.realm, user, context.now, verified.identity)
+        return replace(context, token=verified, account=self._access.account)
+
+    def _join_context(self, context: DecisionContext, hello: Hello) -> DecisionContext:
+        name = _exchange_name(hello.realm)
+        if name is None:
+            return context
+        access = self._find_access(name, _user_name(hello.details.get("authid")), context.now)
+        if access.live is None:
+            return context
+        anonymous = access.live.anonymous if _may_be_anonymous(hello) else None
+        account = self._find_access(name, anonymous, context.now, is_anonymous=True).account if anonymous else None
+        realm = Realm(name, self.ports.pepper, account, has_issuers=bool(access.live.issuers))
+        return replace(context, realm=realm, account=access.account)
+
+    def access(self, session: Session, now: datetime) -> RealmAccess:
+        """Return the access of the session's user; read once, since a change sends the signal `RightsChanged`."""
+        if self._access is None:
+            name = session.identity.authid if session.identity else None
+            user = _user_name(name) if session.token is None or name is None else UserName(name)
+            found = (
+                RealmAccess(None, None)
+                if session.realm is None
+                else self._find_access(session.realm, user, now, session.token, is_anonymous=session.is_anonymous)
+            )
+            is_admitted = found.live is not None and session.is_admitted(found.live)
+            self._access = found if is_admitted else replace(found, account=None)
+        return self._access
+
+    def _find_access(
+        self,
+        realm: ExchangeName,
+        user: UserName | None,
+        now: datetime,
+        token: TokenIdentity | None = None,
+        *,
+        is_anonymous: bool = False,
+    ) -> RealmAccess:
+        return self.ports.store.accounts.access(realm, user, now=now, token=token, is_anonymous=is_anonymous)
+
+
+def _token_in(received: Received, session: Session, live: LiveSettings) -> str | None:
+    """Return the token of a message that a realm's issuers are asked about, or None."""
+    if isinstance(received, Authenticate):
+        return received.signature if live.issuers and is_compact_jwt(received.signature) else None
+    if not isinstance(received, Call) or received.procedure != RENEW or session.token is None:
+        return None
+    argument = received.payload.arguments[0] if received.payload.arguments else None
+    return argument if isinstance(argument, str) else None
+
+
+def _depends_on_rights(received: Received) -> bool:
+    return isinstance(received, Authenticate | Subscribe | Publish | Call | RightsChanged)
+
+
+def _may_be_anonymous(hello: Hello) -> bool:
+    methods = hello.details.get("authmethods")
+    return not isinstance(methods, list) or not methods or AuthMethod.ANONYMOUS.value in methods
+
+
+def _exchange_name(text: str) -> ExchangeName | None:
+    try:
+        return parse_exchange_name(text)
+    except InvalidExchangeName:
+        return None
+
+
+def _user_name(text: object) -> UserName | None:
+    try:
+        return parse_user_name(text) if isinstance(text, str) else None
+    except InvalidUserName:
+        return None
