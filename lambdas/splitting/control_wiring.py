@@ -21,7 +21,9 @@ from signalbox.aws.splitting.audit_trail import AthenaAuditTrail
 from signalbox.aws.splitting.control_queue import SqsControlQueue
 from signalbox.aws.splitting.discovery import AwsDiscovery
 from signalbox.aws.splitting.forwarders import LambdaForwarders
-from signalbox.aws.splitting.splits import DynamoAnnotations, DynamoLocks, DynamoRegistries, DynamoSamples
+from signalbox.aws.splitting.locks import DynamoLocks
+from signalbox.aws.splitting.splits import DynamoRegistries
+from signalbox.aws.splitting.target_notes import DynamoAnnotations, DynamoSamples
 from signalbox.aws.splitting.targets.ecs import EcsTargets
 from signalbox.aws.splitting.targets.lambdas import LambdaTargets
 from signalbox.aws.splitting.targets.original_queues import OriginalQueues
@@ -218,9 +220,10 @@ def _workloads() -> "KubernetesTargets | None":
     if not clusters():
         return None
     from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets  # noqa: PLC0415 - as above
+    from signalbox.aws.splitting.targets.workloads import Workloads  # noqa: PLC0415
 
     annotations, originals = DynamoAnnotations(wiring.table()), OriginalQueues(instance.sqs())
-    return KubernetesTargets(api_of, originals, _resolver(), annotations, instance.CLOCK.now)
+    return KubernetesTargets(Workloads(api_of), originals, _resolver(), annotations, instance.CLOCK.now)
 
 
 def _targets() -> dict[TargetKind, Targets]:

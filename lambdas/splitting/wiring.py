@@ -11,8 +11,9 @@ from lambdas.shared import instance
 from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.queue_sender import SqsQueueSender
+from signalbox.aws.splitting.locks import DynamoLedger, DynamoQueueUses
 from signalbox.aws.splitting.queues import SqsSplitQueues
-from signalbox.aws.splitting.splits import DynamoLedger, DynamoQueueUses, DynamoSplits
+from signalbox.aws.splitting.splits import DynamoSplits
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table

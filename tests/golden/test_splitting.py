@@ -12,15 +12,9 @@ from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.aws.shared.replies import SqsReplies
 from signalbox.aws.splitting.control_queue import SqsControlQueue
-from signalbox.aws.splitting.splits import (
-    DynamoAnnotations,
-    DynamoLedger,
-    DynamoLocks,
-    DynamoQueueUses,
-    DynamoRegistries,
-    DynamoSamples,
-    DynamoSplits,
-)
+from signalbox.aws.splitting.locks import DynamoLedger, DynamoLocks, DynamoQueueUses
+from signalbox.aws.splitting.splits import DynamoRegistries, DynamoSplits
+from signalbox.aws.splitting.target_notes import DynamoAnnotations, DynamoSamples
 from signalbox.control.envelope import Envelope
 from signalbox.control.protocol import ControlReply, command_body
 from signalbox.messages import Message

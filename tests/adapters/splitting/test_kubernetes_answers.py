@@ -9,10 +9,11 @@ import pytest
 
 from signalbox.aws.splitting.discovery import AwsDiscovery, NotDiscoverable
 from signalbox.aws.splitting.kubernetes.api import ClusterGone, ClusterRefused, ClusterUnavailable, ObjectChanged
-from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets, UnsuitableWorkload
+from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets
 from signalbox.aws.splitting.targets.kubernetes_registries import ClusterRegistries
 from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.aws.splitting.targets.task_definition import AmbiguousVariable
+from signalbox.aws.splitting.targets.workloads import UnsuitableWorkload, Workloads
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.filters.languages import Languages
 from signalbox.queues import QueueName
@@ -103,7 +104,7 @@ def cluster(aws: None) -> Cluster:
     sqs.create_queue(QueueName=ORDERS, Attributes={"VisibilityTimeout": "45"})
     api, annotations = MemoryKubernetes(), MemoryAnnotations()
     resolver = Resolver(Languages(), HOME)
-    targets = KubernetesTargets(lambda _: api, OriginalQueues(sqs), resolver, annotations, MemoryTime().now)
+    targets = KubernetesTargets(Workloads(lambda _: api), OriginalQueues(sqs), resolver, annotations, MemoryTime().now)
     return Cluster(api, targets, annotations)
 
 

@@ -11,6 +11,7 @@ from signalbox.aws.splitting.kubernetes.access import Connection, Remedies
 from signalbox.aws.splitting.kubernetes.client import ClusterClient
 from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets
 from signalbox.aws.splitting.targets.original_queues import OriginalQueues
+from signalbox.aws.splitting.targets.workloads import Workloads
 from signalbox.errors import EffectRefused
 from signalbox.filters.languages import Languages
 from signalbox.queues import QueueName
@@ -138,7 +139,7 @@ def workload(aws: None, kubernetes: Server, namespace: Namespace) -> Workload:
     client = ClusterClient("test", StaticAccess(kubernetes))
     annotations, time = MemoryAnnotations(), MemoryTime()
     targets = KubernetesTargets(
-        lambda _: client, OriginalQueues(sqs), Resolver(Languages(), HOME), annotations, time.now
+        Workloads(lambda _: client), OriginalQueues(sqs), Resolver(Languages(), HOME), annotations, time.now
     )
     return Workload(namespace, targets, annotations, time)
 

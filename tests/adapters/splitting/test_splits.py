@@ -8,16 +8,9 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from signalbox.aws.shared.dynamodb import ItemBusy
-from signalbox.aws.splitting.splits import (
-    DynamoAnnotations,
-    DynamoLedger,
-    DynamoLocks,
-    DynamoQueueUses,
-    DynamoRegistries,
-    DynamoSamples,
-    DynamoSplits,
-    SplitTooLarge,
-)
+from signalbox.aws.splitting.locks import DynamoLedger, DynamoLocks, DynamoQueueUses
+from signalbox.aws.splitting.splits import DynamoRegistries, DynamoSplits, SplitTooLarge
+from signalbox.aws.splitting.target_notes import DynamoAnnotations, DynamoSamples
 from signalbox.queues import QueueName
 from signalbox.splitting.model.observed_state import QueueUse, Sample
 from signalbox.splitting.model.records import UnreadableRecord

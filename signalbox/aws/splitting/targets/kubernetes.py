@@ -3,15 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from typing import Any
 
 from signalbox.aws.splitting.kubernetes.api import (
     ClusterGone,
     ClusterRefused,
-    KubernetesApi,
-    ObjectChanged,
-    PatchKind,
 )
 from signalbox.aws.splitting.targets.original_queues import (
     OriginalQueues,
@@ -22,7 +17,8 @@ from signalbox.aws.splitting.targets.original_queues import (
     target_state,
 )
 from signalbox.aws.splitting.targets.task_definition import flattened
-from signalbox.errors import EffectFailed, EffectRefused, RejectedError
+from signalbox.aws.splitting.targets.workloads import Document, Workloads, annotations_of
+from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.discovery import Evidence
 from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
@@ -30,7 +26,7 @@ from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
 from signalbox.splitting.control.problems import note_problem
 from signalbox.splitting.kubernetes.field_managers import is_given_up, is_managed, owners, returned, with_values
 from signalbox.splitting.kubernetes.pod_template import ConfigMaps, Environments, PodTemplate, containers_of, env_entry
-from signalbox.splitting.kubernetes.rollout import is_rolled_out, label_selector, obstacle, pause, unsuitability
+from signalbox.splitting.kubernetes.rollout import is_rolled_out, obstacle, pause
 from signalbox.splitting.kubernetes.switch_record import (
     ANNOTATION,
     SwitchRecord,
@@ -44,25 +40,8 @@ from signalbox.splitting.kubernetes.switch_record import (
 from signalbox.splitting.kubernetes.template_change import TemplateChange, at_version, with_entries
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.split import Split, Stage
-from signalbox.splitting.model.target import Target, TargetKind
+from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import Annotations
-
-PATHS = {
-    TargetKind.DEPLOYMENT: "/apis/apps/v1/namespaces/{}/deployments/{}",
-    TargetKind.STATEFUL_SET: "/apis/apps/v1/namespaces/{}/statefulsets/{}",
-    TargetKind.ROLLOUT: "/apis/argoproj.io/v1alpha1/namespaces/{}/rollouts/{}",
-}
-# The definition of Rollouts may have containers and variables as plain lists, which an apply would replace as a whole.
-APPLIED = frozenset({TargetKind.DEPLOYMENT, TargetKind.STATEFUL_SET})
-FINISHED = frozenset({"Succeeded", "Failed"})
-# In its first half second a rollout changes the status of its workload about ten times.
-TRIES = 10
-
-Document = Mapping[str, Any]  # an object as the API returns it
-
-
-class UnsuitableWorkload(RejectedError):
-    """Raised when a Kubernetes workload does not exist, or its pods would not follow a change of its template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +52,7 @@ class KubernetesTargets:
     what the owner changes during the split stays.
     """
 
-    api_of: Callable[[str], KubernetesApi]
+    workloads: Workloads
     originals: OriginalQueues
     resolver: Resolver
     annotations: Annotations
@@ -81,7 +60,7 @@ class KubernetesTargets:
 
     def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
         """Return the queues that a workload consumes. Raises `UnsuitableWorkload` and `UnresolvedQueue`."""
-        template = self._template(registry.target, self._suitable(registry.target))
+        template = self._template(registry.target, self.workloads.suitable(registry.target))
         found = self.originals.found(registry, template.queue_names)
         split = registry.of(queue.queue_id for queue in found)
         _chosen(registry.target, template.renamed(split, {}))  # raises for what a local command could not be given
@@ -89,7 +68,7 @@ class KubernetesTargets:
 
     def environment(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Mapping[str, str]:
         """Return the variables for a local command: the values before the split with the queue names replaced."""
-        workload = self._existing(registry.target)
+        workload = self.workloads.existing(registry.target)
         template = self._template(registry.target, workload)
         if not template.reading(registry).names <= names.keys():
             template = self._template(registry.target, _before(registry.target, workload))
@@ -102,7 +81,7 @@ class KubernetesTargets:
 
     def evidence(self, target: Target) -> Evidence:
         """Return the variables of a workload's containers; those from secrets are left out."""
-        template = self._template(target, self._existing(target))
+        template = self._template(target, self.workloads.existing(target))
         return Evidence(environments=dict(template.environments.items()))
 
     def observe(self, split: Split, registry: Registry) -> TargetState:
@@ -112,12 +91,12 @@ class KubernetesTargets:
         way back, Signalbox may also manage no field of the workload any more.
         """
         try:
-            workload = self._found(split.target)
+            workload = self.workloads.find(split.target)
             return TargetState.GONE if workload is None else self._state(workload, split, registry)
         except ClusterGone:
             return TargetState.GONE
         except ClusterRefused as error:
-            if not self._has_namespace(split.target):
+            if not self.workloads.has_namespace(split.target):
                 return TargetState.GONE  # with the role that allowed to read its workloads
             raise EffectFailed(str(error)) from error  # a right that is missing for a moment ends no split
 
@@ -126,14 +105,14 @@ class KubernetesTargets:
 
         def write(workload: Document) -> None:
             change = self._switched(workload, split, registry)
-            self._write(split.target, workload, change)
+            self.workloads.write(split.target, workload, change)
             if split.stage is Stage.SPLIT:
                 self._note_managers(split.target, workload, change)
 
         with switch_errors(split.target):
             self._check_limit(split)
-            self._attempt(split.target, write)
-            self._attempt(split.target, lambda workload: self._share_values(split.target, workload))
+            self.workloads.attempt(split.target, write)
+            self.workloads.attempt(split.target, lambda workload: self._share_values(split.target, workload))
             self._count_switch(split.target)
 
     def switch_back(self, split: Split, registry: Registry) -> None:
@@ -142,14 +121,14 @@ class KubernetesTargets:
         def restore(workload: Document) -> None:
             change = self._restored(workload, split, registry)
             if change is not None:
-                self._write(split.target, workload, change)
+                self.workloads.write(split.target, workload, change)
 
         with switch_errors(split.target):
-            self._attempt(split.target, restore)
-            self._attempt(split.target, lambda workload: self._hand_over(split.target, workload))
+            self.workloads.attempt(split.target, restore)
+            self.workloads.attempt(split.target, lambda workload: self._hand_over(split.target, workload))
 
     def _state(self, workload: Document, split: Split, registry: Registry) -> TargetState:
-        config_maps = self._config_maps(split.target)
+        config_maps = self.workloads.config_maps(split.target)
         state = self._reads(workload["spec"]["template"], split, registry, config_maps)
         is_wanted = state is (TargetState.TEMPORARY if is_switching(split) else TargetState.ORIGINAL)
         if not is_wanted:
@@ -171,9 +150,7 @@ class KubernetesTargets:
         registry: Registry,
         config_maps: ConfigMaps,
     ) -> bool:
-        path = f"/api/v1/namespaces/{split.target.namespace}/pods"
-        pods = self._api(split.target).get(path, labelSelector=label_selector(workload)) or {"items": ()}
-        running = (pod for pod in pods["items"] if pod.get("status", {}).get("phase") not in FINISHED)
+        running = self.workloads.running_pods(split.target, workload)
         return all(self._reads(pod, split, registry, config_maps) is state for pod in running)
 
     def _reads(self, pod: Document, split: Split, registry: Registry, config_maps: ConfigMaps) -> TargetState:
@@ -192,12 +169,12 @@ class KubernetesTargets:
         managed, pod = workload["metadata"].get("managedFields", ()), workload["spec"]["template"]
         variables = {
             key: before.owners
-            for key, before in read_record(_annotations(pod), str(target)).before.items()
+            for key, before in read_record(annotations_of(pod), str(target)).before.items()
             if before.entry is not None and "valueFrom" in before.entry
         }
         fields = with_values(managed, variables) if variables else managed
         if fields != managed:
-            self._set_managed_fields(target, [at_version(workload)], fields)
+            self.workloads.set_managed_fields(target, [at_version(workload)], fields)
 
     def _note_managers(self, target: Target, workload: Document, change: TemplateChange) -> None:
         """Note which managers have set the variables of a switched workload again."""
@@ -227,7 +204,7 @@ class KubernetesTargets:
             raise EffectRefused(f"{split.target} no longer reads the queues with which its split began")
         changed = template.renamed(registry, deployed_names(split))
         originals = template.renamed(registry, original_names(split))
-        known = read_record(_annotations(workload["spec"]["template"]), str(split.target))
+        known = read_record(annotations_of(workload["spec"]["template"]), str(split.target))
         entries: dict[Variable, Document | None] = {}
         before: dict[Variable, VariableBefore] = {}
         for container, variables in changed.items():
@@ -244,7 +221,7 @@ class KubernetesTargets:
     def _restored(self, workload: Document, split: Split, registry: Registry) -> TemplateChange | None:
         """Return the change that undoes the switch, or None if nothing of it is left in the pod template."""
         pod, managed = workload["spec"]["template"], workload["metadata"].get("managedFields", ())
-        known = read_record(_annotations(pod), str(split.target))
+        known = read_record(annotations_of(pod), str(split.target))
         entries: dict[Variable, Document | None] = {}
         originals = self._template(split.target, workload).renamed_where_found(registry, original_names(split))
         for container, variables in originals.items():
@@ -254,7 +231,7 @@ class KubernetesTargets:
                     continue  # the owner changed it, and it names no temporary queue
                 before = known.before.get(key, VariableBefore({"name": name, "value": value}))
                 entries[key] = None if is_given_up(managed, before.owners, container, name) else before.entry
-        if not entries and ANNOTATION not in _annotations(pod):
+        if not entries and ANNOTATION not in annotations_of(pod):
             return None
         return TemplateChange(entries, on_workload=known.text())
 
@@ -263,92 +240,25 @@ class KubernetesTargets:
         if not _has_remnants(workload):
             return
         pod, metadata = workload["spec"]["template"], workload["metadata"]
-        known = read_record(_annotations(workload), str(target))
+        known = read_record(annotations_of(workload), str(target))
         restored = {
             key: before.owners
             for key, before in known.before.items()
             if before.entry is not None and env_entry(pod, *key) == before.entry
         }
         operations: list[dict[str, object]] = [at_version(workload)]
-        if ANNOTATION in _annotations(workload):
+        if ANNOTATION in annotations_of(workload):
             operations.append({"op": "remove", "path": f"/metadata/annotations/{ANNOTATION.replace('/', '~1')}"})
-        self._set_managed_fields(target, operations, returned(metadata.get("managedFields", ()), restored))
-
-    def _set_managed_fields(self, target: Target, operations: list[dict[str, object]], fields: object) -> None:
-        operations = [*operations, {"op": "add", "path": "/metadata/managedFields", "value": fields}]
-        self._api(target).patch(_path(target), operations, kind=PatchKind.JSON)
-
-    def _write(self, target: Target, workload: Document, change: TemplateChange) -> None:
-        """Apply a change, by a patch where an apply cannot: it never removes `valueFrom`, which others manage."""
-        pod = workload["spec"]["template"]
-        before = [env_entry(pod, *key) for key in change.entries]
-        has_sources = any(entry and "valueFrom" in entry for entry in (*before, *change.entries.values()))
-        if target.kind in APPLIED and not has_sources:
-            self._api(target).apply(_path(target), change.applied(workload), force=True)
-        else:
-            self._api(target).patch(_path(target), change.operations(workload), kind=PatchKind.JSON)
-
-    def _attempt(self, target: Target, work: Callable[[Document], None]) -> None:
-        """Work on the newest version, again if it changed meanwhile: each step of a rollout changes the status."""
-        for _ in range(TRIES - 1):
-            workload = self._existing(target)
-            try:
-                work(workload)
-            except ObjectChanged:
-                continue
-            return
-        work(self._existing(target))
+        self.workloads.set_managed_fields(target, operations, returned(metadata.get("managedFields", ()), restored))
 
     def _template(self, target: Target, workload: Document) -> PodTemplate:
-        return PodTemplate(workload["spec"]["template"], self.resolver, self._config_maps(target))
-
-    def _config_maps(self, target: Target) -> ConfigMaps:
-        api = self._api(target)
-
-        @cache
-        def data(name: str) -> Mapping[str, str] | None:
-            found = api.get(f"/api/v1/namespaces/{target.namespace}/configmaps/{name}")
-            return None if found is None else found.get("data") or {}
-
-        return data
-
-    def _suitable(self, target: Target) -> Document:
-        workload = self._existing(target)
-        if reason := unsuitability(target.kind, workload):
-            raise UnsuitableWorkload(f"{target} {reason}")
-        if ANNOTATION in _annotations(workload["spec"]["template"]):
-            raise UnsuitableWorkload(
-                f"{target} has the annotation {ANNOTATION} in its pod template: another stage splits its queues, or a "
-                "stage that is gone did; then apply its manifest again and remove the annotation"
-            )
-        return workload
-
-    def _existing(self, target: Target) -> Document:
-        workload = self._found(target)
-        if workload is None:
-            raise UnsuitableWorkload(
-                f"{target}: cluster {target.cluster!r} has no {target.kind} {target.workload!r} in namespace "
-                f"{target.namespace!r}"
-            )
-        return workload
-
-    def _has_namespace(self, target: Target) -> bool:
-        try:
-            return self._api(target).get(f"/api/v1/namespaces/{target.namespace}") is not None
-        except ClusterRefused:
-            return True
-
-    def _found(self, target: Target) -> Document | None:
-        return self._api(target).get(_path(target))
-
-    def _api(self, target: Target) -> KubernetesApi:
-        return self.api_of(str(target.cluster))
+        return PodTemplate(workload["spec"]["template"], self.resolver, self.workloads.config_maps(target))
 
 
 def _before(target: Target, workload: Document) -> Document:
     """Return a workload with the variables of its record as they were before the switch."""
     pod = workload["spec"]["template"]
-    before = read_record(_annotations(pod), str(target)).before
+    before = read_record(annotations_of(pod), str(target)).before
     containers = []
     for container in containers_of(pod):
         changes = {name: one.entry for (of, name), one in before.items() if of == container["name"]}
@@ -373,14 +283,4 @@ def _chosen(target: Target, environments: Environments) -> dict[str, str]:
 
 
 def _has_remnants(workload: Document) -> bool:
-    return ANNOTATION in _annotations(workload) or is_managed(workload["metadata"].get("managedFields", ()))
-
-
-def _annotations(document: Document) -> Mapping[str, str]:
-    """Return the annotations of a workload or of a pod template."""
-    found: Mapping[str, str] = document.get("metadata", {}).get("annotations") or {}
-    return found
-
-
-def _path(target: Target) -> str:
-    return PATHS[target.kind].format(target.namespace, target.workload)
+    return ANNOTATION in annotations_of(workload) or is_managed(workload["metadata"].get("managedFields", ()))
