@@ -36,7 +36,6 @@ def cost_counts(events: DataFrame, first: date, *, last: date) -> DataFrame:
     rolled_up = own.groupBy(
         *("day", "capability", "kind", "outcome"),
         F.coalesce(F.col("destination").endswith(".fifo"), F.lit(col=False)).alias("is_fifo"),
-        F.col("labels").getItem("held").eqNullSafe("true").alias("is_held"),
         F.col("source").eqNullSafe("sqs").alias("is_by_sqs"),
     ).agg(*_sums(), _posted_events())
     found = F.array(*_actions(), _action(F.lit("history"), "event"), _posted())
@@ -73,7 +72,6 @@ def _actions() -> list[Column]:
         F.when(is_end & is_by_sqs, _action(capability, "client by SQS")),
         F.when(is_end & ~is_by_sqs, _action(capability, "client by HTTP")),
         F.when(is_poll & (outcome != "matched"), _action(capability, "poll")),
-        F.when(is_poll & F.col("is_held"), _action(capability, "held poll")),
         F.when(is_exchange & (kind == "logged"), _action(capability, "logged event")),
         *_live_actions(),
     ]

@@ -101,7 +101,7 @@ def _record(record: Rendezvous) -> None:
 def _service() -> ClientService:
     return ClientService(
         offers=wiring.offers(),
-        poll_reserver=wiring.poll_reserver(),
+        paces=wiring.paces(),
         clock=instance.CLOCK,
         bridges=wiring.bridges(),
         policy=wiring.policy(),

@@ -78,7 +78,6 @@ def _delivery(record: dict[str, Any]) -> OfferDelivery:
         receipt_handle=record["receiptHandle"],
         body=record["body"].encode(errors="surrogatepass"),
         sent_at=_moment(record["attributes"]["SentTimestamp"]),
-        first_received_at=_moment(record["attributes"]["ApproximateFirstReceiveTimestamp"]),
         is_first=record["attributes"]["ApproximateReceiveCount"] == "1",
     )
 
@@ -91,7 +90,7 @@ def _moment(milliseconds: str) -> datetime:
 def _service() -> OfferService:
     return OfferService(
         offers=wiring.offers(),
-        poll_reserver=wiring.poll_reserver(),
+        paces=wiring.paces(),
         client_queues=wiring.client_queues(),
         clock=instance.CLOCK,
         bridges=wiring.bridges(),

@@ -10,6 +10,7 @@ from lambdas.rendezvous import wiring
 from lambdas.rendezvous.responses import response
 from lambdas.shared import instance
 from lambdas.shared.http import Request, Response
+from signalbox.rendezvous.model.pace import ProxyKind, known_proxies
 from signalbox.rendezvous.reporting import pages
 from signalbox.rendezvous.reporting.prometheus import exposition
 from signalbox.rendezvous.reporting.statistics import DAY, DayStatistics, log_block
@@ -32,7 +33,11 @@ def handler(event: dict[str, Any], _context: object) -> Response:
 
 
 def _debug() -> str:
-    return pages.debug_page((poll.proxy_type, poll.nat) for poll in wiring.held_polls().held(now=instance.CLOCK.now()))
+    return pages.debug_page(_available(instance.CLOCK.now()))
+
+
+def _available(now: datetime) -> Mapping[ProxyKind, int]:
+    return known_proxies(wiring.paces().all(), now=now, recency=wiring.policy().proxy_recency)
 
 
 def _metrics() -> str:
@@ -56,8 +61,7 @@ def _complete(day: date) -> Mapping[str, int]:
 
 def _prometheus() -> str:
     now = instance.CLOCK.now()
-    available = [(poll.proxy_type, poll.nat) for poll in wiring.held_polls().held(now=now)]
-    return exposition(wiring.statistics().counters(now.date()), available=available)
+    return exposition(wiring.statistics().counters(now.date()), available=_available(now))
 
 
 CROSS_ORIGIN_PAGES: dict[str, Callable[[], str]] = {"/debug": _debug, "/metrics": _metrics}

@@ -1,6 +1,7 @@
-"""The function `poll`: it receives a proxy's poll and returns an offer, at once or while the poll is held."""
+"""The function `poll`: it receives a proxy's poll and returns an offer that fits, or none."""
 
-import secrets
+import random
+from datetime import timedelta
 from functools import cache
 from http import HTTPStatus
 from typing import Any
@@ -9,13 +10,12 @@ from lambdas.rendezvous import wiring
 from lambdas.rendezvous.responses import response
 from lambdas.shared import instance
 from lambdas.shared.http import Request, Response
-from signalbox.aws.rendezvous.held_polls import DynamoPresence
 from signalbox.networks import network_number
 from signalbox.rendezvous.model.states import Rendezvous
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import client_address, keyed_hash
+from signalbox.rendezvous.rules.pacer import Pacer
 from signalbox.rendezvous.rules.poll_service import PollResult, PollService
-from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.proxy import (
     InvalidProxyMessage,
     ProxyPoll,
@@ -24,6 +24,8 @@ from signalbox.rendezvous.wire.proxy import (
     no_match_response,
 )
 from signalbox.rendezvous.wire.relay import RelayPattern, is_relay_allowed
+
+MILLISECOND = timedelta(milliseconds=1)
 
 
 def handler(event: dict[str, Any], _context: object) -> Response:
@@ -37,17 +39,15 @@ def handler(event: dict[str, Any], _context: object) -> Response:
         wiring.record_bad_input("proxy", request_id=request.request_id, reason=str(error))
         return response(status=HTTPStatus.BAD_REQUEST)
     if not is_relay_allowed(poll.relay_pattern, _allowed_relays()):
-        _record(request, poll, "relay_rejected", was_held=False)
+        _record(request, poll, "relay_rejected")
         return response(incorrect_relay_response())
     result = _service().serve(poll, network=network_number(request.source_ip))
-    _record(request, poll, "matched" if result.match else "idle", was_held=result.was_held, match=result.match)
-    return response(_body(poll, result))
+    _record(request, poll, "matched" if result.match else "idle", match=result.match)
+    return response(_body(result))
 
 
-def _body(poll: ProxyPoll, result: PollResult) -> str:
-    next_poll = instance.settings().number(
-        "POLL_INTERVAL_MILLISECONDS" if poll.nat is Nat.UNRESTRICTED else "RESTRICTED_POLL_INTERVAL_MILLISECONDS"
-    )
+def _body(result: PollResult) -> str:
+    next_poll = result.interval // MILLISECOND
     if result.match is None:
         return no_match_response(next_poll)
     return match_response(
@@ -58,9 +58,7 @@ def _body(poll: ProxyPoll, result: PollResult) -> str:
     )
 
 
-def _record(
-    request: Request, poll: ProxyPoll, outcome: str, *, was_held: bool, match: Rendezvous | None = None
-) -> None:
+def _record(request: Request, poll: ProxyPoll, outcome: str, *, match: Rendezvous | None = None) -> None:
     now = instance.CLOCK.now()
     key = wiring.statistics().key(now.date())
     address = client_address(request.headers, socket_address=request.source_ip)
@@ -71,7 +69,6 @@ def _record(
         sid_hash=keyed_hash(poll.sid, key=key),
         client_address_hash=keyed_hash(address, key=key) if address else None,
         country=wiring.country_lookup()(address),
-        was_held=was_held,
         client_id=match.client_id if match else None,
     )
     wiring.recorder().record([event])
@@ -86,9 +83,8 @@ def _allowed_relays() -> RelayPattern:
 def _service() -> PollService:
     return PollService(
         offers=wiring.offers(),
-        held_polls=wiring.held_polls(),
-        presence=DynamoPresence(wiring.table()),
+        pacer=Pacer(wiring.paces(), wiring.policy()),
         clock=instance.CLOCK,
-        random_bits=lambda: secrets.randbits(32),
+        random=random.random,
         policy=wiring.policy(),
     )

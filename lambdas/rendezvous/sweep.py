@@ -11,7 +11,7 @@ from lambdas.rendezvous import wiring
 from lambdas.shared import guarding, instance
 from lambdas.shared.threads import parallel_map
 from signalbox.aws.rendezvous.cursors import LEASES, DynamoCursor
-from signalbox.aws.rendezvous.offers import DynamoEndedLeases
+from signalbox.aws.rendezvous.offers import DynamoQueueLeases
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.aws.shared.redrive_policies import SqsRedrivePolicies
 from signalbox.aws.shared.tag_calls import TagCalls
@@ -85,15 +85,7 @@ def _service() -> SweepService:
         cursor=DynamoCursor(instance.table("LEASE_TABLE"), instance.CLOCK),
         clock=instance.CLOCK,
         stage=instance.settings().text("STAGE"),
-        ended_leases=DynamoEndedLeases(
-            wiring.table(), _queues_url(), shards=instance.settings().number("OFFER_POOL_SHARDS")
-        ),
+        queue_leases=DynamoQueueLeases(wiring.table(), wiring.client_queues_url(), wiring.policy().kept_for),
         swept_until=DynamoCursor(instance.table("LEASE_TABLE"), instance.CLOCK, LEASES),
         parallel_map=parallel_map,
     )
-
-
-def _queues_url() -> str:
-    """Return the common start of the URLs of client queues, which are in the account and region of the broker queue."""
-    settings = instance.settings()
-    return settings.text("BROKER_QUEUE_URL").rpartition("/")[0] + "/" + settings.text("CLIENT_QUEUE_PREFIX")

@@ -3,13 +3,12 @@
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from lambdas.shared import instance
 from signalbox.aws.rendezvous.countries import country_database
-from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
 from signalbox.aws.rendezvous.offers import DynamoOffers
+from signalbox.aws.rendezvous.paces import DynamoPaces
 from signalbox.aws.rendezvous.queues import SqsBrokerQueue, SqsClientQueues
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
@@ -17,20 +16,19 @@ from signalbox.aws.shared.table import DynamoTable
 from signalbox.aws.shared.telemetry import PowertoolsTelemetry
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.event_recorder import EventRecorder
-from signalbox.rendezvous.rules.matching import HeldPollCache, PollReserver, RendezvousPolicy
+from signalbox.rendezvous.rules.policy import RendezvousPolicy
 from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, BridgeList
 
 if TYPE_CHECKING:
     from signalbox.rendezvous.reporting.client_address import CountryLookup
 
 FILES = Path(__file__).parents[2] / "settings"  # the stack packages it with the code if a stage has such files
-HOLD_LIMIT = "POLL_HOLD_LIMIT"
+POLLS = "POLLS_PER_MINUTE"
 DURATIONS = {
     "sqs_patience": "OFFER_PATIENCE_SECONDS",
     "http_patience": "HTTP_OFFER_PATIENCE_SECONDS",
     "match_patience": "MATCH_PATIENCE_SECONDS",
     "proxy_recency": "PROXY_RECENCY_SECONDS",
-    "poll_hold": "POLL_HOLD_SECONDS",
     "client_queue_lease": "CLIENT_QUEUE_LEASE_SECONDS",
 }
 
@@ -61,19 +59,19 @@ def record_bad_input(source: str, *, request_id: str, reason: str) -> None:
 @cache
 def offers() -> DynamoOffers:
     """Return the table of rendezvous records."""
-    return DynamoOffers(table(), shards=instance.settings().number("OFFER_POOL_SHARDS"))
+    return DynamoOffers(table(), policy().kept_for)
 
 
 @cache
-def held_polls() -> DynamoHeldPolls:
-    """Return the slots of held polls."""
-    return DynamoHeldPolls(table(), limit=instance.settings().number("POLL_HOLD_LIMIT"))
+def paces() -> DynamoPaces:
+    """Return the paces of proxies."""
+    return DynamoPaces(table())
 
 
-@cache
-def poll_reserver() -> PollReserver:
-    """Return the reserver of held polls."""
-    return PollReserver(HeldPollCache(held_polls(), lock=Lock()), DynamoPresence(table()), policy())
+def client_queues_url() -> str:
+    """Return the common start of the URLs of client queues, which are in the account and region of the broker queue."""
+    prefix = instance.settings().text("CLIENT_QUEUE_ARN_PREFIX").rpartition(":")[2]
+    return instance.settings().text("BROKER_QUEUE_URL").rpartition("/")[0] + "/" + prefix
 
 
 @cache
@@ -82,6 +80,7 @@ def client_queues() -> SqsClientQueues:
     return SqsClientQueues(
         instance.sqs(),
         arn_prefix=instance.settings().text("CLIENT_QUEUE_ARN_PREFIX"),
+        url_prefix=client_queues_url(),
         stage=instance.settings().text("STAGE"),
         sleep=instance.CLOCK.sleep,
     )
@@ -119,6 +118,6 @@ def policy() -> RendezvousPolicy:
     given: dict[str, Any] = {
         field: settings.seconds(name) for field, name in DURATIONS.items() if name in settings.variables
     }
-    if HOLD_LIMIT in settings.variables:
-        given["poll_hold_limit"] = settings.number(HOLD_LIMIT)
+    if POLLS in settings.variables:
+        given["polls_per_minute"] = settings.number(POLLS)
     return replace(RendezvousPolicy(), **given)

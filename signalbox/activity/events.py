@@ -45,9 +45,8 @@ EVENT_METRICS: Mapping[str, tuple[EventMetric, ...]] = MappingProxyType(
             _client("TimeoutExpired", "refusal"),
             _client("OfferStale", "refusal", is_error=True),
             _client("OfferRejected", "refusal", is_error=True),
-            # Whether a poll was held is a label of its event.
-            EventMetric("ProxyPollMatched", most=("held poll",)),
-            EventMetric("ProxyPollIdle", least=("poll",), most=("poll", "held poll")),
+            *_free("ProxyPollMatched"),
+            _priced("ProxyPollIdle", "poll"),
             _priced("ProxyPollRelayRejected", "poll"),
             *(EventMetric(name, is_error=True) for name in ("BadInputRejected", "DeadLetterDead")),
             *_free("OfferParked", "OfferDuplicate", "ProxyAnswerSuccess", "ProxyAnswerClientGone"),

@@ -42,7 +42,7 @@ QUOTA = "L-B99A9384"  # the code of Service Quotas
 DEFAULT_CONCURRENCY = 1_000
 # https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html: what reservations have to leave.
 UNRESERVED_MINIMUM = 100
-SMALL = "reserve_concurrency=false and poll_hold_limit=0"
+SMALL = "reserve_concurrency=false"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,8 @@ class Demand:
     mappings: int
     polled: int
     """The executions of all event source mappings at their maximum."""
-    held_polls: int
-    """The held polls outside of reservations."""
     reserved: int
     """The executions that functions reserve."""
-
-    @property
-    def most(self) -> int:
-        """The executions under full load."""
-        return self.held_polls + self.polled
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +68,16 @@ def concurrency_finding(account: Concurrency, demand: Demand, *, region: str) ->
     """Return the finding on Lambda's concurrent executions. New accounts often have 10."""
     text = (
         f"{account.limit} executions at a time, {account.unreserved} unreserved; the stage reserves {demand.reserved}, "
-        f"its {demand.mappings} mappings take up to {demand.polled}, held polls {demand.held_polls}"
+        f"its {demand.mappings} mappings take up to {demand.polled}"
     )
-    wanted = max(DEFAULT_CONCURRENCY, demand.most + demand.reserved + UNRESERVED_MINIMUM)
+    wanted = max(DEFAULT_CONCURRENCY, demand.polled + demand.reserved + UNRESERVED_MINIMUM)
     ask = f"request {wanted}: {_request(wanted, region)}"
     if demand.reserved and account.limit - demand.reserved < UNRESERVED_MINIMUM:
         problem = f"{text}; Lambda refuses reservations that leave less than {UNRESERVED_MINIMUM}"
         return stop(CONCURRENCY, problem, remedy=f"{ask}; until then deploy with {SMALL}")
-    if account.limit <= demand.held_polls:
-        return stop(CONCURRENCY, f"{text}: held polls would throttle all else", remedy=f"{ask}; or {SMALL}")
     if account.unreserved - demand.reserved < UNRESERVED_MINIMUM and demand.reserved:
         return warn(CONCURRENCY, text, remedy=f"{ask}; not needed if this stage has made its reservations before")
-    if account.limit - demand.reserved < demand.most or account.unreserved < demand.most:
+    if account.limit - demand.reserved < demand.polled or account.unreserved < demand.polled:
         return warn(CONCURRENCY, text, remedy=f"under load functions are throttled; {ask}")
     return ok(CONCURRENCY, text)
 

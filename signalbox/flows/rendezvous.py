@@ -37,7 +37,7 @@ def offers_over_sqs(trial: Trial, *, count: int, client_id: Callable[[], str] = 
 
 def note_answer(trial: Trial, method: str) -> None:
     """Count the actions of the stage for an answered offer."""
-    for what in ("answer", "poll", "held poll", method):
+    for what in ("answer", "poll", method):
         trial.meter.note(CAPABILITY, what)
 
 
@@ -47,7 +47,7 @@ def exchange_answer(
     """Send an offer over SQS while a proxy polls; return the answer, and whether the broker accepted it."""
     rendezvous, proxy = sqs_rendezvous(deployment), ProxySimulator(deployment.rendezvous_url)
     with ThreadPoolExecutor() as pool:
-        served = pool.submit(proxy.serve_once)
+        served = pool.submit(proxy.serve)
         wait_for_proxy(deployment.rendezvous_url)
         answer = rendezvous.exchange(offer_body(offer), client_id=client_id)
         return answer, served.result().accepted is True

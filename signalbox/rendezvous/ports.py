@@ -6,108 +6,87 @@ from datetime import date, datetime, timedelta
 from typing import Protocol
 
 from signalbox.history.event import HistoryEvent
-from signalbox.queues import Lease, QueueName, QueueUrl
-from signalbox.rendezvous.model.held_polls import HeldPoll
+from signalbox.queues import Lease, QueueName
+from signalbox.rendezvous.model.pace import Pace, Paces, ProxyGroup, ProxyKind
 from signalbox.rendezvous.model.states import (
     Claimant,
-    ClaimResult,
     ClientId,
     OfferPool,
     OfferState,
     ProxySessionId,
     Rendezvous,
 )
-from signalbox.rendezvous.wire.nat import Nat
 
 
 class Offers(Protocol):
-    """The table of rendezvous records; every change is one conditional write."""
+    """The table of rendezvous records, a partition for each pool; every change is one conditional write.
 
-    def find(self, client_id: ClientId) -> Rendezvous | None:
-        """Return the newest record of a client, or None."""
+    A record is found by its pool, the time it was sent and its client.
+    """
 
-    def open(self, record: Rendezvous, *, replacing: Rendezvous | None) -> bool:
-        """Store a new record and return True, or return False if the stored record is not `replacing`.
+    def find(self, draft: Rendezvous) -> Rendezvous | None:
+        """Return the stored record with the key of `draft`, or None."""
 
-        The offer is in its pool at once, if it `is_pooled`.
+    def of_client(self, client_id: ClientId, *, since: datetime) -> list[Rendezvous]:
+        """Return the records of a client that were sent since a time, in any pool."""
+
+    def open(self, record: Rendezvous) -> bool:
+        """Store a new record and return True, or return False if there is one with its key."""
+
+    def recent(self, pool: OfferPool, *, since: datetime) -> list[Rendezvous]:
+        """Return the newest records of a pool that were sent since a time, whatever their state, newest first.
+
+        They may be a moment old, and hold only the fields that the choice needs; `claim` returns the complete record.
         """
 
-    def claimable(self, pools: Iterable[OfferPool], *, now: datetime) -> list[Rendezvous]:
-        """Return a page of the open offers in these pools whose `available_at` has passed, oldest first.
+    def claim(self, record: Rendezvous, *, proxy: Claimant, now: datetime, until: datetime) -> Rendezvous | None:
+        """Claim an offer for a proxy until `until`; return the record, or None if it is not `is_claimable`."""
 
-        The records hold only the fields that the choice needs; `claim` returns the complete record.
-        """
+    def matched_by(self, sid: ProxySessionId, *, since: datetime) -> Rendezvous | None:
+        """Return the record, sent since a time, that is matched with a proxy session, or None."""
 
-    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> ClaimResult:
-        """Claim an available offer (`is_claimable`) for a proxy until `until`."""
-
-    def matched_by(self, sid: ProxySessionId) -> ClientId | None:
-        """Return the client of the newest match of a proxy session, or None."""
-
-    def answer(
-        self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime, leased_until: datetime
-    ) -> Rendezvous | None:
+    def answer(self, record: Rendezvous, *, sid: ProxySessionId, reply: str, now: datetime) -> Rendezvous | None:
         """Store the answer to an offer and return the record, or return None if it is not `is_answerable`.
 
-        Only the returned record contains the receipt handle, as with `close`. The client's queue, if it has one, is
-        leased until `leased_until`.
+        Only the returned record contains the receipt handle, as with `close`.
         """
 
-    def close(self, client_id: ClientId, *, state: OfferState, reply: str, leased_until: datetime) -> Rendezvous | None:
+    def close(self, record: Rendezvous, *, state: OfferState, reply: str) -> Rendezvous | None:
         """Move an open offer to a final state and return the record, or return None if it was already final."""
 
     def renew(self, record: Rendezvous, *, receipt_handle: str) -> bool:
-        """Store the newest receipt handle of an open offer's message, and put the offer into its pool.
-
-        Return False if the offer is not open.
-        """
+        """Store the newest receipt handle of an open offer's message; return False if the offer is not open."""
 
 
-class HeldPolls(Protocol):
-    """The numbered slots of held polls."""
+class ProxyPaces(Protocol):
+    """The stored paces of the groups of proxies."""
 
-    def acquire(self, poll: HeldPoll, *, now: datetime) -> bool:
-        """Store `poll` in its slot and return True, or return False if another poll holds the slot."""
+    def all(self) -> Paces:
+        """Return the pace of each group; groups that never polled are missing."""
 
-    def reserved_offer(self, poll: HeldPoll) -> ClientId | None:
-        """Return the offer that is reserved for this held poll, or None."""
+    def add(self, group: ProxyGroup, polls: Mapping[ProxyKind, int], *, now: datetime) -> Pace:
+        """Add polls to a group and return its pace; the first poll of a group makes it."""
 
-    def reserve(self, poll: HeldPoll, *, client_id: ClientId, until: datetime) -> bool:
-        """Reserve an offer for a held poll; return False if the poll has left or already has an offer.
-
-        At `until` the slot is free for another poll, so a poll that got its offer need not release it.
-        """
-
-    def release(self, poll: HeldPoll) -> ClientId | None:
-        """Free the slot of `poll` and return the offer that was reserved for it, or None.
-
-        After that no offer can be reserved for this poll.
-        """
-
-    def held(self, *, now: datetime) -> list[HeldPoll]:
-        """Return all polls whose hold has not ended at `now`."""
-
-
-class ProxyPresence(Protocol):
-    """The time of the last poll of each NAT type."""
-
-    def record_poll(self, nat: Nat, *, now: datetime) -> None:
-        """Record that a proxy of this NAT type polled; the stored time may be a few seconds old."""
-
-    def last_polls(self) -> Mapping[Nat, datetime]:
-        """Return the time of the last poll by NAT type; types that never polled are missing."""
+    def replace(self, group: ProxyGroup, pace: Pace, *, replaced: Pace) -> bool:
+        """Store a new pace and return True, or return False if another instance replaced `replaced` before."""
 
 
 class ClientQueues(Protocol):
     """The SQS queues from which clients receive their replies."""
 
-    def create(self, client_id: ClientId) -> QueueUrl:
-        """Create the client's queue, or return the existing one."""
+    def create(self, client_id: ClientId, *, message_id: str) -> bool:
+        """Create the client's queue for an offer message; return False if the queue is that of another message.
 
-    def send(self, queue_url: QueueUrl, reply: str) -> None:
+        Return True if the queue of this message exists already.
+        """
+
+    def adopt(self, client_id: ClientId, *, message_id: str) -> None:
+        """Make the client's existing queue that of this message."""
+
+    def send(self, client_id: ClientId, reply: str) -> None:
         """Send a reply to a client's queue; retry while SQS does not know a new queue yet."""
 
-    def is_empty(self, queue_url: QueueUrl) -> bool:
+    def is_empty(self, client_id: ClientId) -> bool:
         """Return whether no reply was ever sent to a client's queue (clients receive replies without deleting them)."""
 
 
@@ -121,14 +100,14 @@ class BrokerQueue(Protocol):
         """Hide messages, by receipt handle, for these times; a message that cannot be hidden is delivered earlier."""
 
 
-class EndedLeases(Protocol):
-    """The leases of client queues in the records of offers in a final state."""
+class QueueLeases(Protocol):
+    """The leases of client queues: each ends a fixed time after its offer was sent."""
 
     def between(self, since: datetime, until: datetime) -> Iterable[Lease]:
         """Return the leases that end in this period, both ends included, oldest first, read as they are needed."""
 
     def needed(self, *, now: datetime) -> AbstractSet[QueueName]:
-        """Return the queues of clients whose offer is open and in its pool, or whose lease has not ended."""
+        """Return the queues whose lease has not ended."""
 
 
 class Leases(Protocol):

@@ -1,14 +1,18 @@
 """Permissions of the rendezvous functions' roles and of the Snowflake client."""
 
-from stacks.grants.permissions import READ_ITEMS, allow, allow_events, allow_items, allow_key
+from stacks.grants.permissions import READ_ITEMS, Conditions, allow, allow_events, allow_items, allow_key
 from stacks.history.lake import HistoryLake
 from stacks.rendezvous.construct import Rendezvous
 from stacks.rendezvous.environment import client_queues_arn
 from stacks.settings.config import Config
-from stacks.shared.tables import BY_EXPIRY, OPEN_OFFERS
+from stacks.shared.tables import BY_EXPIRY
 from stacks.state_stack import StateStack
 
 CHANGE_ITEMS = ("dynamodb:PutItem", "dynamodb:UpdateItem")
+KEYS_ONLY: Conditions = {
+    "ForAllValues:StringEquals": {"dynamodb:Attributes": ["pk", "sk"]},
+    "StringEquals": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"},
+}
 
 
 def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: HistoryLake | None, config: Config) -> None:
@@ -20,7 +24,8 @@ def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: History
     allow(offer, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], [broker.queue.queue_arn])
     allow(offer, ["sqs:ChangeMessageVisibility"], [broker.queue.queue_arn])
     allow(offer, ["sqs:SendMessage"], [broker.dead_letters.queue_arn])
-    allow(offer, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:GetQueueUrl", "sqs:GetQueueAttributes"], [clients])
+    allow(offer, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:GetQueueAttributes"], [clients])
+    allow(offer, ["sqs:ListQueueTags", "sqs:SetQueueAttributes"], [clients])  # of a client that comes again
     allow(offer, ["sqs:SendMessage"], [clients])
     allow(answer, ["sqs:SendMessage"], [clients])
     allow(answer, ["sqs:DeleteMessage"], [broker.queue.queue_arn])
@@ -34,11 +39,10 @@ def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: History
         allow(sweep, ["sqs:CreateQueue"], [broker.queue.queue_arn])
 
     for function in (offer, poll, answer, client):
-        allow_items(function, state.rendezvous_table, actions=(*READ_ITEMS, *CHANGE_ITEMS), index=OPEN_OFFERS)
-    allow(poll, ["dynamodb:DeleteItem"], [state.rendezvous_table.table_arn])  # frees the slot of a held poll
-    allow_items(page, state.rendezvous_table, actions=READ_ITEMS, index=OPEN_OFFERS)
-    # The sweep reads the index of offers, which has no addresses, and not the offers.
-    allow(sweep, ["dynamodb:Query"], [f"{state.rendezvous_table.table_arn}/index/{OPEN_OFFERS}"])
+        allow_items(function, state.rendezvous_table, actions=(*READ_ITEMS, *CHANGE_ITEMS))
+    allow_items(page, state.rendezvous_table, actions=READ_ITEMS)
+    # The sweep reads the keys of offers, and not their addresses.
+    allow(sweep, ["dynamodb:Query"], [state.rendezvous_table.table_arn], conditions=KEYS_ONLY)
     leases = ("dynamodb:Query", "dynamodb:BatchGetItem", "dynamodb:DeleteItem")
     cursors = ("dynamodb:GetItem", "dynamodb:PutItem")  # the items of the searches, and leases of refused queues
     allow_items(sweep, state.lease_table, actions=(*leases, *cursors), index=BY_EXPIRY)

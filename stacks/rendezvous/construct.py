@@ -12,7 +12,6 @@ from stacks.rendezvous.broker import Broker
 from stacks.rendezvous.environment import environments
 from stacks.settings.choices import OFFER_VISIBILITY_SECONDS
 from stacks.settings.config import Config
-from stacks.shared import function
 from stacks.shared.function import Function, Program
 from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, Target
 from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
@@ -23,11 +22,9 @@ from stacks.state_stack import StateStack
 BATCH = 10
 # Malformed offers of any sender are dead letters too, so a single one must not raise an alarm.
 DEAD_OFFERS_ALARM = 10
-ANSWER_TIMEOUT_SECONDS = 15
+PROXY_TIMEOUT_SECONDS = 15
 PAGE_TIMEOUT_SECONDS = 10
 SWEEP_TIMEOUT_SECONDS = 60
-# A held poll mostly waits, and its cost is duration times memory.
-MEMORY_MEGABYTES = {"poll": 256}
 DESCRIPTIONS = {
     "offer": "Parks, refuses and expires the offers of the broker queue",
     "poll": "Returns a compatible offer to a polling proxy",
@@ -117,7 +114,6 @@ class Rendezvous(Construct):
                 environment=environment[name],
                 key=state.state_key,
                 config=config,
-                memory_megabytes=MEMORY_MEGABYTES.get(name, function.MEMORY_MEGABYTES),
             )
             for name, description in DESCRIPTIONS.items()
         }
@@ -147,8 +143,8 @@ class Rendezvous(Construct):
 def _timeout(name: str, config: Config) -> int:
     return {
         "offer": config.offer_timeout_seconds,
-        "poll": config.poll_timeout_seconds,
-        "answer": ANSWER_TIMEOUT_SECONDS,
+        "poll": PROXY_TIMEOUT_SECONDS,
+        "answer": PROXY_TIMEOUT_SECONDS,
         "client": config.client_timeout_seconds,
         "page": PAGE_TIMEOUT_SECONDS,
         "sweep": SWEEP_TIMEOUT_SECONDS,

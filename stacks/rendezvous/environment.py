@@ -11,24 +11,21 @@ from stacks.shared.queue import DATA_KEY_REUSE
 from stacks.state_stack import StateStack
 
 HISTORY = ("RENDEZVOUS_TABLE", "HISTORY_STREAM")
-# The policy of signalbox/rendezvous/rules/matching.py: a function that needs a part of it gets all, so that no default
+# The policy of signalbox/rendezvous/rules/policy.py: a function that needs a part of it gets all, so that no default
 # applies.
 POLICY = (
     "OFFER_PATIENCE_SECONDS",
     "HTTP_OFFER_PATIENCE_SECONDS",
     "MATCH_PATIENCE_SECONDS",
     "PROXY_RECENCY_SECONDS",
-    "POLL_HOLD_SECONDS",
-    "POLL_HOLD_LIMIT",
     "CLIENT_QUEUE_LEASE_SECONDS",
+    "POLLS_PER_MINUTE",
 )
 BROKER = ("BROKER_QUEUE_URL",)
-OFFERS = ("OFFER_POOL_SHARDS",)
 NEEDS = {
     "offer": (
         *HISTORY,
         *POLICY,
-        *OFFERS,
         *BROKER,
         "DEAD_LETTER_QUEUE_URL",
         "STAGE",
@@ -38,21 +35,19 @@ NEEDS = {
     "poll": (
         *HISTORY,
         *POLICY,
-        *OFFERS,
-        "POLL_INTERVAL_MILLISECONDS",
-        "RESTRICTED_POLL_INTERVAL_MILLISECONDS",
         "ALLOWED_RELAY_PATTERN",
     ),
-    "answer": (*HISTORY, *POLICY, *OFFERS, *BROKER, "STAGE", "CLIENT_QUEUE_ARN_PREFIX"),
-    "client": (*HISTORY, *POLICY, *OFFERS),
-    "page": ("RENDEZVOUS_TABLE", "POLL_HOLD_LIMIT"),
+    "answer": (*HISTORY, *POLICY, *BROKER, "STAGE", "CLIENT_QUEUE_ARN_PREFIX"),
+    "client": (*HISTORY, *POLICY),
+    "page": ("RENDEZVOUS_TABLE", *POLICY),
     "sweep": (
         *HISTORY,
-        *OFFERS,
+        *POLICY,
         *BROKER,
         "STAGE",
         "LEASE_TABLE",
         "CLIENT_QUEUE_PREFIX",
+        "CLIENT_QUEUE_ARN_PREFIX",
         "STRAY_QUEUE_AGE_SECONDS",
         "BROKER_QUEUE_NAME",
         "BROKER_QUEUE_ARN",
@@ -123,10 +118,6 @@ def _values(config: Config) -> dict[str, str]:
         "HTTP_OFFER_PATIENCE_SECONDS": str(config.http_offer_patience_seconds),
         "MATCH_PATIENCE_SECONDS": str(config.match_patience_seconds),
         "PROXY_RECENCY_SECONDS": str(config.proxy_recency_seconds),
-        "POLL_HOLD_SECONDS": str(config.poll_hold_seconds),
-        "POLL_HOLD_LIMIT": str(config.poll_hold_limit),
-        "OFFER_POOL_SHARDS": str(config.offer_pool_shards),
-        "POLL_INTERVAL_MILLISECONDS": str(config.poll_interval_milliseconds),
-        "RESTRICTED_POLL_INTERVAL_MILLISECONDS": str(config.restricted_poll_interval),
+        "POLLS_PER_MINUTE": str(config.polls_per_minute),
         "ALLOWED_RELAY_PATTERN": config.allowed_relay_pattern,
     }

@@ -23,8 +23,6 @@ VISIBILITY_PER_TIMEOUT = 6
 # be longer (CreateEventSourceMapping: "Queue visibility timeout: … is less than Function timeout: …"). An offer whose
 # function was killed is delivered again after this time: a real client gives up without a queue after five seconds.
 OFFER_VISIBILITY_SECONDS = 3
-# Eight partitions of slots (signalbox/aws/rendezvous/held_polls.py): an offer may need all of them before it is parked.
-MOST_HELD_POLLS = 2000
 # Of a name's 80 characters, `xs_`, the longest user's name, a hash and the ending of a dead-letter queue need 58.
 EXCHANGE_PREFIX = r"[A-Za-z0-9_-]{0,20}"
 CAPABILITIES = ("rendezvous", "splitting", "exchange", "live", "history")
@@ -120,38 +118,13 @@ class Choices:
         minimum=1,
         maximum=86_400,
     )
-    poll_hold_seconds: int = setting(
-        10,
-        "How long a proxy's poll is held when there is no offer for it.",
-        unit="s",
-        minimum=0,
-        maximum=LONGEST_HTTP_TIMEOUT_SECONDS - 1,
-    )
-    poll_hold_limit: int = setting(
-        50,
-        "How many polls are held at once. Each occupies a running function, and each 250 are one more query for every "
-        "offer.",
-        unit="polls",
-        minimum=0,
-        maximum=MOST_HELD_POLLS,
-    )
-    offer_pool_shards: int = setting(
-        1,
-        "Parts of the index of open offers, each of which takes about 250 offers a second; each is one more query for "
-        "every poll.",
-        unit="parts",
+    poll_budget_usd: int = setting(
+        25,
+        "What the polls of proxies may cost, however many proxies there are: each gets the interval that leads to as "
+        "many polls.",
+        unit="USD a month",
         minimum=1,
-        maximum=8,
-    )
-    poll_interval_milliseconds: int = setting(
-        20_000, "Interval after which an unmatched proxy is to poll again.", unit="ms", minimum=1000, maximum=86_400_000
-    )
-    restricted_poll_interval_milliseconds: int | None = setting(
-        None,
-        "The same for proxies that are not known to be unrestricted; default: as for all.",
-        unit="ms",
-        minimum=1000,
-        maximum=86_400_000,
+        maximum=10_000,
     )
     allowed_relay_pattern: str = setting(
         "snowflake.torproject.net$", "Relays that proxies must accept.", pattern=r"\^?[A-Za-z0-9.:_-]*\$?"
@@ -177,8 +150,7 @@ class Choices:
     )
     proxy_concurrency: int = setting(
         50,
-        "Answers, and polls that are not held, that are handled in parallel; ten times that is the limit of each a "
-        "second.",
+        "Answers, and polls, that are handled in parallel; ten times that is the limit of each a second.",
         unit="functions",
         minimum=1,
         maximum=1000,

@@ -3,18 +3,15 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from stacks.settings.choices import (
-    CAPABILITIES,
-    LONGEST_HTTP_TIMEOUT_SECONDS,
-    OFFER_VISIBILITY_SECONDS,
-    WORKING_SECONDS,
-    Choices,
-)
+from stacks.settings.choices import CAPABILITIES, OFFER_VISIBILITY_SECONDS, WORKING_SECONDS, Choices
 from stacks.settings.clusters import KubernetesClusters
 from stacks.settings.setting import Setting, parts, settings_of
 
 # An offer that exceeds its patience by this much is not parked: the queue has no working reader.
 OFFER_AGE_GRACE_SECONDS = 60
+# What an unmatched poll costs (docs/rendezvous.md); a test compares it with the counted calls.
+POLL_USD_PER_MILLION = 1.6
+MINUTES_OF_MONTH = 30 * 24 * 60
 # The target of splitting's demo on the local stage.
 DEMO, DEMO_TARGETS = ("demo-*",), ("lambda/demo-*", "ecs/demo/demo-*", "ssm/demo-*")
 
@@ -43,9 +40,9 @@ class Config(Choices):
         return not self.local if self.retain_state is None else self.retain_state
 
     @property
-    def restricted_poll_interval(self) -> int:
-        """The poll interval of restricted proxies, in milliseconds."""
-        return self.restricted_poll_interval_milliseconds or self.poll_interval_milliseconds
+    def polls_per_minute(self) -> int:
+        """The polls of proxies that the budget pays for."""
+        return max(round(self.poll_budget_usd * 1_000_000 / POLL_USD_PER_MILLION / MINUTES_OF_MONTH), 1)
 
     @property
     def broker_queue(self) -> str:
@@ -56,11 +53,6 @@ class Config(Choices):
     def offer_timeout_seconds(self) -> int:
         """The longest run of the offer function: as long as its messages are hidden."""
         return OFFER_VISIBILITY_SECONDS
-
-    @property
-    def poll_timeout_seconds(self) -> int:
-        """The longest run of the poll function."""
-        return min(self.poll_hold_seconds + WORKING_SECONDS, LONGEST_HTTP_TIMEOUT_SECONDS)
 
     @property
     def client_timeout_seconds(self) -> int:
@@ -74,7 +66,7 @@ class Config(Choices):
             return {}
         reserved = {
             "Rendezvous/Client": self.client_concurrency,
-            "Rendezvous/Poll": self.poll_hold_limit + self.proxy_concurrency,
+            "Rendezvous/Poll": self.proxy_concurrency,
             "Rendezvous/Answer": self.proxy_concurrency,
             "Rendezvous/Page": self.page_concurrency,
             "Live/Connect": self.live_connect_concurrency,

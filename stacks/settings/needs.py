@@ -17,8 +17,6 @@ class Needs:
     mappings: int
     polled: int
     """The executions of all event source mappings at their maximum."""
-    held_polls: int
-    """The held polls outside of reservations."""
     reserved: int
     """The executions that functions reserve."""
 
@@ -32,10 +30,8 @@ def needs(config: Config) -> Needs:
     }
     mappings = [one for name in config.parts for one in maxima.get(name, [])]
     mappings += [FIXED_CONCURRENCY for name in FIXED if config.has(name)]
-    is_held = config.has("rendezvous") and not config.reserve_concurrency
     return Needs(
         mappings=len(mappings),
         polled=sum(mappings),
-        held_polls=config.poll_hold_limit if is_held else 0,
         reserved=sum(config.reservations.values()),
     )

@@ -9,21 +9,17 @@ from constructs import Construct
 
 TEXT = dynamodb.AttributeType.STRING
 NUMBER = dynamodb.AttributeType.NUMBER
-OPEN_OFFERS = "open_offers"
 BY_EXPIRY = "by_expiry"
 BY_KIND = "by_kind"
-# Indexes project their keys only: whole offers in an index would double the price of every write.
-LISTED_OFFER = ("client_id", "method", "state", "created_at", "deadline", "nat", "lent_to", "matches")
+# Indexes project their keys only.
 LISTED_LEASE = ("queue_url",)
 # Offers and answers contain addresses and exist for minutes: one day of recovery is enough.
 RECOVERY_DAYS = 1
 
 
 def rendezvous_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
-    """Create the table of offers, held polls and counters; a sparse index lists open offers by availability."""
-    table = _table(scope, "Rendezvous", partition="pk", sort="sk", key=key, removal=removal)
-    _index(table, OPEN_OFFERS, partition="pool", sort="available_at", listed=LISTED_OFFER)
-    return table
+    """Create the table of offers, paces of proxies and counters; each pool is a partition."""
+    return _table(scope, "Rendezvous", partition="pk", sort="sk", key=key, removal=removal)
 
 
 def lease_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:

@@ -5,8 +5,8 @@ DynamoDB Local has no entry: it behaves as the tests expect of AWS.
 
 ATTRIBUTES = (
     "ElasticMQ accepts and does not keep Policy, KmsMasterKeyId, SqsManagedSseEnabled, MessageRetentionPeriod, "
-    "DeduplicationScope and FifoThroughputLimit: it does not return them, refuses to set them, and a queue that is "
-    "created again with them counts as changed"
+    "MaximumMessageSize, DeduplicationScope and FifoThroughputLimit: it does not return them, refuses to set them, and "
+    "a queue that is created again with them counts as changed, or not"
 )
 KEYS = "a user's control queue has the key of the administrators' queue, which ElasticMQ does not keep"
 CODES = (
@@ -36,9 +36,9 @@ DIFFERENCES: dict[str, str] = {
     "exchange/test_users.py::test_without_anything_that_reads_commands_there_are_no_users": KEYS,
     "rendezvous/test_queues.py::test_a_client_queue_has_its_tags_and_its_policy": ATTRIBUTES,
     "rendezvous/test_queues.py::test_a_deleted_broker_queue_is_created_again_with_its_attributes": ATTRIBUTES,
-    "rendezvous/test_queues.py::test_a_foreign_queue_with_a_client_queues_name_is_not_used[other attributes]": (
-        ATTRIBUTES
-    ),
+    "rendezvous/test_queues.py::test_a_redelivered_offer_gets_the_same_client_queue_and_a_copy_does_not": ATTRIBUTES,
+    "rendezvous/test_queues.py::test_an_offer_whose_client_queue_is_deleted_at_that_moment_comes_again": ATTRIBUTES,
+    "rendezvous/test_queues.py::test_the_queue_of_a_client_that_comes_again_is_that_of_its_newest_message": ATTRIBUTES,
     "splitting/test_queues.py::test_a_deleted_original_is_a_refusal": CODES,
     "splitting/test_queues.py::test_a_temporary_queue_has_the_settings_of_its_original": ATTRIBUTES,
 }

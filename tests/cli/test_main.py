@@ -214,14 +214,16 @@ def test_a_file_that_is_not_there_is_named_once(monkeypatch, capsys, tmp_path):
 
 def test_a_node_of_the_past_is_not_announced_in_bytes(tmp_path):
     """The settings are read with the CDK, whose jsii warns about the version of Node."""
-    program = "from signalbox.cli.main import main; import sys; sys.argv[1:] = ['doctor', '-c', 'poll_hold=1']; main()"
+    program = (
+        "from signalbox.cli.main import main; import sys; sys.argv[1:] = ['doctor', '-c', 'poll_budget=1']; main()"
+    )
 
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603 - our own interpreter
 
     assert done.returncode == 2
     begin, error = done.stderr.splitlines()
     assert begin == "· examining the credentials and the account"
-    assert error.startswith("error: 'poll_hold' is not a setting; did you mean 'poll_hold_")
+    assert error.startswith("error: 'poll_budget' is not a setting; did you mean 'poll_budget_")
 
 
 @pytest.mark.parametrize("words", [(), ("local",)], ids=" ".join)

@@ -216,7 +216,7 @@ def test_every_metric_of_the_dashboard_has_an_entry(stage):
 
 def test_every_prometheus_metric_has_its_entry_and_labels():
     counters = {"|".join((metric, *("x" for _ in LABELS[metric]))): 1 for metric in Metric}
-    page = prometheus.exposition(counters, available=())
+    page = prometheus.exposition(counters, available={})
     samples = dict(re.findall(r"^(\w+)\{(.*)\} ", page, re.MULTILINE))
 
     documented = rows(section(DOCS / "metrics.md", "Prometheus"))

@@ -10,7 +10,6 @@ from moto.awslambda.models import LambdaBackend
 from moto.sqs.exceptions import QueueAlreadyExists
 from moto.sqs.models import SQSBackend, sqs_backends
 
-from signalbox.aws.rendezvous.offers import LISTED, OPEN_OFFERS_INDEX
 from signalbox.aws.shared.leases import BY_EXPIRY_INDEX
 from signalbox.aws.shared.table import DynamoTable, plain_item
 from signalbox.aws.splitting.splits import BY_KIND_INDEX
@@ -100,8 +99,7 @@ class ScannedTable(DynamoTable):
 
 @pytest.fixture
 def rendezvous_table(aws: None):
-    index = (OPEN_OFFERS_INDEX, {"pool": TEXT, "available_at": NUMBER}, LISTED)
-    _table("Rendezvous", {"pk": TEXT, "sk": TEXT}, index=index)
+    _table("Rendezvous", {"pk": TEXT, "sk": TEXT})
     return ScannedTable(boto3.client("dynamodb"), "Rendezvous")
 
 

@@ -3,19 +3,19 @@
 The suite in tests/adapters/rendezvous/test_contract.py tests these and the AWS adapters for the same behaviour.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import Lease, QueueName, QueueUrl
-from signalbox.rendezvous.model.held_polls import HeldPoll
+from signalbox.rendezvous.model.pace import Pace, ProxyGroup, ProxyKind, first_pace
 from signalbox.rendezvous.model.states import (
     OPEN_STATES,
     TRANSITIONS,
     Claimant,
-    ClaimResult,
     ClientId,
     OfferPool,
     OfferState,
@@ -24,10 +24,8 @@ from signalbox.rendezvous.model.states import (
     RendezvousMethod,
     is_answerable,
     is_claimable,
-    is_pooled,
     offer_pool,
 )
-from signalbox.rendezvous.wire.nat import Nat
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -54,175 +52,139 @@ class MemoryClock:
         self.moment = max(self.moment, end)
 
 
+Key = tuple[OfferPool, datetime, ClientId]
+
+
 @dataclass
 class MemoryOffers:
     records: dict[ClientId, Rendezvous] = field(default_factory=dict)
-    matches: dict[ProxySessionId, ClientId] = field(default_factory=dict)
-    pooled: set[ClientId] = field(default_factory=set)
+    """The newest record of each client, for assertions."""
+    stored: dict[Key, Rendezvous] = field(default_factory=dict)
 
-    def find(self, client_id: ClientId) -> Rendezvous | None:
-        return self.records.get(client_id)
+    def find(self, draft: Rendezvous) -> Rendezvous | None:
+        return self.stored.get(_key(draft))
 
-    def open(self, record: Rendezvous, *, replacing: Rendezvous | None) -> bool:
-        if self.records.get(record.client_id) != replacing:
+    def of_client(self, client_id: ClientId, *, since: datetime) -> list[Rendezvous]:
+        return [r for r in self.stored.values() if r.client_id == client_id and r.created_at >= since]
+
+    def open(self, record: Rendezvous) -> bool:
+        if _key(record) in self.stored:
             return False
         assert record.state in TRANSITIONS[None]
-        self.records[record.client_id] = record
-        self.pooled.discard(record.client_id)
-        if is_pooled(record):
-            self.pooled.add(record.client_id)
+        self._store(record)
         return True
 
-    def claimable(self, pools: Iterable[OfferPool], *, now: datetime) -> list[Rendezvous]:
-        chosen = set(pools)
-        found = [
-            r
-            for r in self.records.values()
-            if r.state in OPEN_STATES
-            and r.client_id in self.pooled
-            and offer_pool(r.nat) in chosen
-            and r.available_at <= now
-        ]
-        return sorted(found, key=lambda r: r.created_at)
+    def recent(self, pool: OfferPool, *, since: datetime) -> list[Rendezvous]:
+        found = [r for r in self.stored.values() if offer_pool(r.nat) is pool and r.created_at >= since]
+        return sorted(found, key=lambda r: r.created_at, reverse=True)
 
-    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> ClaimResult:
-        record = self.records.get(client_id)
-        if record is None or not is_claimable(record, sid=proxy.sid, now=now):
-            return ClaimResult(None, is_stored=record is not None)
-        self.matches[proxy.sid] = client_id
-        match = self._move(
-            record,
-            OfferState.MATCHED,
-            sid=proxy.sid,
-            proxy_type=proxy.proxy_type,
-            available_at=until,
-            matches=record.matches + 1,
-        )
-        return ClaimResult(match, is_stored=True)
-
-    def matched_by(self, sid: ProxySessionId) -> ClientId | None:
-        return self.matches.get(sid)
-
-    def answer(
-        self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime, leased_until: datetime
-    ) -> Rendezvous | None:
-        record = self.records.get(client_id)
-        if record is None or not is_answerable(record, sid=sid, now=now):
+    def claim(self, record: Rendezvous, *, proxy: Claimant, now: datetime, until: datetime) -> Rendezvous | None:
+        stored = self.stored.get(_key(record))
+        if stored is None or not is_claimable(stored, now=now):
             return None
-        return self._finish(record, OfferState.ANSWERED, reply, leased_until)
+        changes = {"sid": proxy.sid, "proxy_type": proxy.proxy_type, "available_at": until}
+        return self._move(stored, OfferState.MATCHED, **changes, matches=stored.matches + 1)
 
-    def close(self, client_id: ClientId, *, state: OfferState, reply: str, leased_until: datetime) -> Rendezvous | None:
-        record = self.records.get(client_id)
-        if record is None or record.state not in OPEN_STATES:
+    def matched_by(self, sid: ProxySessionId, *, since: datetime) -> Rendezvous | None:
+        return next((r for r in self.stored.values() if r.sid == sid and r.created_at >= since), None)
+
+    def answer(self, record: Rendezvous, *, sid: ProxySessionId, reply: str, now: datetime) -> Rendezvous | None:
+        stored = self.stored.get(_key(record))
+        if stored is None or not is_answerable(stored, sid=sid, now=now):
             return None
-        return self._finish(record, state, reply, leased_until)
+        return self._finish(stored, OfferState.ANSWERED, reply)
+
+    def close(self, record: Rendezvous, *, state: OfferState, reply: str) -> Rendezvous | None:
+        stored = self.stored.get(_key(record))
+        if stored is None or stored.state not in OPEN_STATES:
+            return None
+        return self._finish(stored, state, reply)
 
     def renew(self, record: Rendezvous, *, receipt_handle: str) -> bool:
-        stored = self.records.get(record.client_id)
+        stored = self.stored.get(_key(record))
         if stored is None or stored.state not in OPEN_STATES:
             return False
-        self.records[record.client_id] = replace(stored, receipt_handle=receipt_handle)
-        self.pooled.add(record.client_id)
+        self._store(replace(stored, receipt_handle=receipt_handle))
         return True
 
-    def _finish(self, record: Rendezvous, state: OfferState, reply: str, leased_until: datetime) -> Rendezvous:
-        final = self._move(record, state, reply=reply, session_description="", available_at=leased_until)
-        self.records[record.client_id] = replace(final, receipt_handle=None)
+    def _finish(self, record: Rendezvous, state: OfferState, reply: str) -> Rendezvous:
+        final = self._move(record, state, reply=reply, session_description="")
+        self._store(replace(final, receipt_handle=None, relay_url=""))
         return final
 
     def _move(self, record: Rendezvous, state: OfferState, **changes: object) -> Rendezvous:
         assert state in TRANSITIONS[record.state], (record.state, state)
-        self.records[record.client_id] = replace(record, state=state, **changes)
-        return self.records[record.client_id]
+        return self._store(replace(record, state=state, **changes))
+
+    def _store(self, record: Rendezvous) -> Rendezvous:
+        self.stored[_key(record)] = self.records[record.client_id] = record
+        return record
+
+
+def _key(record: Rendezvous) -> Key:
+    return offer_pool(record.nat), record.created_at, record.client_id
 
 
 @dataclass
-class MemoryEndedLeases:
-    """The leases in the final records of `offers`."""
+class MemoryQueueLeases:
+    """The leases of the records of `offers`, each of which ends `kept_for` after its offer."""
 
     offers: MemoryOffers = field(default_factory=MemoryOffers)
+    kept_for: timedelta = timedelta(seconds=150)
 
     def between(self, since: datetime, until: datetime) -> Iterator[Lease]:
-        for record in sorted(self._of_sqs(), key=lambda r: r.available_at):
-            if record.state not in OPEN_STATES and since <= record.available_at <= until:
-                name = self._name(record)
-                url = QueueUrl(f"https://queues.example/{name}")
-                yield Lease(name, url, "rendezvous", record.available_at)
+        return (lease for lease in self._leases() if since <= lease.due_at <= until)
 
     def needed(self, *, now: datetime) -> AbstractSet[QueueName]:
-        return {self._name(record) for record in self._of_sqs() if self._is_needed(record, now)}
+        return {lease.queue_name for lease in self._leases() if lease.due_at > now}
 
-    def _is_needed(self, record: Rendezvous, now: datetime) -> bool:
-        if record.state in OPEN_STATES:
-            return record.client_id in self.offers.pooled
-        return record.available_at > now
+    def _leases(self) -> list[Lease]:
+        of_sqs = [record for record in self.offers.stored.values() if record.method is RendezvousMethod.SQS]
+        return [self._lease(record) for record in sorted(of_sqs, key=lambda r: r.created_at)]
 
-    def _of_sqs(self) -> list[Rendezvous]:
-        return [record for record in self.offers.records.values() if record.method is RendezvousMethod.SQS]
-
-    @staticmethod
-    def _name(record: Rendezvous) -> QueueName:
-        return QueueName(f"snowflake-client-{record.client_id}")
+    def _lease(self, record: Rendezvous) -> Lease:
+        name = QueueName(f"snowflake-client-{record.client_id}")
+        url = QueueUrl(f"https://queues.example/{name}")
+        return Lease(name, url, "rendezvous", record.created_at + self.kept_for)
 
 
 @dataclass
-class MemoryHeldPolls:
-    slots: dict[int, HeldPoll] = field(default_factory=dict)
+class MemoryPaces:
+    paces: dict[ProxyGroup, Pace] = field(default_factory=dict)
 
-    def acquire(self, poll: HeldPoll, *, now: datetime) -> bool:
-        holder = self.slots.get(poll.slot)
-        if holder is not None and holder.until > now and holder.sid != poll.sid:
+    def all(self) -> Mapping[ProxyGroup, Pace]:
+        return dict(self.paces)
+
+    def add(self, group: ProxyGroup, polls: Mapping[ProxyKind, int], *, now: datetime) -> Pace:
+        pace = self.paces.get(group) or first_pace(now)
+        counts = Counter(pace.polls) + Counter(polls)
+        self.paces[group] = replace(pace, polled_at=now, polls=counts)
+        return self.paces[group]
+
+    def replace(self, group: ProxyGroup, pace: Pace, *, replaced: Pace) -> bool:
+        if self.paces[group].since != replaced.since:
             return False
-        self.slots[poll.slot] = replace(poll, offer=None)
+        self.paces[group] = pace
         return True
-
-    def reserved_offer(self, poll: HeldPoll) -> ClientId | None:
-        holder = self.slots.get(poll.slot)
-        return holder.offer if holder is not None and holder.sid == poll.sid else None
-
-    def reserve(self, poll: HeldPoll, *, client_id: ClientId, until: datetime) -> bool:
-        holder = self.slots.get(poll.slot)
-        if holder is None or holder.sid != poll.sid or holder.offer is not None:
-            return False
-        self.slots[poll.slot] = replace(holder, offer=client_id, until=min(until, poll.until))
-        return True
-
-    def release(self, poll: HeldPoll) -> ClientId | None:
-        holder = self.slots.get(poll.slot)
-        if holder is None or holder.sid != poll.sid:
-            return None
-        del self.slots[poll.slot]
-        return holder.offer
-
-    def held(self, *, now: datetime) -> list[HeldPoll]:
-        return [poll for poll in self.slots.values() if poll.until > now]
-
-
-@dataclass
-class MemoryPresence:
-    polls: dict[Nat, datetime] = field(default_factory=dict)
-
-    def record_poll(self, nat: Nat, *, now: datetime) -> None:
-        self.polls[nat] = now
-
-    def last_polls(self) -> Mapping[Nat, datetime]:
-        return self.polls
 
 
 @dataclass
 class MemoryClientQueues:
-    replies: dict[QueueUrl, list[str]] = field(default_factory=dict)
+    replies: dict[ClientId, list[str]] = field(default_factory=dict)
+    messages: dict[ClientId, str] = field(default_factory=dict)
 
-    def create(self, client_id: ClientId) -> QueueUrl:
-        url = QueueUrl(f"https://queues.example/{client_id}")
-        self.replies.setdefault(url, [])
-        return url
+    def create(self, client_id: ClientId, *, message_id: str) -> bool:
+        self.replies.setdefault(client_id, [])
+        return self.messages.setdefault(client_id, message_id) == message_id
 
-    def send(self, queue_url: QueueUrl, reply: str) -> None:
-        self.replies[queue_url].append(reply)
+    def adopt(self, client_id: ClientId, *, message_id: str) -> None:
+        self.messages[client_id] = message_id
 
-    def is_empty(self, queue_url: QueueUrl) -> bool:
-        return self.replies.get(queue_url) == []
+    def send(self, client_id: ClientId, reply: str) -> None:
+        self.replies[client_id].append(reply)
+
+    def is_empty(self, client_id: ClientId) -> bool:
+        return self.replies.get(client_id) == []
 
 
 @dataclass

@@ -4,6 +4,8 @@ A golden file is changed by hand, on purpose, and together with a migration (see
 """
 
 import json
+from base64 import b64decode, b64encode
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import boto3
@@ -11,13 +13,14 @@ import pytest
 
 from signalbox.aws.rendezvous.credentials import ClientCredentials, client_credentials
 from signalbox.aws.rendezvous.cursors import LEASES, DynamoCursor
-from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
-from signalbox.aws.rendezvous.offers import DynamoEndedLeases, DynamoOffers
+from signalbox.aws.rendezvous.offers import DynamoOffers, DynamoQueueLeases
+from signalbox.aws.rendezvous.paces import DynamoPaces
+from signalbox.aws.rendezvous.packing import packed, unpacked
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.queues import Lease, QueueName, QueueUrl
-from signalbox.rendezvous.model.held_polls import HeldPoll
-from signalbox.rendezvous.model.states import Claimant, OfferPool, OfferState, Rendezvous, RendezvousMethod
+from signalbox.rendezvous.model.pace import Pace, ProxyGroup, ProxyKind, first_pace
+from signalbox.rendezvous.model.states import Claimant, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
@@ -27,13 +30,13 @@ from tests.golden.files import golden, store, stored_items
 
 AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
-LEASED_UNTIL = AT + 150 * SECOND
+KEPT_FOR = 150 * SECOND
 DAY, DAY_KEY = date(2026, 3, 1), bytes(range(32))
 QUEUE = QueueUrl("https://sqs.us-east-1.amazonaws.com/111122223333/trial-snowflake-client-c1")
 
 
 def offer(client_id: str, **optional: object) -> Rendezvous:
-    times = {"created_at": AT, "available_at": AT + 5 * SECOND, "deadline": AT + 60 * SECOND}
+    times = {"created_at": AT, "available_at": AT, "deadline": AT + 60 * SECOND}
     return Rendezvous(client_id, **{"method": RendezvousMethod.SQS, "state": OfferState.PENDING, **times, **optional})
 
 
@@ -45,61 +48,43 @@ FULL = {
     "offer_digest": "d1ge57",
     "message_id": "m-1",
     "receipt_handle": "r-1",
-    "queue_url": QUEUE,
-    "reserved_for": "p1",
 }
-SPARSE_OFFER, PARKED_OFFER = offer("sparse", method=RendezvousMethod.HTTP), offer("parked", **FULL)
-RESERVED_OFFER = offer("reserved", **FULL)
+SPARSE_OFFER, PARKED_OFFER = offer("http:sparse", method=RendezvousMethod.HTTP), offer("parked", **FULL)
 MATCHED = {"state": OfferState.MATCHED, "sid": "p1", "proxy_type": "standalone", "matches": 1}
 MATCHED_OFFER = offer("matched", **FULL | MATCHED | {"available_at": AT + 20 * SECOND})
-FINAL = {"session_description": "", "reply": '{"answer":"a"}', "receipt_handle": None}
+FINAL = {"session_description": "", "reply": '{"answer":"a"}', "receipt_handle": None, "relay_url": ""}
 ANSWERED_OFFER = offer(
-    "answered", **FULL | MATCHED | {"available_at": LEASED_UNTIL} | FINAL | {"state": OfferState.ANSWERED}
+    "answered", **FULL | MATCHED | {"available_at": AT + 20 * SECOND} | FINAL | {"state": OfferState.ANSWERED}
 )
-EXPIRED = {"state": OfferState.EXPIRED, "reply": '{"error":"e"}', "available_at": LEASED_UNTIL}
-EXPIRED_OFFER = offer("expired", method=RendezvousMethod.AMP, **EXPIRED)
-OFFERS = (SPARSE_OFFER, PARKED_OFFER, RESERVED_OFFER, MATCHED_OFFER, ANSWERED_OFFER, EXPIRED_OFFER)
+EXPIRED = {"state": OfferState.EXPIRED, "reply": '{"error":"e"}'}
+EXPIRED_OFFER = offer("ampcache:expired", method=RendezvousMethod.AMP, **EXPIRED)
+OFFERS = (SPARSE_OFFER, PARKED_OFFER, MATCHED_OFFER, ANSWERED_OFFER, EXPIRED_OFFER)
 
-FREE_POLL = HeldPoll(3, "p3", Nat.RESTRICTED, "webext", 8, since=AT, until=AT + 20 * SECOND)
-OFFERED_POLL = HeldPoll(4, "p4", Nat.UNKNOWN, "badge", 0, since=AT, until=AT + 20 * SECOND, offer="parked")
-HIGH_POLL = HeldPoll(260, "p5", Nat.UNKNOWN, "badge", 0, since=AT, until=AT + 20 * SECOND)
+WEBEXT, BADGE = ProxyKind(Nat.RESTRICTED, "webext"), ProxyKind(Nat.UNKNOWN, "badge")
+PACE = Pace(30 * SECOND, AT + 60 * SECOND, AT, polls_per_second=2.5, known={WEBEXT: 70, BADGE: 5})
 LEASE = Lease(QueueName("trial-snowflake-client-c1"), QUEUE, "rendezvous", AT.replace(microsecond=0))
 
 
-def pooled(offers: DynamoOffers, client_id: str) -> None:
-    """Store an offer that is reserved for a held poll, and that was delivered again."""
-    offers.open(offer(client_id, **FULL), replacing=None)
-    offers.renew(offer(client_id, **FULL), receipt_handle="r-1")
-
-
 def write_rendezvous(table, monkeypatch: pytest.MonkeyPatch) -> None:
-    offers = DynamoOffers(table)
-    offers.open(SPARSE_OFFER, replacing=None)
-    offers.open(RESERVED_OFFER, replacing=None)
-    for client_id in ("parked", "matched", "answered"):
-        pooled(offers, client_id)
-    for client_id in ("matched", "answered"):
-        offers.claim(client_id, proxy=Claimant("p1", "standalone"), now=AT, until=AT + 20 * SECOND)
-    offers.answer("answered", sid="p1", reply='{"answer":"a"}', now=AT, leased_until=LEASED_UNTIL)
-    pooled(DynamoOffers(table, shards=4), "sharded")
-    offers.open(offer("expired", method=RendezvousMethod.AMP), replacing=None)
-    offers.close("expired", state=OfferState.EXPIRED, reply='{"error":"e"}', leased_until=LEASED_UNTIL)
-    polls, presence = DynamoHeldPolls(table), DynamoPresence(table)
-    for poll in (FREE_POLL, OFFERED_POLL, HIGH_POLL):
-        polls.acquire(poll, now=AT)
-    polls.reserve(OFFERED_POLL, client_id="parked", until=OFFERED_POLL.until)
-    presence.record_poll(Nat.RESTRICTED, now=AT)
+    offers = DynamoOffers(table, KEPT_FOR)
+    for record in (SPARSE_OFFER, PARKED_OFFER, offer("matched", **FULL), offer("answered", **FULL)):
+        offers.open(record)
+    for record in (MATCHED_OFFER, ANSWERED_OFFER):
+        offers.claim(record, proxy=Claimant("p1", "standalone"), now=AT, until=AT + 20 * SECOND)
+    offers.answer(ANSWERED_OFFER, sid="p1", reply='{"answer":"a"}', now=AT)
+    expired = offer("ampcache:expired", method=RendezvousMethod.AMP)
+    offers.open(expired)
+    offers.close(expired, state=OfferState.EXPIRED, reply='{"error":"e"}')
+    paces = DynamoPaces(table)
+    paces.add(ProxyGroup.RESTRICTED, {WEBEXT: 4}, now=AT)
+    counted = paces.add(ProxyGroup.UNRESTRICTED, {}, now=AT)
+    paces.replace(ProxyGroup.UNRESTRICTED, PACE, replaced=counted)
     monkeypatch.setattr("secrets.token_bytes", lambda size: DAY_KEY[:size])
     statistics = DynamoStatistics(table, shard=0)
     statistics.key(DAY)
     statistics.add(DAY, {"client_denied_count": 2, "country:AT": 1})
     DynamoStatistics(table, shard=3).add(DAY, {"country:AT": 4})
     statistics.first_seen(DAY, "AT#hash")
-
-
-def claimable(table, *, shards: int) -> set[str]:
-    found = DynamoOffers(table, shards=shards).claimable(tuple(OfferPool), now=AT + 20 * SECOND)
-    return {record.client_id for record in found}
 
 
 EVENTS = {
@@ -126,22 +111,36 @@ def messages() -> dict[str, str]:
 def test_items_are_written_as_in_the_golden_file(rendezvous_table, monkeypatch: pytest.MonkeyPatch) -> None:
     write_rendezvous(rendezvous_table, monkeypatch)
 
-    assert stored_items(rendezvous_table) == golden("rendezvous", "items")
+    assert [shown(item) for item in stored_items(rendezvous_table)] == golden("rendezvous", "items")
+
+
+PACKED = ("reply", "session_description")
+
+
+def shown(item: dict) -> dict:
+    """Return an item whose packed texts are readable."""
+    return item | {name: {"packed": unpacked(b64decode(item[name]["B"]))} for name in PACKED if name in item}
+
+
+def stored(item: dict) -> dict:
+    """Return an item of the golden file as it is stored."""
+    texts = {name: item[name]["packed"] for name in PACKED if name in item}
+    return item | {name: {"B": b64encode(packed(text)).decode()} for name, text in texts.items()}
 
 
 def test_golden_items_are_read(rendezvous_table) -> None:
-    store(rendezvous_table, golden("rendezvous", "items"))
+    store(rendezvous_table, [stored(item) for item in golden("rendezvous", "items")])
 
-    offers, polls = DynamoOffers(rendezvous_table), DynamoHeldPolls(rendezvous_table)
-    assert [offers.find(record.client_id) for record in OFFERS] == list(OFFERS)
-    assert offers.matched_by("p1") == "answered"
-    assert polls.held(now=AT) == [FREE_POLL, OFFERED_POLL]
-    assert DynamoHeldPolls(rendezvous_table, limit=300).held(now=AT) == [FREE_POLL, OFFERED_POLL, HIGH_POLL]
-    assert DynamoPresence(rendezvous_table).last_polls() == {Nat.RESTRICTED: AT}
-    assert claimable(rendezvous_table, shards=1) == {"sparse", "parked", "matched"}
-    assert claimable(rendezvous_table, shards=4) == {"sparse", "parked", "matched", "sharded"}
-    leases = DynamoEndedLeases(rendezvous_table, str(QUEUE).removesuffix("c1")).between(AT, LEASED_UNTIL)
-    assert [lease.queue_name for lease in leases] == ["trial-snowflake-client-answered"]
+    offers = DynamoOffers(rendezvous_table, KEPT_FOR)
+    assert [offers.find(record) for record in OFFERS] == list(OFFERS)
+    assert offers.matched_by("p1", since=AT) in (MATCHED_OFFER, ANSWERED_OFFER)
+    assert DynamoPaces(rendezvous_table).all() == {
+        ProxyGroup.RESTRICTED: replace(first_pace(AT), polls={WEBEXT: 4}),
+        ProxyGroup.UNRESTRICTED: PACE,
+    }
+    leases = DynamoQueueLeases(rendezvous_table, str(QUEUE).removesuffix("c1"), KEPT_FOR)
+    names = [lease.queue_name for lease in leases.between(AT, AT + KEPT_FOR)]
+    assert names == [f"trial-snowflake-client-{client}" for client in ("answered", "matched", "parked")]
     statistics = DynamoStatistics(rendezvous_table)
     assert statistics.key(DAY) == DAY_KEY
     assert statistics.counters(DAY) == {"client_denied_count": 2, "country:AT": 5}

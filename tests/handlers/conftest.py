@@ -3,13 +3,17 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from lambdas.rendezvous import answer, client, offer, page, poll, sweep, wiring
 from lambdas.shared import poison
+from signalbox.aws.shared.conditions import Key
+from signalbox.aws.shared.dynamodb import milliseconds
+from signalbox.rendezvous.model.pace import proxy_group
+from signalbox.rendezvous.model.states import ClientId, OfferPool, offer_pool
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.aws import REGION, aws, lease_table, rendezvous_table, sqs
 from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
@@ -36,11 +40,7 @@ SETTINGS = {
     "HTTP_OFFER_PATIENCE_SECONDS": "0.3",
     "MATCH_PATIENCE_SECONDS": "5",
     "PROXY_RECENCY_SECONDS": "60",
-    "POLL_HOLD_SECONDS": "0",
-    "POLL_HOLD_LIMIT": "100",
-    "OFFER_POOL_SHARDS": "2",
-    "POLL_INTERVAL_MILLISECONDS": "20000",
-    "RESTRICTED_POLL_INTERVAL_MILLISECONDS": "30000",
+    "POLLS_PER_MINUTE": "600",
     "ALLOWED_RELAY_PATTERN": "snowflake.torproject.net$",
 }
 
@@ -55,9 +55,24 @@ class Stage:
     dead_letter_queue_url: str
 
     def expect_proxies(self, *nats: Nat) -> None:
-        """Record a recent poll for each of these NAT types, or for all of them."""
-        for nat in nats or tuple(Nat):
-            wiring.poll_reserver().presence.record_poll(nat, now=datetime.now(UTC))
+        """Record a recent poll of each of these NAT types, by default of an unrestricted one, which serves all."""
+        for nat in nats or (Nat.UNRESTRICTED,):
+            wiring.paces().add(proxy_group(nat), {}, now=datetime.now(UTC))
+
+    def end_lease(self, client_id: str) -> None:
+        """Let a client's offer be so old that the lease of its queue ends now."""
+        table, sent = wiring.table(), datetime.now(UTC) - wiring.policy().kept_for - timedelta(seconds=1)
+        for pool in OfferPool:
+            for item in table.query(KeyConditionExpression=Key("pk").eq(pool))["Items"]:
+                if item["sk"].endswith(f"#{client_id}"):
+                    table.put_item(Item=item | {"sk": f"{milliseconds(sent):013}#{client_id}"})
+        self.forget_offer(client_id, since=sent + timedelta(seconds=2))
+
+    def forget_offer(self, client_id: str, *, since: datetime) -> None:
+        """Delete the records of a client's offers that were sent since a time."""
+        for record in wiring.offers().of_client(ClientId(client_id), since=since):
+            sent = f"{milliseconds(record.created_at):013}"
+            wiring.table().delete_item(Key={"pk": offer_pool(record.nat), "sk": f"{sent}#{client_id}"})
 
     def received(self, record: Event) -> Event:
         """Return a record as the broker queue delivers it, with a receipt handle that can delete it."""

@@ -77,8 +77,8 @@ RENDEZVOUS: dict[str, Who] = {
     "sqs:DeleteQueue snowflake-client-a": SWEEP,
     "dynamodb:PutItem Rendezvous": MATCHING,
     "dynamodb:UpdateItem Rendezvous": MATCHING,
-    "dynamodb:DeleteItem Rendezvous": POLL,  # the slot of a held poll
-    "dynamodb:Query Rendezvous/index/open_offers": MATCHING | PAGE | SWEEP,
+    "dynamodb:DeleteItem Rendezvous": NOBODY,
+    "dynamodb:Query Rendezvous": MATCHING | PAGE | OVERVIEW,  # the sweep may read the keys only
     "dynamodb:PutItem Leases": SWEEP,
     "dynamodb:Query Leases/index/by_expiry": SWEEP,
     "secretsmanager:GetSecretValue ClientKey": NOBODY,

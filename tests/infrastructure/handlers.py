@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from lambdas.rendezvous.wiring import DURATIONS, HOLD_LIMIT
+from lambdas.rendezvous.wiring import DURATIONS, POLLS
 
 # All handlers write history with this module.
 HISTORY = Path(__file__).parents[2] / "lambdas" / "shared" / "instance.py"
@@ -39,7 +39,7 @@ def _settings(node: ast.AST) -> set[str]:
     texts = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
     named = {text for text in texts if text.replace("_", "").isalpha() and text.isupper()}
     reads_policy = any(_is_policy(part) for part in ast.walk(node))
-    return named | ({*DURATIONS.values(), HOLD_LIMIT} if reads_policy else set())
+    return named | ({*DURATIONS.values(), POLLS} if reads_policy else set())
 
 
 def _is_policy(part: ast.AST) -> bool:

@@ -44,10 +44,10 @@ def test_a_configuration_cannot_be_changed():
 
 
 def test_text_values_of_the_command_line_equal_typed_values_of_the_file():
-    typed = read_config({"poll_hold_seconds": 5, "local": True, "region": None, "stage": "trial"})
-    text = read_config({"poll_hold_seconds": "5", "local": "true", "region": "", "stage": "trial"})
+    typed = read_config({"poll_budget_usd": 5, "local": True, "region": None, "stage": "trial"})
+    text = read_config({"poll_budget_usd": "5", "local": "true", "region": "", "stage": "trial"})
 
-    assert text == typed == Config(poll_hold_seconds=5, local=True, stage="trial")
+    assert text == typed == Config(poll_budget_usd=5, local=True, stage="trial")
 
 
 def test_context_keys_of_cdk_are_ignored():
@@ -76,12 +76,12 @@ def test_an_unknown_key_that_is_near_to_none_is_refused_with_the_page_of_setting
 
 
 def test_all_problems_are_reported_together():
-    found = problems(stag="x", poll_hold_seconds=99, log_retention_days=31, broker_queue_retention_seconds=60)
+    found = problems(stag="x", poll_budget_usd=99_999, log_retention_days=31, broker_queue_retention_seconds=60)
 
     assert found == (
         "'stag' is not a setting; did you mean 'stage'?",
         f"log_retention_days must be one of {', '.join(map(str, LOG_RETENTION_DAYS))}, not 31",
-        "poll_hold_seconds must be at most 28 s, not 99",
+        "poll_budget_usd must be at most 10000 USD a month, not 99999",
         (
             "broker_queue_retention_seconds must be at least 150 s with offer_patience_seconds 30, "
             "or offers expire before their clients get a reply; it is 60"
@@ -93,10 +93,10 @@ def test_all_problems_are_reported_together():
     ("context", "problem"),
     [
         ({"local": "yes"}, "local must be true or false, not 'yes'"),
-        ({"poll_hold_seconds": True}, "poll_hold_seconds must be a whole number, not True"),
-        ({"poll_hold_seconds": 1.5}, "poll_hold_seconds must be a whole number, not 1.5"),
-        ({"poll_hold_seconds": ""}, "poll_hold_seconds must be a whole number, not ''"),
-        ({"poll_hold_seconds": -1}, "poll_hold_seconds must be at least 0 s, not -1"),
+        ({"poll_budget_usd": True}, "poll_budget_usd must be a whole number, not True"),
+        ({"poll_budget_usd": 1.5}, "poll_budget_usd must be a whole number, not 1.5"),
+        ({"poll_budget_usd": ""}, "poll_budget_usd must be a whole number, not ''"),
+        ({"poll_budget_usd": -1}, "poll_budget_usd must be at least 1 USD a month, not -1"),
         ({"offer_patience_seconds": 11}, "offer_patience_seconds must be at least 12 s, not 11"),
         ({"stage": 7}, "stage must be text, not 7"),
         ({"stage": "Trial"}, "stage must match [a-z](?:[a-z0-9-]{0,28}[a-z0-9])?, not 'Trial'"),
@@ -279,11 +279,6 @@ def test_client_queues_may_have_a_prefix_of_the_own_stage():
 
 def test_exchanges_and_their_queues_may_have_a_prefix_of_the_own_stage():
     assert read_config({"stage": "x1", "exchange_prefix": "x1-"}).exchange_prefix == "x1-"
-
-
-def test_restricted_proxies_poll_at_the_common_interval_by_default():
-    assert Config().restricted_poll_interval == 20_000
-    assert Config(restricted_poll_interval_milliseconds=60_000).restricted_poll_interval == 60_000
 
 
 @pytest.mark.parametrize(

@@ -53,13 +53,13 @@ def test_an_unacknowledged_finding_fails_the_synthesis(tmp_path):
 
 
 def test_all_invalid_settings_are_reported_together(tmp_path):
-    done = run_app(tmp_path, offer_patience_second=30, poll_hold_seconds="long", sweep_interval_minutes=0)
+    done = run_app(tmp_path, offer_patience_second=30, poll_budget_usd="long", sweep_interval_minutes=0)
 
     lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert done.returncode == 2
     assert lines == [
         "error: 'offer_patience_second' is not a setting; did you mean 'offer_patience_seconds'?",
-        "error: poll_hold_seconds must be a whole number, not 'long'",
+        "error: poll_budget_usd must be a whole number, not 'long'",
         "error: sweep_interval_minutes must be at least 1 min, not 0",
     ]
     assert "Traceback" not in done.stderr

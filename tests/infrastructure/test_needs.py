@@ -12,7 +12,6 @@ SETTINGS = {
     "route_concurrency": 7,
     "live_concurrency": 13,
     "offer_concurrency": 17,
-    "poll_hold_limit": 90,
     "client_concurrency": 11,
 }
 SETTINGS |= {"proxy_concurrency": 12, "page_concurrency": 14, "live_connect_concurrency": 15}
@@ -24,11 +23,6 @@ def test_the_mappings_of_the_templates_are_those_that_the_settings_need():
 
     maxima = [mapping["Properties"]["ScalingConfig"]["MaximumConcurrency"] for mapping in found]
     assert (needed.mappings, needed.polled) == (len(maxima), sum(maxima))
-
-
-def test_held_polls_count_where_they_are_not_reserved():
-    assert needs(read_config(SETTINGS)).held_polls == 0
-    assert needs(read_config({**SETTINGS, "reserve_concurrency": False})).held_polls == 90
 
 
 def test_the_reserved_executions_are_those_of_the_templates():

@@ -36,9 +36,8 @@ TABLE: dict[str, dict[str, str]] = {
         "*": "xray: PutTelemetryRecords PutTraceSegments",
         "Rendezvous/Broker": "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes ReceiveMessage",
         "Rendezvous/DeadOffers": "sqs: SendMessage",
-        CLIENTS: "sqs: CreateQueue GetQueueAttributes GetQueueUrl SendMessage TagQueue",
+        CLIENTS: "sqs: CreateQueue GetQueueAttributes ListQueueTags SendMessage SetQueueAttributes TagQueue",
         "Rendezvous": f"dynamodb: {OFFERS}",
-        "Rendezvous/index/open_offers": f"dynamodb: {OFFERS}",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": f"kms: {KEY_IN_USE}",
         "QueueKey": f"kms: {KEY_IN_USE}",
@@ -46,8 +45,7 @@ TABLE: dict[str, dict[str, str]] = {
     "Rendezvous/PollRole": {
         "Rendezvous/PollLogs": "logs: CreateLogStream PutLogEvents",
         "*": "xray: PutTelemetryRecords PutTraceSegments",
-        "Rendezvous": f"dynamodb: {ITEMS}",
-        "Rendezvous/index/open_offers": f"dynamodb: {OFFERS}",
+        "Rendezvous": f"dynamodb: {OFFERS}",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": f"kms: {KEY_IN_USE}",
     },
@@ -57,7 +55,6 @@ TABLE: dict[str, dict[str, str]] = {
         CLIENTS: "sqs: SendMessage",
         "Rendezvous/Broker": "sqs: DeleteMessage",
         "Rendezvous": f"dynamodb: {OFFERS}",
-        "Rendezvous/index/open_offers": f"dynamodb: {OFFERS}",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": f"kms: {KEY_IN_USE}",
     },
@@ -65,7 +62,6 @@ TABLE: dict[str, dict[str, str]] = {
         "Rendezvous/ClientLogs": "logs: CreateLogStream PutLogEvents",
         "*": "xray: PutTelemetryRecords PutTraceSegments",
         "Rendezvous": f"dynamodb: {OFFERS}",
-        "Rendezvous/index/open_offers": f"dynamodb: {OFFERS}",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": f"kms: {KEY_IN_USE}",
     },
@@ -73,7 +69,6 @@ TABLE: dict[str, dict[str, str]] = {
         "Rendezvous/PageLogs": "logs: CreateLogStream PutLogEvents",
         "*": "xray: PutTelemetryRecords PutTraceSegments",
         "Rendezvous": "dynamodb: GetItem Query",
-        "Rendezvous/index/open_offers": "dynamodb: GetItem Query",
         "StateKey": f"kms: {KEY_IN_USE}",
     },
     "Rendezvous/SweepRole": {
@@ -83,7 +78,7 @@ TABLE: dict[str, dict[str, str]] = {
         "Rendezvous/Broker": (
             "sqs: CreateQueue GetQueueAttributes GetQueueUrl ListDeadLetterSourceQueues SetQueueAttributes"
         ),
-        "Rendezvous/index/open_offers": "dynamodb: Query",
+        "Rendezvous": "dynamodb: Query",
         "Leases": "dynamodb: BatchGetItem DeleteItem GetItem PutItem Query",
         "Leases/index/by_expiry": "dynamodb: BatchGetItem DeleteItem GetItem PutItem Query",
         "HistoryLake/Events": "firehose: PutRecordBatch",

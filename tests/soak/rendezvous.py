@@ -64,7 +64,7 @@ class RendezvousLoad:
     def _serve(self, until: Callable[[], bool]) -> None:
         while not until():
             with suppress(SignalboxError):
-                ProxySimulator(self.deployment.rendezvous_url).serve_once()
+                ProxySimulator(self.deployment.rendezvous_url).serve()
 
     def _ask(self, until: Callable[[], bool]) -> None:
         client = sqs_rendezvous(self.deployment)

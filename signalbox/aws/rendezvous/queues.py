@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.errors import RejectedError
-from signalbox.queues import QueueName, QueueUrl, allow_policy, own_tags
+from signalbox.errors import EffectFailed, RejectedError
+from signalbox.queues import allow_policy, is_ours, own_tags
 from signalbox.rendezvous.model.states import ClientId
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ SEND_TRIES = 4
 SEND_PAUSE_SECONDS = 0.5
 # Upstream's client receives its answer within 108 s or never, so a longer retention has no use.
 CLIENT_RETENTION_SECONDS = 300
+# A reply has at most 100,000 bytes, with its quotes escaped twice that.
+LARGEST_BYTES, SIZES = 262_144, 60_000
 ARRIVED: tuple["QueueAttributeNameType", ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
 
 logger = logging.getLogger(__name__)
@@ -40,47 +43,69 @@ class QueueGone(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class SqsClientQueues:
-    """`ClientQueues`: one queue per client, created with its tags and TLS-only policy in one call."""
+    """`ClientQueues`: one queue per client, created with its tags and TLS-only policy in one call.
+
+    `arn_prefix` and `url_prefix` are the common starts of the ARNs and URLs of client queues.
+    """
 
     sqs: "SQSClient"
     arn_prefix: str
+    url_prefix: str
     stage: str
     sleep: Callable[[float], None]
 
-    def create(self, client_id: ClientId) -> QueueUrl:
-        """Create the client's queue, or return the existing one. Raises `QueueTaken`."""
-        arn = self.arn_prefix + client_id
-        name = QueueName(arn.rpartition(":")[2])
-        try:
-            url = self.sqs.create_queue(
-                QueueName=name,
-                Attributes=client_queue_attributes(arn),
-                tags=own_tags(stage=self.stage, capability=CAPABILITY),
-            )["QueueUrl"]
-        except self.sqs.exceptions.QueueNameExists as error:
-            # All client queues have the same attributes and tags, so a queue with others is not ours: it gets no
-            # messages, and no record whose lease would end with its deletion.
-            raise QueueTaken(f"queue {name!r} exists and is not a client queue of ours") from error
-        return QueueUrl(url)
+    def create(self, client_id: ClientId, *, message_id: str) -> bool:
+        """Create the client's queue for an offer message; return False if the queue is that of another message.
 
-    def send(self, queue_url: QueueUrl, reply: str) -> None:
+        Raises `QueueTaken`.
+        """
+        arn = self.arn_prefix + client_id
+        try:
+            self.sqs.create_queue(
+                QueueName=arn.rpartition(":")[2],
+                Attributes=client_queue_attributes(arn, message_id=message_id),
+                tags=own_tags(stage=self.stage, capability=CAPABILITY),
+            )
+        except self.sqs.exceptions.QueueNameExists:
+            self._require_own(client_id)
+            return False
+        return True
+
+    def _require_own(self, client_id: ClientId) -> None:
+        """Check that a queue is of this stage: others get no messages, and no record whose lease would delete them."""
+        try:
+            tags = self.sqs.list_queue_tags(QueueUrl=self._url(client_id)).get("Tags", {})
+        except self.sqs.exceptions.QueueDoesNotExist as error:
+            raise EffectFailed(f"the queue of client {client_id!r} is being deleted") from error
+        if not is_ours(tags, stage=self.stage, capability=CAPABILITY):
+            raise QueueTaken(f"the queue of client {client_id!r} exists and is not a client queue of ours")
+
+    def adopt(self, client_id: ClientId, *, message_id: str) -> None:
+        """Make the client's existing queue that of this message."""
+        attributes = client_queue_attributes(self.arn_prefix + client_id, message_id=message_id)
+        self.sqs.set_queue_attributes(QueueUrl=self._url(client_id), Attributes=attributes)
+
+    def send(self, client_id: ClientId, reply: str) -> None:
         """Send a reply to a client's queue; retry while SQS does not know a new queue yet. Raises `QueueGone`."""
         for _ in range(SEND_TRIES):
             try:
-                self.sqs.send_message(QueueUrl=queue_url, MessageBody=reply)
+                self.sqs.send_message(QueueUrl=self._url(client_id), MessageBody=reply)
             except self.sqs.exceptions.QueueDoesNotExist:
                 self.sleep(SEND_PAUSE_SECONDS)
             else:
                 return
-        raise QueueGone(f"client queue {queue_url!r} does not exist any more")
+        raise QueueGone(f"the queue of client {client_id!r} does not exist any more")
 
-    def is_empty(self, queue_url: QueueUrl) -> bool:
+    def is_empty(self, client_id: ClientId) -> bool:
         """Return whether no reply was ever sent to a client's queue; False for a queue that no longer exists."""
         try:
-            page = self.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=ARRIVED)
+            page = self.sqs.get_queue_attributes(QueueUrl=self._url(client_id), AttributeNames=ARRIVED)
         except self.sqs.exceptions.QueueDoesNotExist:
             return False
         return not any(int(page["Attributes"][name]) for name in ARRIVED)
+
+    def _url(self, client_id: ClientId) -> str:
+        return self.url_prefix + client_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +148,18 @@ def _entry(number: int, handle: str, time: timedelta) -> "ChangeMessageVisibilit
     return {"Id": str(number), "ReceiptHandle": handle, "VisibilityTimeout": seconds}
 
 
-def client_queue_attributes(arn: str) -> dict["QueueAttributeNameType", str]:
-    """Return the attributes of every client queue: retention, encryption, and a policy that requires TLS."""
+def client_queue_attributes(arn: str, *, message_id: str) -> dict["QueueAttributeNameType", str]:
+    """Return the attributes of a client queue: retention, encryption, a policy that requires TLS, and its message.
+
+    The size limit depends on the offer message, so SQS refuses to create the queue again for a copy of the message.
+    """
     return {
         "MessageRetentionPeriod": str(CLIENT_RETENTION_SECONDS),
         "RedriveAllowPolicy": allow_policy(),
         # With a customer-managed key KMS would generate a data key per queue: more expensive than the whole rendezvous.
         "SqsManagedSseEnabled": "true",
         "Policy": json.dumps(_tls_only(arn), separators=(",", ":")),
+        "MaximumMessageSize": str(LARGEST_BYTES - crc32(message_id.encode()) % SIZES),
     }
 
 

@@ -71,7 +71,7 @@ def _over_http(trial: NamedTrial, path: str, latencies: list[float], *, use_amp:
     body = offer_body(offer)
     request = Request(f"{url}{amp_path(body)}") if use_amp else Request(f"{url}{path}", data=body.encode())  # noqa: S310 - the stage's own URL
     with ThreadPoolExecutor() as pool:
-        served = pool.submit(ProxySimulator(url).serve_once)
+        served = pool.submit(ProxySimulator(url).serve)
         wait_for_proxy(url)
         started = time.monotonic()
         with urlopen(request, timeout=HTTP_SECONDS) as response:  # noqa: S310 - as above

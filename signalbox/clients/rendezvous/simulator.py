@@ -109,21 +109,21 @@ def post(url: str, body: bytes, *, headers: Mapping[str, str], timeout_seconds: 
 
 
 def available_proxies(base_url: str) -> int:
-    """Return the number of waiting proxies on the broker's page /debug."""
+    """Return the number of proxies on the broker's page /debug."""
     page = _read(urllib.request.Request(f"{base_url.rstrip('/')}/debug"), REQUEST_SECONDS).decode()  # noqa: S310 (as above)
     return int(page.splitlines()[0].rpartition(" ")[2])
 
 
 def wait_for_proxy(base_url: str, *, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Wait until a proxy is waiting at the broker; without a recent poll an offer is denied at once.
+    """Wait until the broker knows a proxy; without a recent poll an offer is denied at once.
 
-    Raises `BrokerUnreachableError` when none is after a minute.
+    Raises `BrokerUnreachableError` when it knows none after a minute.
     """
     for _ in range(WAIT_TRIES):
         if available_proxies(base_url):
             return
         sleep(WAIT_SECONDS)
-    raise BrokerUnreachableError(f"no poll is held by the broker at {base_url}")
+    raise BrokerUnreachableError(f"the broker at {base_url} knows no proxy")
 
 
 def _read(request: urllib.request.Request, timeout_seconds: float) -> bytes:
@@ -188,6 +188,19 @@ class ProxySimulator:
             return ServeResult(sid, response)
         self.sleep(self.answer_after_seconds)
         return ServeResult(sid, response, accepted=self.answer(sid, offer=response.offer))
+
+    def serve(self) -> ServeResult:
+        """Poll again and again, for a minute or until there is a client, and return the result of the last poll.
+
+        A real proxy waits for longer between its polls, as the broker demands.
+        """
+        served = self.serve_once()
+        for _ in range(WAIT_TRIES):
+            if served.response is None or served.response.is_match:
+                break
+            self.sleep(WAIT_SECONDS)
+            served = self.serve_once()
+        return served
 
     def poll_once(self, sid: str) -> PollResponse:
         """Send one poll and return the response."""

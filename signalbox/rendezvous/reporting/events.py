@@ -68,7 +68,6 @@ def proxy_poll(
     sid_hash: str,
     client_address_hash: str | None,
     country: str,
-    was_held: bool,
     client_id: str | None = None,
 ) -> HistoryEvent:
     """Return the event of a poll; `client_address_hash` and `sid_hash` are hashed with the key of that day.
@@ -80,7 +79,6 @@ def proxy_poll(
         "proxy_type": poll.proxy_type,
         "country": country,
         "relay_pattern": "without" if poll.relay_pattern is None else "with",
-        "held": str(was_held).lower(),
         "clients": str(poll.clients),
     }
     return HistoryEvent(

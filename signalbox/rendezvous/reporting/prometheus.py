@@ -1,4 +1,4 @@
-"""The page /prometheus: a day's counters and the waiting proxies, in the text format of upstream's registry.
+"""The page /prometheus: a day's counters and the known proxies, in the text format of upstream's registry.
 
 Counters restart at zero at midnight UTC; Prometheus treats that as a counter reset.
 Source: upstream's broker/metrics.go (names, help texts, rounding) and client_golang (order and number format).
@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from signalbox.rendezvous.model.pace import ProxyKind
 from signalbox.rendezvous.reporting.counters import CounterSample, Metric, parsed_counters
 from signalbox.rendezvous.reporting.statistics import rounded_up
-from signalbox.rendezvous.wire.nat import Nat
 
 EXPONENT_FROM = 10**6  # Go writes larger floats with an exponent
 
@@ -48,22 +48,22 @@ _COUNTERS: Mapping[Metric, tuple[str, str]] = {
 }
 
 
-def exposition(counters: Mapping[str, int], *, available: Iterable[tuple[str, Nat]]) -> str:
-    """Return the page for a day's counters and the (type, NAT) of each waiting proxy."""
+def exposition(counters: Mapping[str, int], *, available: Mapping[ProxyKind, int]) -> str:
+    """Return the page for a day's counters and the number of proxies by kind."""
     samples = parsed_counters(counters)
     families = [_available(samples, available), *(_counter(metric, samples) for metric in _COUNTERS)]
     return "".join(_family_text(family) for family in sorted(families, key=lambda family: family.name))
 
 
-def _available(samples: Iterable[CounterSample], available: Iterable[tuple[str, Nat]]) -> _Family:
-    # A pair that polled today and does not wait now stays on the page with zero.
+def _available(samples: Iterable[CounterSample], available: Mapping[ProxyKind, int]) -> _Family:
+    # A pair that polled today and does not poll now stays on the page with zero.
     seen = {(s.labels["nat"], s.labels["type"]) for s in samples if s.metric is Metric.PROXY_POLL}
-    waiting = Counter((str(nat), proxy_type) for proxy_type, nat in available)
+    present = Counter({(str(kind.nat), kind.proxy_type): count for kind, count in available.items()})
     return _Family(
         name="snowflake_available_proxies",
         kind="gauge",
         help="The number of currently available snowflake proxies",
-        samples={(("nat", pair[0]), ("type", pair[1])): waiting[pair] for pair in seen | waiting.keys()},
+        samples={(("nat", pair[0]), ("type", pair[1])): present[pair] for pair in seen | present.keys()},
     )
 
 

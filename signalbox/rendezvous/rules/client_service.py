@@ -4,16 +4,17 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from signalbox.rendezvous.model.pace import has_compatible_proxy
 from signalbox.rendezvous.model.states import ClientId, OfferState, Rendezvous, RendezvousMethod, was_matched
-from signalbox.rendezvous.rules.matching import PollReserver, RendezvousPolicy
 from signalbox.rendezvous.rules.offer_service import with_offer
+from signalbox.rendezvous.rules.policy import RendezvousPolicy
 from signalbox.rendezvous.wire.bridges import BridgeList
 from signalbox.rendezvous.wire.offer import Offer
 from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, error_reply
 
 if TYPE_CHECKING:
     from signalbox.clock import Clock
-    from signalbox.rendezvous.ports import Offers
+    from signalbox.rendezvous.ports import Offers, ProxyPaces
 
 TICK = timedelta(milliseconds=100)
 
@@ -23,7 +24,7 @@ class ClientService:
     """Serves offers whose HTTP request stays open until the reply."""
 
     offers: "Offers"
-    poll_reserver: PollReserver
+    paces: "ProxyPaces"
     clock: "Clock"
     bridges: BridgeList
     policy: RendezvousPolicy
@@ -41,11 +42,9 @@ class ClientService:
             country=country,
         )
         record = with_offer(record, offer, self.bridges)
-        reservation = self.poll_reserver.reserve(client_id, nat=record.nat, now=now)
-        if not reservation.is_matchable:
+        if not has_compatible_proxy(self.paces.all(), record.nat, now=now, recency=self.policy.proxy_recency):
             return replace(record, state=OfferState.REFUSED, reply=error_reply(NO_PROXIES))
-        record = replace(record, reserved_for=reservation.reserved_for, available_at=reservation.available_at(now))
-        self.offers.open(record, replacing=None)
+        self.offers.open(record)
         return self._wait(record)
 
     def _wait(self, record: Rendezvous) -> Rendezvous:
@@ -53,14 +52,11 @@ class ClientService:
             if self.clock.now() >= record.deadline:
                 return self._expire(record)
             self.clock.sleep(TICK.total_seconds())
-            record = self.offers.find(record.client_id) or record
+            record = self.offers.find(record) or record
         return record
 
     def _expire(self, record: Rendezvous) -> Rendezvous:
         reply = error_reply(TIMED_OUT if was_matched(record) else NO_PROXIES)
-        # The client has no queue, so the lease has no effect.
-        closed = self.offers.close(
-            record.client_id, state=OfferState.EXPIRED, reply=reply, leased_until=self.clock.now()
-        )
+        closed = self.offers.close(record, state=OfferState.EXPIRED, reply=reply)
         # `close` returns None if the answer arrived just before.
-        return closed or self.offers.find(record.client_id) or record
+        return closed or self.offers.find(record) or record

@@ -1,145 +1,88 @@
-"""The service of proxy polls: it returns an offer at once, or holds the poll until an offer arrives."""
+"""The service of proxy polls: it claims an offer that fits, or none, and paces the proxy."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+from zlib import crc32
 
-from signalbox.rendezvous.model.held_polls import HeldPoll, candidate_slots
+from signalbox.rendezvous.model.pace import waiting_time
 from signalbox.rendezvous.model.states import (
     Claimant,
-    ClaimResult,
-    ClientId,
-    OfferState,
+    OfferPool,
     ProxySessionId,
     Rendezvous,
     compatible_pools,
-    is_abandoned,
     is_claimable,
 )
-from signalbox.rendezvous.rules.matching import RendezvousPolicy
+from signalbox.rendezvous.rules.pacer import Pacer
+from signalbox.rendezvous.rules.policy import RendezvousPolicy
+from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.proxy import ProxyPoll
-from signalbox.rendezvous.wire.reply import TIMED_OUT, error_reply
 
 if TYPE_CHECKING:
     from signalbox.clock import Clock
-    from signalbox.rendezvous.ports import HeldPolls, Offers, ProxyPresence
+    from signalbox.rendezvous.ports import Offers
 
-# The interval at which a held poll reads its slot for a reserved offer.
-TICK = timedelta(milliseconds=250)
-# An offer is reserved before it is stored: the poll retries the claim this often, at this interval.
-CLAIM_RETRY_INTERVAL = timedelta(milliseconds=50)
-CLAIM_RETRIES = 5
-# The interval at which a held poll queries the pools, for unreserved offers and those whose proxy did not answer.
-QUERY_INTERVAL = timedelta(seconds=2)
+# Offers that were sent within such a period are claimed in any order, so that concurrent polls choose different ones.
+SHUFFLED_WITHIN = timedelta(seconds=2)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# A poll tries this many offers that other polls claim at the same time.
+CLAIMS = 3
+# Unrestricted proxies leave a newer offer to restricted ones, which can serve no other client (broker/ipc.go).
+LEFT_TO_RESTRICTED = timedelta(milliseconds=300)
+# In a pool with more records than this, most polls read the offers of `SHORT_LOOK` only: a read unit has about eight.
+BUSY_RECORDS = 24
+SHORT_LOOK, LONG_LOOKS = timedelta(seconds=12), 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class PollResult:
-    """The result of a poll: the matched offer, if any, and whether the poll was held."""
+    """The result of a poll: the matched offer, if any, and the time until the proxy's next poll."""
 
     match: Rendezvous | None
-    was_held: bool
+    interval: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class PollService:
-    """Serves proxy polls; a poll that is not held costs one query, a held one waits in a numbered slot."""
+    """Serves proxy polls; each ends at once. `random` returns numbers from 0 to 1."""
 
     offers: "Offers"
-    held_polls: "HeldPolls"
-    presence: "ProxyPresence"
+    pacer: Pacer
     clock: "Clock"
-    random_bits: Callable[[], int]
+    random: Callable[[], float]
     policy: RendezvousPolicy
+    busy: set[OfferPool] = field(default_factory=set)
 
     def serve(self, poll: ProxyPoll, *, network: int | None) -> PollResult:
-        """Return the oldest compatible offer; wait for one if a slot of the proxy's network is free."""
-        self.presence.record_poll(poll.nat, now=self.clock.now())
-        # First the slot, then the query: an offer that arrives in between reserves the slot.
-        held = self._acquire_slot(poll, network)
-        if held is None:
-            return PollResult(self._claim_oldest(poll), was_held=False)
-        match, reserved = None, None
-        try:
-            match = self._claim_oldest(poll)
-            was_held = match is None
-            match = match or self._wait(poll, held)
-        finally:
-            # A slot with a reserved offer becomes free by itself.
-            if match is None or match.reserved_for != held.sid:
-                reserved = self.held_polls.release(held)
-        if match is None and reserved is not None:
-            # It was reserved after the last read, and is available to this poll only for a second.
-            match = self._claim_with_retries(reserved, held).match
-        return PollResult(match, was_held)
-
-    def _acquire_slot(self, poll: ProxyPoll, network: int | None) -> HeldPoll | None:
-        if not self.policy.poll_hold:
-            return None
-        limit, random_bits = self.policy.poll_hold_limit, self.random_bits()
-        for slot in candidate_slots(limit, random_bits=random_bits, network=network):
-            now = self.clock.now()
-            held = HeldPoll(
-                slot=slot,
-                sid=ProxySessionId(poll.sid),
-                nat=poll.nat,
-                proxy_type=poll.proxy_type,
-                clients=poll.clients,
-                since=now,
-                until=now + self.policy.poll_hold,
-            )
-            if self.held_polls.acquire(held, now=now):
-                return held
-        return None
-
-    def _wait(self, poll: ProxyPoll, held: HeldPoll) -> Rendezvous | None:
-        next_query_at = held.since + QUERY_INTERVAL
-        match = None
-        while match is None and self.clock.now() < held.until:
-            self.clock.sleep(TICK.total_seconds())
-            match = self._claim_reserved(held)
-            if match is None and self.clock.now() >= next_query_at:
-                match = self._claim_oldest(poll)
-                next_query_at = self.clock.now() + QUERY_INTERVAL
-        return match
-
-    def _claim_reserved(self, held: HeldPoll) -> Rendezvous | None:
-        client_id = self.held_polls.reserved_offer(held)
-        if client_id is None:
-            return None
-        claim = self._claim_with_retries(client_id, held)
-        # The offer exists but another proxy claimed it: clear the slot for the next reservation.
-        if claim.match is None and claim.is_stored:
-            self.held_polls.acquire(held, now=self.clock.now())
-        return claim.match
-
-    def _claim_with_retries(self, client_id: ClientId, held: HeldPoll) -> ClaimResult:
-        """Claim the offer that is reserved for this poll; retry while it is not stored yet."""
-        claimant = Claimant(held.sid, held.proxy_type)
-        claim = self._claim(client_id, claimant)
-        for _ in range(CLAIM_RETRIES):
-            if claim.is_stored:
-                break
-            self.clock.sleep(CLAIM_RETRY_INTERVAL.total_seconds())
-            claim = self._claim(client_id, claimant)
-        return claim
-
-    def _claim_oldest(self, poll: ProxyPoll) -> Rendezvous | None:
-        now, proxy = self.clock.now(), Claimant(ProxySessionId(poll.sid), poll.proxy_type)
-        for record in self.offers.claimable(compatible_pools(poll.nat), now=now):
-            if is_abandoned(record, now):
-                self._close(record.client_id, now=now)
-            elif is_claimable(record, sid=proxy.sid, now=now):
-                match = self._claim(record.client_id, proxy).match
-                if match is not None:
-                    return match
-        return None
-
-    def _close(self, client_id: ClientId, *, now: datetime) -> None:
-        leased_until = now + self.policy.client_queue_lease
-        self.offers.close(client_id, state=OfferState.EXPIRED, reply=error_reply(TIMED_OUT), leased_until=leased_until)
-
-    def _claim(self, client_id: ClientId, proxy: Claimant) -> ClaimResult:
+        """Return one of the oldest compatible offers, or none; `network` identifies the proxy's public network."""
         now = self.clock.now()
-        return self.offers.claim(client_id, proxy=proxy, now=now, until=now + self.policy.match_patience)
+        pace = self.pacer.count(poll, network=network, now=now)
+        is_served = self.pacer.is_served(poll, network=network, random=self.random())
+        match = self._claim_any(poll, now) if is_served else None
+        return PollResult(match, waiting_time(pace, random=self.random()))
+
+    def _claim_any(self, poll: ProxyPoll, now: datetime) -> Rendezvous | None:
+        proxy = Claimant(ProxySessionId(poll.sid), poll.proxy_type)
+        found = [record for pool in compatible_pools(poll.nat) for record in self._open_offers(pool, poll.nat, now)]
+        for record in sorted(found, key=lambda record: _turn(record, proxy))[:CLAIMS]:
+            match = self.offers.claim(record, proxy=proxy, now=now, until=now + self.policy.match_patience)
+            if match is not None:
+                return match
+        return None
+
+    def _open_offers(self, pool: OfferPool, nat: Nat, now: datetime) -> list[Rendezvous]:
+        is_short = pool in self.busy and self.random() >= LONG_LOOKS
+        found = self.offers.recent(pool, since=now - (SHORT_LOOK if is_short else self.policy.longest_patience))
+        if not is_short:
+            (self.busy.add if len(found) > BUSY_RECORDS else self.busy.discard)(pool)
+        latest = now
+        if pool is OfferPool.ANY_PROXY and nat is Nat.UNRESTRICTED and self.pacer.has_restricted(now=now):
+            latest = now - LEFT_TO_RESTRICTED
+        return [record for record in found if record.created_at <= latest and is_claimable(record, now=now)]
+
+
+def _turn(record: Rendezvous, proxy: Claimant) -> tuple[int, int]:
+    """Return the place of an offer in the order of a proxy's claims."""
+    return (record.created_at - EPOCH) // SHUFFLED_WITHIN, crc32(f"{proxy.sid} {record.client_id}".encode())

@@ -18,7 +18,7 @@ from signalbox.rendezvous.reporting import events
 if TYPE_CHECKING:
     from signalbox.clock import Clock
     from signalbox.control.orphan_queues import FoundQueues
-    from signalbox.rendezvous.ports import Cursor, EndedLeases, Leases
+    from signalbox.rendezvous.ports import Cursor, Leases, QueueLeases
 
 # Queues between two looks at the clock. The leases of a part are one call.
 PART = 100
@@ -51,7 +51,7 @@ class SweepService:
     cursor: "Cursor"
     clock: "Clock"
     stage: str
-    ended_leases: "EndedLeases"
+    queue_leases: "QueueLeases"
     swept_until: "Cursor"  # in milliseconds since 1970
     parallel_map: ParallelMap = serial_map
 
@@ -64,12 +64,15 @@ class SweepService:
         yield from self._end_ended(until=until)
 
     def _end_ended(self, *, until: datetime) -> Iterator[SweptPart]:
-        """Delete the queues of offers that came to their end; no write marks an offer, a cursor keeps the place."""
-        since = EPOCH + MILLISECOND * (self.swept_until.position() or 0)
-        for part in _parts(self.ended_leases.between(since, self.clock.now())):
+        """Delete the queues whose offer is long over; no write marks an offer, a cursor keeps the place."""
+        since, now = EPOCH + MILLISECOND * (self.swept_until.position() or 0), self.clock.now()
+        needed: AbstractSet[QueueName] | None = None
+        for part in _parts(self.queue_leases.between(since, now)):
             if self.clock.now() >= until:
                 return
-            yield self._swept(self._delete_ended, part)
+            # A client that came again with its ClientID uses the queue of its former offer.
+            needed = self.queue_leases.needed(now=now) if needed is None else needed
+            yield self._swept(self._delete_ended, [lease for lease in part if lease.queue_name not in needed])
             # The next run begins after the last lease. Another one that ends in the same millisecond and is in the next
             # part is read by this run, or its queue is deleted as a stray.
             self.swept_until.save((part[-1].due_at - EPOCH) // MILLISECOND + 1)
@@ -105,7 +108,7 @@ class SweepService:
                 if self.clock.now() >= until:
                     return
                 # Read once a part, if a queue of it looks like an orphan.
-                needed = cache(lambda: self.ended_leases.needed(now=self.clock.now()))
+                needed = cache(lambda: self.queue_leases.needed(now=self.clock.now()))
                 step = partial(self._delete_stray, age=age, needed=needed, until=until)
                 yield self._swept(step, self._unleased(part))
         if self.clock.now() < until:

@@ -1,22 +1,21 @@
 """The contract of `signalbox.rendezvous.ports`, for the AWS adapters (on moto) and the in-memory fakes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from datetime import date, datetime, timedelta
-from functools import partial
+from datetime import date, timedelta
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError
 
 from signalbox.aws.rendezvous.cursors import DynamoCursor
-from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
-from signalbox.aws.rendezvous.offers import DynamoEndedLeases, DynamoOffers
+from signalbox.aws.rendezvous.offers import DynamoOffers, DynamoQueueLeases
+from signalbox.aws.rendezvous.paces import DynamoPaces
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.aws.shared.table import DynamoTable
 from signalbox.queues import Lease, QueueName, QueueUrl
-from signalbox.rendezvous.model.held_polls import HeldPoll
+from signalbox.rendezvous.model.pace import Pace, ProxyGroup, ProxyKind, first_pace
 from signalbox.rendezvous.model.states import (
     Claimant,
     ClientId,
@@ -28,11 +27,10 @@ from signalbox.rendezvous.model.states import (
 )
 from signalbox.rendezvous.ports import (
     Cursor,
-    EndedLeases,
-    HeldPolls,
     Leases,
     Offers,
-    ProxyPresence,
+    ProxyPaces,
+    QueueLeases,
     Statistics,
 )
 from signalbox.rendezvous.wire.nat import Nat
@@ -41,16 +39,15 @@ from tests.fakes.rendezvous import (
     START,
     MemoryClock,
     MemoryCursor,
-    MemoryEndedLeases,
-    MemoryHeldPolls,
     MemoryLeases,
     MemoryOffers,
-    MemoryPresence,
+    MemoryPaces,
+    MemoryQueueLeases,
     MemoryStatistics,
 )
 
 SECOND = timedelta(seconds=1)
-LEASED_UNTIL = START + 150 * SECOND
+KEPT_FOR = 150 * SECOND
 RECORD = Rendezvous(
     client_id=ClientId("c1"),
     method=RendezvousMethod.SQS,
@@ -59,24 +56,14 @@ RECORD = Rendezvous(
     available_at=START,
     deadline=START + 30 * SECOND,
     nat=Nat.UNRESTRICTED,
-    session_description='{"type":"offer"}',
+    session_description='{"type":"offer","sdp":"\ud800"}',
     relay_url="wss://bridge.example/",
     country="CA",
     offer_digest="d1",
     message_id="m1",
     receipt_handle="h1",
-    queue_url=QueueUrl("https://queues.example/c1"),
 )
 P1, P2 = (Claimant(ProxySessionId(sid), "webext") for sid in ("p1", "p2"))
-HELD = HeldPoll(
-    slot=7,
-    sid=P1.sid,
-    nat=Nat.RESTRICTED,
-    proxy_type="badge",
-    clients=8,
-    since=START,
-    until=START + 10 * SECOND,
-)
 LEASE = Lease(QueueName("q1"), QueueUrl("https://queues.example/q1"), "rendezvous", START)
 
 
@@ -88,9 +75,8 @@ def both_of(memory: Callable[[], object], adapter: Callable[[object], object], t
     return port
 
 
-offers = both_of(MemoryOffers, partial(DynamoOffers, shards=3), "rendezvous_table")
-held_polls = both_of(MemoryHeldPolls, partial(DynamoHeldPolls, limit=300), "rendezvous_table")
-presence = both_of(MemoryPresence, DynamoPresence, "rendezvous_table")
+offers = both_of(MemoryOffers, lambda table: DynamoOffers(table, KEPT_FOR), "rendezvous_table")
+paces = both_of(MemoryPaces, DynamoPaces, "rendezvous_table")
 leases = both_of(MemoryLeases, DynamoLeases, "lease_table")
 stray_cursor = both_of(MemoryCursor, lambda table: DynamoCursor(table, MemoryClock()), "lease_table")
 statistics = both_of(MemoryStatistics, DynamoStatistics, "rendezvous_table")
@@ -98,315 +84,187 @@ statistics = both_of(MemoryStatistics, DynamoStatistics, "rendezvous_table")
 
 def claim(offers: Offers, proxy: Claimant = P1, *, after: timedelta = SECOND) -> Rendezvous | None:
     now = START + after
-    return offers.claim(RECORD.client_id, proxy=proxy, now=now, until=now + 5 * SECOND).match
+    return offers.claim(RECORD, proxy=proxy, now=now, until=now + 5 * SECOND)
 
 
-def relevant_fields(record: Rendezvous) -> tuple[object, ...]:
-    """Return the fields that `is_claimable`, `is_abandoned` and the order of offers use."""
-    return (
-        record.client_id,
-        record.state,
-        record.created_at,
-        record.available_at,
-        record.deadline,
-        record.reserved_for,
-    )
+def expire(offers: Offers, record: Rendezvous = RECORD) -> Rendezvous | None:
+    return offers.close(record, state=OfferState.EXPIRED, reply="late")
 
 
 class TestOffers:
     def test_a_record_comes_back_as_it_was_stored(self, offers: Offers) -> None:
-        reserved = replace(RECORD, reserved_for=P1.sid)
+        assert offers.open(RECORD)
+        assert offers.find(RECORD) == RECORD
 
-        assert offers.open(reserved, replacing=None)
-        assert offers.find(RECORD.client_id) == reserved
+    def test_a_record_with_its_reply_comes_back_as_it_was_stored(self, offers: Offers) -> None:
+        refused = replace(RECORD, state=OfferState.REFUSED, reply="no", session_description="")
 
-    def test_an_unknown_client_has_no_record(self, offers: Offers) -> None:
-        assert offers.find(ClientId("nobody")) is None
+        assert offers.open(refused)
+        assert offers.find(RECORD) == refused
 
-    def test_a_second_record_of_a_client_is_not_stored(self, offers: Offers) -> None:
-        offers.open(RECORD, replacing=None)
+    def test_an_unknown_offer_has_no_record(self, offers: Offers) -> None:
+        assert offers.find(RECORD) is None
 
-        assert not offers.open(replace(RECORD, message_id="m2"), replacing=None)
-        assert offers.find(RECORD.client_id) == RECORD
+    def test_a_second_record_of_a_client_at_the_same_time_is_not_stored(self, offers: Offers) -> None:
+        offers.open(RECORD)
 
-    def test_a_final_record_is_replaced_once(self, offers: Offers) -> None:
-        final = replace(RECORD, state=OfferState.REFUSED, reply="no", session_description="")
-        offers.open(final, replacing=None)
-        newer = replace(RECORD, message_id="m2", created_at=START + SECOND)
+        assert not offers.open(replace(RECORD, message_id="m2"))
+        assert offers.find(RECORD) == RECORD
 
-        assert offers.open(newer, replacing=final)
-        assert not offers.open(replace(newer, message_id="m3"), replacing=final)
-        assert offers.find(RECORD.client_id) == newer
+    def test_the_records_of_a_client_are_found_in_all_pools(self, offers: Offers) -> None:
+        newer = replace(RECORD, created_at=START + SECOND, nat=Nat.RESTRICTED)
+        for record in (RECORD, newer, replace(RECORD, client_id=ClientId("xc1"))):
+            offers.open(record)
 
-    def test_a_claimed_offer_is_its_proxys_until_the_lease_ends(self, offers: Offers) -> None:
-        offers.open(RECORD, replacing=None)
+        assert offers.of_client(RECORD.client_id, since=START) == [RECORD, newer]
+        assert offers.of_client(RECORD.client_id, since=START + SECOND) == [newer]
+
+    def test_a_claimed_offer_is_its_proxys_until_the_match_ends(self, offers: Offers) -> None:
+        offers.open(RECORD)
 
         matched = claim(offers)
 
         assert matched is not None
-        assert (matched.state, matched.sid, matched.proxy_type, matched.matches) == (
-            OfferState.MATCHED,
-            "p1",
-            "webext",
-            1,
-        )
-        assert matched.session_description == RECORD.session_description
-        assert offers.matched_by(P1.sid) == RECORD.client_id
+        assert (matched.state, matched.sid, matched.matches) == (OfferState.MATCHED, "p1", 1)
+        assert (matched.proxy_type, matched.session_description) == ("webext", RECORD.session_description)
+        assert offers.matched_by(P1.sid, since=START) == matched
+        assert offers.matched_by(P1.sid, since=START + SECOND) is None
         assert claim(offers, P2, after=5 * SECOND) is None
         again = claim(offers, P2, after=6 * SECOND)
         assert again is not None
         assert again.matches == 2
-
-    def test_a_reserved_offer_is_claimed_by_its_held_poll_only(self, offers: Offers) -> None:
-        offers.open(replace(RECORD, reserved_for=P1.sid, available_at=START + 2 * SECOND), replacing=None)
-
-        assert claim(offers, P2) is None
-        assert claim(offers, P1) is not None
-
-    @pytest.mark.parametrize("method", list(RendezvousMethod))
-    def test_only_a_reserved_offer_over_sqs_waits_for_its_second_delivery_outside_of_the_pool(
-        self, offers: Offers, method: RendezvousMethod
-    ) -> None:
-        record = replace(RECORD, method=method, reserved_for=P1.sid)
-        offers.open(record, replacing=None)
-        later = START + 3 * SECOND
-
-        def pooled() -> list[ClientId]:
-            return [found.client_id for found in offers.claimable(list(OfferPool), now=later)]
-
-        assert pooled() == ([] if method is RendezvousMethod.SQS else ["c1"])
-        assert offers.renew(record, receipt_handle="h2")
-        assert pooled() == ["c1"]
-        assert claim(offers, P2, after=3 * SECOND) is not None
+        assert offers.matched_by(P1.sid, since=START + SECOND) is None
 
     def test_an_offer_past_its_deadline_or_unknown_cannot_be_claimed(self, offers: Offers) -> None:
         assert claim(offers) is None
-        offers.open(RECORD, replacing=None)
+        offers.open(RECORD)
         assert claim(offers, after=30 * SECOND) is None
 
-    def test_a_claim_reports_whether_the_offer_is_stored(self, offers: Offers) -> None:
-        def is_stored(sid: Claimant) -> bool:
-            now = START + SECOND
-            return offers.claim(RECORD.client_id, proxy=sid, now=now, until=now + 5 * SECOND).is_stored
+    def test_the_match_of_a_session_is_found_among_many_offers_of_both_pools(self, offers: Offers) -> None:
+        for number in range(20):
+            nat = Nat.UNRESTRICTED if number % 3 else Nat.RESTRICTED
+            offers.open(
+                replace(RECORD, client_id=ClientId(f"c{number}"), created_at=START + number * SECOND / 10, nat=nat)
+            )
+        first = replace(RECORD, client_id=ClientId("c0"), nat=Nat.RESTRICTED)
+        offers.claim(first, proxy=P1, now=START + SECOND, until=START + 5 * SECOND)
 
-        assert not is_stored(P1)
-        offers.open(RECORD, replacing=None)
-        assert is_stored(P1)  # and has it
-        assert is_stored(P2)  # and does not
+        found = offers.matched_by(P1.sid, since=START)
 
-    def test_a_proxy_that_was_never_matched_has_no_client(self, offers: Offers) -> None:
-        assert offers.matched_by(P1.sid) is None
+        assert found is not None
+        assert found.client_id == "c0"
+        assert offers.matched_by(P2.sid, since=START) is None
 
     def test_only_the_matched_proxy_answers_and_only_once(self, offers: Offers) -> None:
-        offers.open(RECORD, replacing=None)
+        offers.open(RECORD)
         claim(offers)
         now = START + 2 * SECOND
 
-        assert offers.answer(RECORD.client_id, sid=P2.sid, reply="r", now=now, leased_until=LEASED_UNTIL) is None
-        answered = offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=now, leased_until=LEASED_UNTIL)
+        assert offers.answer(RECORD, sid=P2.sid, reply="r", now=now) is None
+        answered = offers.answer(RECORD, sid=P1.sid, reply="r", now=now)
         assert answered is not None
         assert (answered.state, answered.reply, answered.session_description) == (OfferState.ANSWERED, "r", "")
-        assert (answered.queue_url, answered.receipt_handle) == (RECORD.queue_url, "h1")
-        assert offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=now, leased_until=LEASED_UNTIL) is None
+        assert answered.receipt_handle == "h1"
+        assert offers.answer(RECORD, sid=P1.sid, reply="r", now=now) is None
+        found = offers.find(RECORD)
+        assert found is not None
+        assert (found.reply, found.receipt_handle, found.relay_url) == ("r", None, "")
 
     def test_an_answer_after_the_deadline_is_refused(self, offers: Offers) -> None:
-        offers.open(RECORD, replacing=None)
+        offers.open(RECORD)
         claim(offers)
 
-        late = RECORD.deadline
-        assert offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=late, leased_until=LEASED_UNTIL) is None
+        assert offers.answer(RECORD, sid=P1.sid, reply="r", now=RECORD.deadline) is None
 
     def test_an_open_offer_is_closed_once(self, offers: Offers) -> None:
-        offers.open(RECORD, replacing=None)
+        offers.open(RECORD)
 
-        closed = offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="late", leased_until=LEASED_UNTIL)
+        closed = expire(offers)
 
         assert closed is not None
         assert (closed.state, closed.reply) == (OfferState.EXPIRED, "late")
-        assert offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="late", leased_until=LEASED_UNTIL) is None
+        assert expire(offers) is None
         assert claim(offers) is None
 
-    def test_only_open_offers_past_available_at_are_claimable(self, offers: Offers) -> None:
-        ready = replace(RECORD, client_id=ClientId("ready"), created_at=START - SECOND, available_at=START - SECOND)
-        reserved = replace(RECORD, client_id=ClientId("lent"), available_at=START + SECOND)
-        restricted = replace(RECORD, client_id=ClientId("restricted"), nat=Nat.RESTRICTED)
-        closed = replace(RECORD, client_id=ClientId("closed"))
-        for record in (RECORD, ready, reserved, restricted, closed):
-            offers.open(record, replacing=None)
-        offers.close(closed.client_id, state=OfferState.EXPIRED, reply="", leased_until=LEASED_UNTIL)
+    def test_the_newest_records_of_a_pool_are_found_first(self, offers: Offers) -> None:
+        for number in range(60):
+            offers.open(replace(RECORD, client_id=ClientId(f"c{number}"), created_at=START + number * SECOND))
+        restricted = replace(RECORD, nat=Nat.RESTRICTED)
+        offers.open(restricted)
 
-        any_proxy = offers.claimable([OfferPool.ANY_PROXY], now=START)
-        assert [relevant_fields(r) for r in any_proxy] == [relevant_fields(ready), relevant_fields(RECORD)]
-        unrestricted = offers.claimable([OfferPool.UNRESTRICTED_PROXY], now=START)
-        assert [relevant_fields(r) for r in unrestricted] == [relevant_fields(restricted)]
-        assert next(r.client_id for r in offers.claimable(list(OfferPool), now=START + SECOND)) == "ready"
+        found = offers.recent(OfferPool.ANY_PROXY, since=START + 9 * SECOND)
+        assert [record.client_id for record in found[:50]] == [f"c{number}" for number in range(59, 9, -1)]
+        assert offers.recent(OfferPool.UNRESTRICTED_PROXY, since=START) == [restricted]
 
     def test_the_receipt_handle_of_an_open_offer_is_renewed(self, offers: Offers) -> None:
-        offers.open(RECORD, replacing=None)
+        offers.open(RECORD)
 
-        offers.renew(RECORD, receipt_handle="h2")
-        answerer = offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="", leased_until=LEASED_UNTIL)
+        assert offers.renew(RECORD, receipt_handle="h2")
+        closed = expire(offers)
+
+        assert closed is not None
+        assert closed.receipt_handle == "h2"
         assert not offers.renew(RECORD, receipt_handle="h3")
 
-        assert answerer is not None
-        assert answerer.receipt_handle == "h2"
-        found = offers.find(RECORD.client_id)
-        assert found is not None
-        assert found.receipt_handle is None
-        assert offers.claimable(list(OfferPool), now=START + SECOND) == []
 
-
-class TestEndedLeases:
-    """The leases are in the records of `offers`."""
+class TestQueueLeases:
+    """The leases are in the keys of the records of `offers`."""
 
     @pytest.fixture
-    def ended(self, offers: Offers) -> EndedLeases:
+    def queue_leases(self, offers: Offers) -> QueueLeases:
         if isinstance(offers, MemoryOffers):
-            return MemoryEndedLeases(offers)
-        return DynamoEndedLeases(offers.table, "https://queues.example/snowflake-client-", offers.shards)
+            return MemoryQueueLeases(offers, KEPT_FOR)
+        return DynamoQueueLeases(offers.table, "https://queues.example/snowflake-client-", KEPT_FOR)
 
-    def test_the_lease_of_a_final_record_ends_once_at_its_time(self, offers: Offers, ended: EndedLeases) -> None:
-        refused = replace(RECORD, client_id=ClientId("c3"), state=OfferState.REFUSED, available_at=LEASED_UNTIL)
-        for client_id in ("c1", "c2"):
-            offers.open(replace(RECORD, client_id=ClientId(client_id)), replacing=None)
-        claim(offers)
-        offers.answer(
-            RECORD.client_id, sid=P1.sid, reply="r", now=START + SECOND, leased_until=LEASED_UNTIL + 2 * SECOND
-        )
-        offers.close(ClientId("c2"), state=OfferState.EXPIRED, reply="e", leased_until=LEASED_UNTIL + SECOND)
-        offers.open(refused, replacing=None)
-
-        def names(since: datetime, until: datetime) -> list[str]:
-            return [str(lease.queue_name) for lease in ended.between(since, until)]
-
-        assert names(START, LEASED_UNTIL + 2 * SECOND) == [f"snowflake-client-{name}" for name in ("c3", "c2", "c1")]
-        assert names(LEASED_UNTIL + SECOND, LEASED_UNTIL + SECOND) == ["snowflake-client-c2"]
-        assert list(ended.between(LEASED_UNTIL, LEASED_UNTIL)) == [
-            Lease(
-                QueueName("snowflake-client-c3"),
-                QueueUrl("https://queues.example/snowflake-client-c3"),
-                "rendezvous",
-                LEASED_UNTIL,
-            )
-        ]
-
-    def test_the_queues_of_waiting_clients_and_of_running_leases_are_needed(
-        self, offers: Offers, ended: EndedLeases
+    def test_the_lease_of_a_client_over_sqs_ends_a_fixed_time_after_its_offer(
+        self, offers: Offers, queue_leases: QueueLeases
     ) -> None:
-        for name, nat in (("open", Nat.UNRESTRICTED), ("matched", Nat.RESTRICTED), ("ended", Nat.UNRESTRICTED)):
-            offers.open(replace(RECORD, client_id=ClientId(name), nat=nat), replacing=None)
-        offers.claim(ClientId("matched"), proxy=P1, now=START, until=START + SECOND)
-        offers.close(ClientId("ended"), state=OfferState.EXPIRED, reply="e", leased_until=LEASED_UNTIL)
-        http = replace(RECORD, client_id=ClientId("http:1"), method=RendezvousMethod.HTTP, queue_url=None)
-        offers.open(http, replacing=None)
+        for number, nat in enumerate((Nat.UNRESTRICTED, Nat.RESTRICTED, Nat.UNKNOWN)):
+            created_at = START + number * SECOND
+            offers.open(replace(RECORD, client_id=ClientId(f"c{number}"), created_at=created_at, nat=nat))
+        offers.open(replace(RECORD, client_id=ClientId("http:1"), method=RendezvousMethod.HTTP))
+        end = START + KEPT_FOR
 
-        def needed(now: datetime) -> set[str]:
-            return {name.removeprefix("snowflake-client-") for name in ended.needed(now=now)}
+        def names(leases: Iterable[Lease]) -> list[str]:
+            return [str(lease.queue_name) for lease in leases]
 
-        assert needed(START) == {"open", "matched", "ended"}
-        assert needed(LEASED_UNTIL) == {"open", "matched"}
-
-    def test_only_clients_over_sqs_have_leases(self, offers: Offers, ended: EndedLeases) -> None:
-        offers.open(replace(RECORD, method=RendezvousMethod.HTTP, queue_url=None), replacing=None)
-
-        offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="e", leased_until=LEASED_UNTIL)
-
-        assert list(ended.between(START, LEASED_UNTIL)) == []
-
-    def test_the_lease_of_a_client_that_comes_again_is_extended(self, offers: Offers, ended: EndedLeases) -> None:
-        offers.open(RECORD, replacing=None)
-        offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="e", leased_until=LEASED_UNTIL)
-        closed = offers.find(RECORD.client_id)
-
-        assert offers.open(replace(RECORD, message_id="m2", created_at=START + SECOND), replacing=closed)
-
-        assert list(ended.between(START, LEASED_UNTIL)) == []
+        assert names(queue_leases.between(START, end + 2 * SECOND)) == [f"snowflake-client-c{n}" for n in range(3)]
+        url = QueueUrl("https://queues.example/snowflake-client-c1")
+        expected = Lease(QueueName("snowflake-client-c1"), url, "rendezvous", end + SECOND)
+        assert list(queue_leases.between(end + SECOND, end + SECOND)) == [expected]
+        assert queue_leases.needed(now=end) == {"snowflake-client-c1", "snowflake-client-c2"}
+        assert queue_leases.needed(now=end + 2 * SECOND) == set()
 
 
 def test_an_update_that_fails_for_another_reason_than_its_condition_is_an_error(aws) -> None:
-    offers = DynamoOffers(DynamoTable(boto3.client("dynamodb"), "NoSuchTable"))
+    offers = DynamoOffers(DynamoTable(boto3.client("dynamodb"), "NoSuchTable"), KEPT_FOR)
 
     with pytest.raises(ClientError, match="ResourceNotFoundException"):
-        offers.close(ClientId("c"), state=OfferState.EXPIRED, reply="", leased_until=LEASED_UNTIL)
+        expire(offers)
 
 
-def reserve(held_polls: HeldPolls, client_id: str, *, until: datetime = START + SECOND) -> bool:
-    return held_polls.reserve(HELD, client_id=ClientId(client_id), until=until)
+class TestPaces:
+    GROUP = ProxyGroup.RESTRICTED
+    WEBEXT, BADGE = ProxyKind(Nat.RESTRICTED, "webext"), ProxyKind(Nat.UNKNOWN, "badge")
 
+    def test_polls_add_up_and_the_first_one_makes_the_pace(self, paces: ProxyPaces) -> None:
+        first = paces.add(self.GROUP, {self.WEBEXT: 1}, now=START)
+        added = paces.add(self.GROUP, {self.WEBEXT: 2, self.BADGE: 3}, now=START + SECOND)
 
-class TestHeldPolls:
-    def test_a_slot_is_held_by_one_until_its_end(self, held_polls: HeldPolls) -> None:
-        other = replace(HELD, sid=P2.sid)
+        assert first == replace(first_pace(START), polls={self.WEBEXT: 1})
+        assert added == replace(first, polled_at=START + SECOND, polls={self.WEBEXT: 3, self.BADGE: 3})
+        assert paces.all() == {self.GROUP: added}
 
-        assert held_polls.acquire(HELD, now=START)
-        assert held_polls.held(now=START) == [HELD]
-        assert not held_polls.acquire(other, now=START)
-        assert held_polls.acquire(HELD, now=START)
-        assert held_polls.held(now=HELD.until) == []
-        assert held_polls.acquire(other, now=HELD.until)
+    def test_a_poll_that_is_not_counted_is_remembered(self, paces: ProxyPaces) -> None:
+        assert paces.add(self.GROUP, {}, now=START) == first_pace(START)
 
-    def test_one_offer_at_a_time_is_reserved_for_a_held_poll(self, held_polls: HeldPolls) -> None:
-        held_polls.acquire(HELD, now=START)
+    def test_a_pace_is_replaced_once(self, paces: ProxyPaces) -> None:
+        counted = paces.add(self.GROUP, {self.WEBEXT: 1}, now=START)
+        newer = Pace(7 * SECOND, START + SECOND, START, polls_per_second=0.5, known={self.WEBEXT: 4})
 
-        assert held_polls.reserved_offer(HELD) is None
-        assert reserve(held_polls, "c1")
-        assert not reserve(held_polls, "c2")
-        assert held_polls.reserved_offer(HELD) == "c1"
-        assert [poll.offer for poll in held_polls.held(now=START)] == ["c1"]
-
-    def test_acquiring_the_slot_again_clears_the_reservation(self, held_polls: HeldPolls) -> None:
-        held_polls.acquire(HELD, now=START)
-        reserve(held_polls, "c1")
-
-        assert held_polls.acquire(HELD, now=START)
-        assert held_polls.reserved_offer(HELD) is None
-        assert held_polls.held(now=START) == [HELD]
-
-    @pytest.mark.parametrize("end", [START + SECOND, START + 60 * SECOND])
-    def test_the_slot_of_a_reserved_offer_is_free_for_another_poll_at_the_end_of_the_reservation(
-        self, held_polls: HeldPolls, end: datetime
-    ) -> None:
-        """It need not be released, and it is not held for longer than without the reservation."""
-        held_polls.acquire(HELD, now=START)
-        other, end_of_slot = replace(HELD, sid=P2.sid), min(end, HELD.until)
-
-        reserve(held_polls, "c1", until=end)
-
-        assert not held_polls.acquire(other, now=end_of_slot - SECOND / 2)
-        assert held_polls.held(now=end_of_slot) == []
-        assert held_polls.acquire(other, now=end_of_slot)
-        assert held_polls.release(HELD) is None
-
-    def test_a_released_slot_returns_the_reserved_offer(self, held_polls: HeldPolls) -> None:
-        held_polls.acquire(HELD, now=START)
-        reserve(held_polls, "c1")
-
-        assert held_polls.release(replace(HELD, sid=P2.sid)) is None
-        assert held_polls.release(HELD) == "c1"
-        assert held_polls.release(HELD) is None
-
-    def test_no_offer_is_reserved_for_a_released_slot(self, held_polls: HeldPolls) -> None:
-        held_polls.acquire(HELD, now=START)
-
-        assert held_polls.release(HELD) is None
-        assert not reserve(held_polls, "c1")
-        assert held_polls.reserved_offer(HELD) is None
-        assert held_polls.held(now=START) == []
-
-    def test_a_slot_is_released_by_its_own_poll_only(self, held_polls: HeldPolls) -> None:
-        held_polls.acquire(HELD, now=START)
-
-        held_polls.release(replace(HELD, sid=P2.sid))
-        assert held_polls.reserved_offer(replace(HELD, sid=P2.sid)) is None
-        assert held_polls.held(now=START) == [HELD]
-
-
-def test_the_last_poll_of_each_nat_type_is_stored(presence: ProxyPresence) -> None:
-    presence.record_poll(Nat.RESTRICTED, now=START)
-    presence.record_poll(Nat.UNKNOWN, now=START)
-    presence.record_poll(Nat.RESTRICTED, now=START + 6 * SECOND)
-
-    assert presence.last_polls() == {Nat.RESTRICTED: START + 6 * SECOND, Nat.UNKNOWN: START}
+        assert paces.replace(self.GROUP, newer, replaced=counted)
+        assert not paces.replace(self.GROUP, newer, replaced=counted)
+        assert paces.all() == {self.GROUP: newer}
 
 
 class TestLeases:

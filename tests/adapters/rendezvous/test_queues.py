@@ -4,6 +4,7 @@ import json
 import logging
 from datetime import UTC, datetime, timedelta
 
+import boto3
 import pytest
 from botocore.exceptions import ClientError
 
@@ -16,12 +17,14 @@ from signalbox.aws.rendezvous.queues import (
 )
 from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
-from signalbox.errors import EffectRefused
+from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import STAGE_TAG, QueueUrl, own_tags, queue_name
 from signalbox.rendezvous.model.states import ClientId
 
 CLIENT = ClientId("c1")
 OURS = own_tags(stage="signalbox", capability="rendezvous")
+QUEUES = "https://sqs.us-east-1.amazonaws.com/123456789012"
+URL = f"{QUEUES}/snowflake-client-c1"
 PREFIX = "arn:aws:sqs:us-east-1:123456789012:snowflake-client-"
 
 
@@ -42,26 +45,64 @@ class NewQueueLag:
 
 @pytest.fixture
 def queues(sqs) -> SqsClientQueues:
-    return SqsClientQueues(sqs, arn_prefix=PREFIX, stage="signalbox", sleep=lambda _: None)
+    return client_queues(sqs)
+
+
+def client_queues(sqs) -> SqsClientQueues:
+    url_prefix = f"{QUEUES}/snowflake-client-"
+    return SqsClientQueues(sqs, arn_prefix=PREFIX, url_prefix=url_prefix, stage="signalbox", sleep=lambda _: None)
 
 
 def test_a_client_queue_has_its_tags_and_its_policy(queues: SqsClientQueues, sqs) -> None:
-    url = queues.create(CLIENT)
+    assert queues.create(CLIENT, message_id="m1")
 
+    url = sqs.get_queue_url(QueueName="snowflake-client-c1")["QueueUrl"]
     attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
-    assert url.endswith("/snowflake-client-c1")
+    assert url == URL
     assert json.loads(attributes["Policy"])["Statement"][0]["Resource"] == PREFIX + "c1"
     assert attributes["MessageRetentionPeriod"] == "300"
     assert sqs.list_queue_tags(QueueUrl=url)["Tags"]["signalbox:capability"] == "rendezvous"
 
 
-def test_a_repeated_offer_gets_the_same_client_queue(queues: SqsClientQueues) -> None:
-    assert queues.create(CLIENT) == queues.create(CLIENT)
+def test_a_redelivered_offer_gets_the_same_client_queue_and_a_copy_does_not(queues: SqsClientQueues) -> None:
+    """SQS refuses to create an existing queue with other attributes; one of them depends on the message."""
+    assert queues.create(CLIENT, message_id="m1")
+    assert queues.create(CLIENT, message_id="m1")
+    assert not queues.create(CLIENT, message_id="m2")
+
+
+def test_the_queue_of_a_client_that_comes_again_is_that_of_its_newest_message(queues: SqsClientQueues) -> None:
+    queues.create(CLIENT, message_id="m1")
+
+    queues.adopt(CLIENT, message_id="m2")
+
+    assert queues.create(CLIENT, message_id="m2")
+    assert not queues.create(CLIENT, message_id="m1")
+
+
+def test_the_longest_reply_fits_into_a_client_queue_of_any_message() -> None:
+    """A proxy's message has at most 100,000 bytes, and each of them may be a quote."""
+    sizes = {int(client_queue_attributes(PREFIX, message_id=f"m{n}")["MaximumMessageSize"]) for n in range(2000)}
+
+    assert min(sizes) > 200_100
+    assert len(sizes) > 1950
+
+
+def test_an_offer_whose_client_queue_is_deleted_at_that_moment_comes_again(queues: SqsClientQueues, sqs) -> None:
+    queues.create(CLIENT, message_id="m1")
+    other = boto3.client("sqs")
+    sqs.meta.events.register("before-call.sqs.ListQueueTags", lambda **_: other.delete_queue(QueueUrl=URL) and None)
+
+    with pytest.raises(EffectFailed, match="is being deleted"):
+        queues.create(CLIENT, message_id="m2")
 
 
 @pytest.mark.parametrize(
     ("attributes", "tags"),
-    [({"MessageRetentionPeriod": "1209600"}, OURS), (client_queue_attributes(PREFIX + "c1"), {STAGE_TAG: "other"})],
+    [
+        ({"MessageRetentionPeriod": "1209600"}, {}),
+        (client_queue_attributes(PREFIX + "c1", message_id="m1"), {STAGE_TAG: "other"}),
+    ],
     ids=["other attributes", "another stage"],
 )
 def test_a_foreign_queue_with_a_client_queues_name_is_not_used(
@@ -70,40 +111,39 @@ def test_a_foreign_queue_with_a_client_queues_name_is_not_used(
     sqs.create_queue(QueueName="snowflake-client-c1", Attributes=attributes, tags=tags)
 
     with pytest.raises(QueueTaken, match="not a client queue of ours"):
-        queues.create(CLIENT)
+        queues.create(CLIENT, message_id="m1")
 
 
 def test_a_reply_is_retried_while_the_queue_is_too_new(queues: SqsClientQueues, sqs) -> None:
     """Upstream loses the answer: it ignores the result of the send."""
-    url = queues.create(CLIENT)
-    lagging = SqsClientQueues(NewQueueLag(sqs, failures=2), arn_prefix=PREFIX, stage="signalbox", sleep=lambda _: None)
+    queues.create(CLIENT, message_id="m1")
 
-    lagging.send(url, "reply")
+    client_queues(NewQueueLag(sqs, failures=2)).send(CLIENT, "reply")
 
-    assert [m["Body"] for m in sqs.receive_message(QueueUrl=url)["Messages"]] == ["reply"]
+    assert [m["Body"] for m in sqs.receive_message(QueueUrl=URL)["Messages"]] == ["reply"]
 
 
 def test_a_queue_that_never_appears_raises_queue_gone(queues: SqsClientQueues, sqs) -> None:
     with pytest.raises(QueueGone):
-        queues.send(QueueUrl("https://sqs.us-east-1.amazonaws.com/123456789012/snowflake-client-x"), "reply")
+        queues.send(CLIENT, "reply")
 
 
 def test_a_queue_with_a_reply_is_not_empty_even_after_the_client_received_it(queues: SqsClientQueues, sqs) -> None:
-    url = queues.create(CLIENT)
-    assert queues.is_empty(url)
+    queues.create(CLIENT, message_id="m1")
+    assert queues.is_empty(CLIENT)
 
-    queues.send(url, "reply")
-    assert not queues.is_empty(url)
+    queues.send(CLIENT, "reply")
+    assert not queues.is_empty(CLIENT)
 
-    sqs.receive_message(QueueUrl=url)
-    assert not queues.is_empty(url)
+    sqs.receive_message(QueueUrl=URL)
+    assert not queues.is_empty(CLIENT)
 
 
 def test_a_deleted_queue_needs_no_reply(queues: SqsClientQueues, sqs) -> None:
-    url = queues.create(CLIENT)
-    sqs.delete_queue(QueueUrl=url)
+    queues.create(CLIENT, message_id="m1")
+    sqs.delete_queue(QueueUrl=URL)
 
-    assert not queues.is_empty(url)
+    assert not queues.is_empty(CLIENT)
 
 
 def test_an_offer_message_in_flight_is_deleted_by_its_receipt_handle(sqs) -> None:
@@ -129,7 +169,7 @@ def test_a_deleted_broker_queue_is_created_again_with_its_attributes(sqs) -> Non
 
 
 def test_the_sweep_lists_queues_with_the_prefix_with_tags_and_age(queues: SqsClientQueues, sqs) -> None:
-    queues.create(CLIENT)
+    queues.create(CLIENT, message_id="m1")
     sqs.create_queue(QueueName="snowflake-client-untagged")
     sqs.create_queue(QueueName="other")
 
@@ -205,9 +245,6 @@ def test_a_failed_call_to_hide_offers_is_logged_and_not_raised(sqs, caplog: pyte
         SqsBrokerQueue(sqs, queue_url=f"{QUEUES}/gone").hide({"handle": timedelta(seconds=9)})
 
     assert [record.message for record in caplog.records] == ["1 parked offers were not hidden"]
-
-
-QUEUES = "https://sqs.us-east-1.amazonaws.com/123456789012"
 
 
 @pytest.fixture

@@ -7,11 +7,8 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from signalbox.aws.rendezvous.held_polls import DynamoPresence
 from signalbox.aws.rendezvous.statistics import MOST_SEEN, SHARDS, DynamoStatistics
 from signalbox.aws.shared.table import DynamoTable
-from signalbox.rendezvous.wire.nat import Nat
-from tests.fakes.rendezvous import START
 
 DAY = date(2026, 11, 21)
 
@@ -61,16 +58,6 @@ def test_a_failed_counter_write_is_logged_and_not_raised(aws, caplog: pytest.Log
 def test_a_service_error_other_than_a_failed_condition_is_raised(aws) -> None:
     with pytest.raises(ClientError, match="ResourceNotFoundException"):
         DynamoStatistics(DynamoTable(boto3.client("dynamodb"), "NoSuchTable")).key(DAY)
-
-
-def test_an_instance_writes_the_poll_time_of_a_nat_type_at_most_every_few_seconds(rendezvous_table) -> None:
-    presence = DynamoPresence(rendezvous_table)
-    presence.record_poll(Nat.UNKNOWN, now=START)
-    rendezvous_table.delete_item(Key={"pk": "presence", "sk": "unknown"})
-
-    presence.record_poll(Nat.UNKNOWN, now=START)
-
-    assert presence.last_polls() == {}
 
 
 def test_the_counters_of_all_shards_and_of_versions_without_shards_add_up(rendezvous_table) -> None:

@@ -95,10 +95,8 @@ def test_a_response_of_aws_has_its_verdict_and_its_remedy(  # noqa: PLR0917 - a 
 
 def test_the_settings_decide_what_is_needed(wire: Wire):
     assert findings()["Lambda concurrency"]["verdict"] == "ok"
-    assert findings("-c", "poll_hold_limit=990")["Lambda concurrency"]["verdict"] == "stop"
-    assert findings("-c", "poll_hold_limit=600", "-c", "reserve_concurrency=false")["Lambda concurrency"][
-        "text"
-    ].endswith("held polls 600")
+    assert findings("-c", "proxy_concurrency=990")["Lambda concurrency"]["verdict"] == "stop"
+    assert findings("-c", "reserve_concurrency=false")["Lambda concurrency"]["verdict"] == "ok"
 
 
 def test_without_credentials_nothing_else_is_asked(wire: Wire, monkeypatch):
@@ -158,7 +156,7 @@ def test_a_call_without_a_network_is_reported_as_not_checked(wire: Wire):
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"), [("poll_hold_limt=5", "did you mean 'poll_hold_limit'"), ("stage", "KEY=VALUE")]
+    ("setting", "said"), [("poll_budget_us=5", "did you mean 'poll_budget_usd'"), ("stage", "KEY=VALUE")]
 )
 def test_invalid_settings_are_refused_before_any_call(wire: Wire, setting, said):
     with pytest.raises(InvalidSettings, match=said):
@@ -233,12 +231,12 @@ def stack(**settings: str) -> Answer:
 
 
 def test_a_deployment_keeps_the_settings_that_it_leaves_out_and_names_what_differs(wire: Wire, deployments):
-    wire.answers["DescribeStacks"] = stack(poll_hold_seconds="5", offer_concurrency="20", page_concurrency="9")
+    wire.answers["DescribeStacks"] = stack(poll_budget_usd="5", offer_concurrency="20", page_concurrency="9")
 
     shown = deploy("-c", "offer_concurrency=30", "--reset", "page_concurrency")
 
-    assert [made["context"] for made in deployments] == [["poll_hold_seconds=5", "offer_concurrency=30"]]
-    assert "· setting kept: poll_hold_seconds = 5\n" in shown.stderr
+    assert [made["context"] for made in deployments] == [["poll_budget_usd=5", "offer_concurrency=30"]]
+    assert "· setting kept: poll_budget_usd = 5\n" in shown.stderr
     assert "· setting changed: offer_concurrency = 20 → 30\n" in shown.stderr
     assert "· setting changed: page_concurrency = 9 → 10\n" in shown.stderr
     assert wire.hosts["DescribeStacks"] == "cloudformation.eu-central-1.amazonaws.com"

@@ -24,28 +24,28 @@ def plan(
 
 
 def test_a_setting_that_the_command_leaves_out_is_kept():
-    found = plan({"poll_hold_seconds": "5", "exchange_prefix": "trial-"}, "offer_patience_seconds=60")
+    found = plan({"poll_budget_usd": "5", "exchange_prefix": "trial-"}, "offer_patience_seconds=60")
 
-    assert found.context == ["poll_hold_seconds=5", "exchange_prefix=trial-", "offer_patience_seconds=60"]
+    assert found.context == ["poll_budget_usd=5", "exchange_prefix=trial-", "offer_patience_seconds=60"]
     assert found.lines == (
         "setting kept: exchange_prefix = trial-",
         "setting changed: offer_patience_seconds = 30 → 60",
-        "setting kept: poll_hold_seconds = 5",
+        "setting kept: poll_budget_usd = 5",
     )
 
 
 @pytest.mark.parametrize(
-    ("context", "reset"), [(("poll_hold_seconds=10",), ()), ((), ("poll_hold_seconds",))], ids=["value", "reset"]
+    ("context", "reset"), [(("poll_budget_usd=25",), ()), ((), ("poll_budget_usd",))], ids=["value", "reset"]
 )
 def test_a_setting_returns_to_its_default_only_when_it_is_named(context, reset):
-    found = plan({"poll_hold_seconds": "5"}, *context, reset=reset)
+    found = plan({"poll_budget_usd": "5"}, *context, reset=reset)
 
     assert found.context == list(context)
-    assert found.lines == ("setting changed: poll_hold_seconds = 5 → 10",)
+    assert found.lines == ("setting changed: poll_budget_usd = 5 → 25",)
 
 
 def test_the_same_settings_change_nothing():
-    assert plan({"poll_hold_seconds": "5"}, "poll_hold_seconds=5").lines == ()
+    assert plan({"poll_budget_usd": "5"}, "poll_budget_usd=5").lines == ()
     assert plan({}).lines == ()
 
 
@@ -58,7 +58,7 @@ def test_a_kept_setting_that_contradicts_a_given_one_names_the_option(tmp_path):
 
 @pytest.mark.parametrize(
     ("reset", "problem"),
-    [("poll_hold_second", "did you mean 'poll_hold_seconds'"), ("stage", "is not"), ("reserve_concurrency", "contra")],
+    [("poll_budget_us", "did you mean 'poll_budget_usd'"), ("stage", "is not"), ("reserve_concurrency", "contra")],
 )
 def test_only_settings_that_are_not_given_are_reset(reset, problem):
     for check in (new_stage, lambda context, reset: plan({}, *context, reset=reset)):
@@ -67,16 +67,16 @@ def test_only_settings_that_are_not_given_are_reset(reset, problem):
 
 
 def test_a_local_stage_keeps_what_differs_from_the_settings_of_local_stages():
-    config = read_config(dict(setting.split("=", 1) for setting in stage.local_context(["poll_hold_seconds=5"])))
+    config = read_config(dict(setting.split("=", 1) for setting in stage.local_context(["poll_budget_usd=5"])))
 
     first = plan(recorded(config), place=LOCAL)
     changed = plan(recorded(replace(config, split_concurrency=10)), place=LOCAL)
-    given_back = plan(recorded(config), reset=("poll_hold_seconds",), place=LOCAL)
+    given_back = plan(recorded(config), reset=("poll_budget_usd",), place=LOCAL)
 
-    assert first.lines == ("setting kept: poll_hold_seconds = 5",)
-    assert stage.local_context(first.context) == [*LOCAL[:-1], "poll_hold_seconds=5", "local=true"]
+    assert first.lines == ("setting kept: poll_budget_usd = 5",)
+    assert stage.local_context(first.context) == [*LOCAL[:-1], "poll_budget_usd=5", "local=true"]
     assert "setting kept: split_concurrency = 10" in changed.lines
-    assert given_back.lines == ("setting changed: poll_hold_seconds = 5 → 10",)
+    assert given_back.lines == ("setting changed: poll_budget_usd = 5 → 25",)
 
 
 def test_a_record_is_read_as_the_same_settings(tmp_path):
@@ -85,7 +85,7 @@ def test_a_record_is_read_as_the_same_settings(tmp_path):
     clusters = KubernetesClusters.read({"a": {"eks": "prod"}})
     config = Config(
         stage="trial",
-        poll_hold_seconds=5,
+        poll_budget_usd=5,
         reserve_concurrency=False,
         retain_state=True,
         bridge_list_file=bridges,

@@ -93,8 +93,8 @@ def test_fifo_queues_have_their_own_price(found):
     event("rendezvous", "offer", "denied", source="http"),
     event("rendezvous", "offer", "parked", source="sqs"),
     event("rendezvous", "timeout", "expired", source=None),
-    event("rendezvous", "proxy_poll", "idle", labels={"held": "true"}),
-    event("rendezvous", "proxy_poll", "matched", labels={"held": "true"}),
+    event("rendezvous", "proxy_poll", "idle"),
+    event("rendezvous", "proxy_poll", "matched"),
     event("rendezvous", "proxy_poll", "relay_rejected"),
     event("exchange", "declared", "queue"),
 )
@@ -111,7 +111,6 @@ def test_each_event_of_each_capability_has_its_billed_actions(found):
         ("rendezvous", "client by SQS"): 1,
         ("rendezvous", "client by HTTP"): 2,
         ("rendezvous", "poll"): 2,
-        ("rendezvous", "held poll"): 2,
         ("history", "event"): 15,
     }
 

@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
-from threading import get_ident
 from typing import Any
 
 import boto3
 import pytest
 from boto3.dynamodb.types import TypeSerializer
 from botocore.client import BaseClient
+
+from signalbox.rendezvous.model.states import OfferPool
 
 WRITE_BYTES, READ_BYTES = 1024, 4096
 # SQS's receipt handles are longer than those of moto; one of a queue in us-east-1 was 412 characters long.
@@ -30,7 +31,6 @@ class Call:
     of: str
     writes: int = 0
     reads: float = 0
-    has_failed: bool = False
 
     @property
     def kind(self) -> tuple[str, str, str]:
@@ -40,26 +40,17 @@ class Call:
 
 @dataclass(slots=True)
 class Ledger:
-    """The calls within a context. A thread works for the function that it names, any other thread for `function`."""
+    """The calls within a context, of the threads of `function`."""
 
     calls: list[Call] = field(default_factory=list)
     function: str | None = None
-    threads: dict[int, str] = field(default_factory=dict)
 
     @contextmanager
     def of(self, function: str) -> Iterator[None]:
-        """Ascribe the calls of all other threads, such as those that a function starts, to a function."""
+        """Ascribe the calls, also of threads that the function starts, to a function."""
         self.function = function
         yield
         self.function = None
-
-    def in_thread(self, function: str, handler: Callable[..., Any], *arguments: object) -> Any:
-        """Run a handler, and ascribe the calls of this thread to its function."""
-        self.threads[get_ident()] = function
-        try:
-            return handler(*arguments)
-        finally:
-            del self.threads[get_ident()]
 
     def by_kind(self) -> dict[tuple[str, str, str], tuple[int, int]]:
         """Return the number of calls and their write units, by function, operation and kind of item."""
@@ -70,36 +61,26 @@ class Ledger:
             writes[call.kind] += call.writes
         return {kind: (number, writes[kind]) for kind, number in numbers.items()}
 
-    def calls_of(self, kind: tuple[str, str, str]) -> int:
-        """Return the number of calls of a kind."""
-        return sum(call.kind == kind for call in self.calls)
-
-    def function_of_thread(self) -> str | None:
-        """Return the function that this thread works for, or None for a test's own calls."""
-        return self.threads.get(get_ident(), self.function)
-
 
 @contextmanager
 def ledger() -> Iterator[Ledger]:
-    """Yield the ledger of all calls within the context, of threads that work for a function."""
+    """Yield the ledger of all calls of functions within the context."""
     kept = Ledger()
     make = BaseClient._make_api_call
 
     def record(client: BaseClient, operation: str, request: dict[str, Any]) -> Any:
-        function = kept.function_of_thread()
+        function = kept.function
         if function is None:
             return make(client, operation, request)
         before = _stored(make, request)
-        has_failed = True
         try:
             response = make(client, operation, request)
-            has_failed = False
         finally:
             if operation not in READS:
                 units = _write_units(request, before, _stored(make, request))
-                kept.calls.append(Call(function, operation, _of(request), writes=units, has_failed=has_failed))
+                kept.calls.append(Call(function, operation, kind_of(request), writes=units))
         if operation in READS:
-            kept.calls.append(Call(function, operation, _of(request), reads=_read_units(request, response)))
+            kept.calls.append(Call(function, operation, kind_of(request), reads=_read_units(request, response)))
         return response
 
     with pytest.MonkeyPatch.context() as patch:
@@ -110,17 +91,23 @@ def ledger() -> Iterator[Ledger]:
 READS = ("GetItem", "Query")
 
 
-def _of(request: Mapping[str, Any]) -> str:
+def kind_of(request: Mapping[str, Any]) -> str:
     """Return the kind of item, such as `offer`, or the index; empty for another service."""
     if "IndexName" in request:
         return str(request["IndexName"])
     if "TableName" not in request:
         return ""
     key = _key(request)
-    if key is None:
-        return "held"  # a list of all of them
-    kind, mark, _ = str(next(iter(key.values()))).partition("#")
-    return kind if mark or kind in ("held", "presence") else "lease"
+    if key is None:  # a query of a partition
+        (partition,) = (value["S"] for name, value in request["ExpressionAttributeValues"].items() if name == ":c0")
+        return _of_partition(partition)
+    if request["TableName"] == "Leases":
+        return "lease"
+    return _of_partition(str(key["pk"]))
+
+
+def _of_partition(partition: str) -> str:
+    return "offer" if partition in tuple(OfferPool) else partition.partition("#")[0]
 
 
 def _key(request: Mapping[str, Any]) -> Item | None:
@@ -163,15 +150,13 @@ def _write_units(request: Mapping[str, Any], before: Mapping[str, Any] | None, a
 
 
 INDEXES: Mapping[str, tuple[tuple[str, str], tuple[str, ...]]] = {
-    "Rendezvous": (
-        ("pool", "available_at"),
-        ("client_id", "method", "state", "created_at", "deadline", "nat", "lent_to", "matches"),
-    ),
     "Leases": (("capability", "due_at"), ("queue_url",)),
 }
 
 
 def _index_writes(table: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> int:
+    if table not in INDEXES:
+        return 0
     key, listed = INDEXES[table]
     old, new = (_entry(item, key, listed) for item in (before, after))
     if old == new:

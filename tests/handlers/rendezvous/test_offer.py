@@ -67,7 +67,7 @@ def test_an_offer_whose_function_was_killed_between_queue_and_record_is_parked(s
     """SQS refuses to create the existing queue with other tags, and the offer would become a dead letter."""
     stage.expect_proxies()
     record = message()
-    wiring.client_queues().create(ClientId(client_id(record)))
+    wiring.client_queues().create(ClientId(client_id(record)), message_id=record["messageId"])
 
     response = handler(batch(record), None)
 
@@ -118,7 +118,7 @@ def test_a_foreign_queue_with_the_name_of_a_client_queue_gets_no_message(stage, 
     handler(batch(message("taken")), None)
 
     ((_, attributes),) = stage.dead_letters()
-    assert attributes["Reason"] == "queue 'snowflake-client-taken' exists and is not a client queue of ours"
+    assert attributes["Reason"] == "the queue of client 'taken' exists and is not a client queue of ours"
     assert stage.replies("taken") == []
 
 

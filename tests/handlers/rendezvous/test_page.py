@@ -6,10 +6,8 @@ import pytest
 
 from lambdas.rendezvous import poll, wiring
 from lambdas.rendezvous.page import handler
-from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls
 from signalbox.aws.rendezvous.statistics import SHARDS
-from signalbox.rendezvous.model.held_polls import HeldPoll
-from signalbox.rendezvous.model.states import ProxySessionId
+from signalbox.rendezvous.model.pace import ProxyGroup, ProxyKind
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND_HEADERS, PROMETHEUS_TEXT, TEXT
 from signalbox.rendezvous.wire.nat import Nat
 from tests.handlers.billed_calls import recorded_calls
@@ -31,23 +29,13 @@ def page(path: str, **changes: object) -> dict:
     return handler(request("page", path=path, **changes), None)
 
 
-def hold_a_poll() -> None:
-    now = datetime.now(UTC)
-    held = HeldPoll(
-        slot=0,
-        sid=ProxySessionId("sid"),
-        nat=Nat.RESTRICTED,
-        proxy_type="webext",
-        clients=0,
-        since=now,
-        until=now + timedelta(seconds=10),
-    )
-    assert DynamoHeldPolls(wiring.table()).acquire(held, now=now)
+def expect_a_proxy() -> None:
+    wiring.paces().add(ProxyGroup.RESTRICTED, {ProxyKind(Nat.RESTRICTED, "webext"): 1}, now=datetime.now(UTC))
 
 
-def test_the_page_debug_counts_the_waiting_proxies(stage):
+def test_the_page_debug_counts_the_known_proxies(stage):
     before = handler(event("page"), None)
-    hold_a_poll()
+    expect_a_proxy()
     after = handler(event("page"), None)
 
     assert before == {"statusCode": 200, "headers": {"Content-Type": TEXT, **CROSS_ORIGIN}, "body": NOBODY}
@@ -86,7 +74,7 @@ def test_complete_days_are_read_once(stage):
 
 def test_prometheus_reads_the_counters_of_today(stage):
     poll.handler(event("poll"), None)
-    hold_a_poll()
+    expect_a_proxy()
 
     response = page("/prometheus")
 

@@ -7,7 +7,7 @@ import pytest
 from lambdas.rendezvous import wiring
 from lambdas.shared import instance
 from signalbox.aws.shared.settings import Settings
-from signalbox.rendezvous.rules.matching import RendezvousPolicy
+from signalbox.rendezvous.rules.policy import RendezvousPolicy
 
 
 @pytest.fixture(autouse=True)
@@ -18,11 +18,11 @@ def new_instance():
 
 
 def test_the_policy_is_read_from_the_environment(monkeypatch) -> None:
-    variables = {"POLL_HOLD_SECONDS": "2.5", "POLL_HOLD_LIMIT": "7", "OFFER_PATIENCE_SECONDS": "90"}
+    variables = {"POLLS_PER_MINUTE": "7", "MATCH_PATIENCE_SECONDS": "2.5", "OFFER_PATIENCE_SECONDS": "90"}
     monkeypatch.setattr(instance, "settings", lambda: Settings(variables))
 
     assert wiring.policy() == RendezvousPolicy(
-        poll_hold=timedelta(seconds=2.5), poll_hold_limit=7, sqs_patience=timedelta(seconds=90)
+        match_patience=timedelta(seconds=2.5), polls_per_minute=7, sqs_patience=timedelta(seconds=90)
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from lambdas.rendezvous import offer, wiring
+from lambdas.rendezvous import offer
 from lambdas.rendezvous.sweep import handler, leases
 from lambdas.shared import instance
 from signalbox.errors import EffectFailed
@@ -37,9 +37,9 @@ def test_the_queue_of_a_client_is_deleted_at_the_end_of_its_lease(stage, client_
 
 
 @pytest.fixture
-def stray_queue(client_queue) -> str:
+def stray_queue(stage, client_queue) -> str:
     """The queue of a client whose offer has no record any more."""
-    wiring.table().delete_item(Key={"pk": "offer#client", "sk": "offer"})
+    stage.forget_offer("client", since=datetime.fromtimestamp(0, UTC))
     return client_queue
 
 

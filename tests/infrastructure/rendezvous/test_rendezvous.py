@@ -5,10 +5,10 @@ from dataclasses import fields
 
 import pytest
 
-from signalbox.aws.rendezvous import offers
 from signalbox.aws.shared import leases
 from signalbox.history.event import HistoryEvent
 from stacks.history.lake import COLUMNS
+from stacks.settings.config import POLL_USD_PER_MILLION, Config
 from stacks.shared import tables
 from tests.infrastructure.handlers import POWERTOOLS, variables_read
 from tests.infrastructure.templates import ROOT, templates
@@ -29,9 +29,16 @@ def test_a_function_has_exactly_the_variables_that_its_handler_reads(stage, hand
     )
 
 
-def test_the_index_of_open_offers_projects_what_the_adapter_reads():
-    assert tables.LISTED_OFFER == offers.LISTED
-    assert (tables.OPEN_OFFERS, tables.BY_EXPIRY) == (offers.OPEN_OFFERS_INDEX, leases.BY_EXPIRY_INDEX)
+def test_the_table_has_no_index(stage):
+    """A write to an index would cost as much as the write itself."""
+    table = stage.every("AWS::DynamoDB::Table")["Rendezvous"]["Properties"]
+
+    assert "GlobalSecondaryIndexes" not in table
+    assert tables.BY_EXPIRY == leases.BY_EXPIRY_INDEX
+
+
+def test_the_polls_a_minute_are_those_that_the_budget_pays_for():
+    assert Config(poll_budget_usd=50).polls_per_minute == round(50e6 / POLL_USD_PER_MILLION / (30 * 24 * 60))
 
 
 def test_the_table_of_history_has_the_fields_of_the_event(stage):
@@ -71,10 +78,10 @@ def test_parked_offers_raise_no_alarm(stage):
 
 
 def test_http_functions_time_out_before_the_api():
-    stage = templates(poll_hold_seconds=28, http_offer_patience_seconds=19)
+    stage = templates(http_offer_patience_seconds=19)
     timeouts = {name: f["Properties"]["Timeout"] for name, f in stage.every("AWS::Lambda::Function").items()}
 
-    assert (timeouts["Rendezvous/Poll"], timeouts["Rendezvous/Client"]) == (29, 29)
+    assert (timeouts["Rendezvous/Poll"], timeouts["Rendezvous/Client"]) == (15, 29)
 
 
 def test_the_broker_queue_can_be_created_again_with_its_attributes(stage):

@@ -167,7 +167,7 @@ def _send(parties: Parties) -> None:
         assert parties.reply(parties.ask(nat).client_id) == DENIED
     assert parties.http("POST", "client", offer_body(sample_offer("denied"), "restricted")).body == DENIED
 
-    proxy = parties.hold(parties.proxy(Nat.RESTRICTED, comes_from=first))
+    proxy = parties.wait(parties.proxy(Nat.RESTRICTED, comes_from=first))
     asked = parties.ask(Nat.UNRESTRICTED)
     assert parties.reply(asked.client_id) == asked.answer
     assert proxy.served.result().accepted

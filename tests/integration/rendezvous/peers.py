@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from botocore.config import Config as ClientConfig
 
 from signalbox.aws.rendezvous.credentials import ClientCredentials
-from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
 from signalbox.aws.rendezvous.offers import DynamoOffers
+from signalbox.aws.rendezvous.paces import DynamoPaces
 from signalbox.aws.shared.table import DynamoTable
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.rendezvous.client import new_client_id
@@ -25,7 +25,8 @@ from signalbox.clients.rendezvous.simulator import (
     sample_answer,
     sample_offer,
 )
-from signalbox.rendezvous.model.states import ClientId, OfferPool, Rendezvous
+from signalbox.rendezvous.model.pace import ProxyGroup, proxy_group
+from signalbox.rendezvous.model.states import OPEN_STATES, ClientId, OfferPool, Rendezvous
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.reply import answer_reply
@@ -34,6 +35,7 @@ from tests.patience import SOON_SECONDS, wait_for
 
 SETTINGS = Config()  # the stage is deployed with the defaults
 PATIENCE_SECONDS = SETTINGS.offer_patience_seconds
+KEPT_FOR = timedelta(seconds=PATIENCE_SECONDS + SETTINGS.client_queue_lease_seconds)
 HTTP_PATIENCE_SECONDS = SETTINGS.http_offer_patience_seconds
 AT_ONCE = 96  # the number of clients and proxies that can wait at the same time
 
@@ -99,8 +101,8 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldProxy:
-    """A proxy whose poll is held."""
+class WaitingProxy:
+    """A proxy that polls until it gets an offer."""
 
     sid: str
     served: Future[ServeResult]
@@ -181,16 +183,20 @@ class Parties:
     def proxy(self, nat: Nat = Nat.UNRESTRICTED, **settings: Any) -> ProxySimulator:
         return ProxySimulator(self.deployment.rendezvous_url, nat=nat, **settings)
 
-    def hold(self, proxy: ProxySimulator) -> HeldProxy:
-        """Let a proxy poll and return as soon as its poll is held."""
+    def wait(self, proxy: ProxySimulator) -> WaitingProxy:
+        """Let a proxy poll until it gets an offer, and return as soon as the broker knows it."""
         sid = new_session_id()
-        held = HeldProxy(sid, self.pool.submit(replace(proxy, new_session_id=lambda: sid).serve_once))
-        wait_for(lambda: held.served.done() or sid in self.held_sids(), "the poll held")
-        assert not held.served.done(), f"the poll was not held: {held.served.result()}"
-        return held
+        waiting = WaitingProxy(sid, self.pool.submit(replace(proxy, new_session_id=lambda: sid).serve))
+        wait_for(lambda: proxy_group(proxy.nat) in self.paces.all(), "the first poll")
+        return waiting
 
-    def held_sids(self) -> set[str]:
-        return {str(poll.sid) for poll in DynamoHeldPolls(self.table).held(now=datetime.now(UTC))}
+    @property
+    def paces(self) -> DynamoPaces:
+        return DynamoPaces(self.table)
+
+    @property
+    def offers(self) -> DynamoOffers:
+        return DynamoOffers(self.table, KEPT_FOR)
 
     def http(
         self, method: str, path: str, body: str | bytes = b"", *, headers: Mapping[str, str] | None = None
@@ -211,23 +217,26 @@ class Parties:
     def expect_proxies(self, *nats: Nat) -> None:
         """Record a recent poll of these NAT types."""
         for nat in nats:
-            DynamoPresence(self.table).record_poll(nat, now=datetime.now(UTC))
+            self.paces.add(proxy_group(nat), {}, now=datetime.now(UTC))
 
     def forget_polls(self) -> None:
-        """Delete the recorded polls of all NAT types."""
-        for nat in Nat:
-            self.table.delete_item(Key={"pk": "presence", "sk": nat})
+        """Delete the paces of all groups of proxies."""
+        for group in ProxyGroup:
+            self.table.delete_item(Key={"pk": "pace", "sk": group})
 
     def wait_until_nothing_waits(self) -> None:
-        wait_for(
-            lambda: not self.held_sids() and not self.open_offers(), "an empty stage", seconds=2 * PATIENCE_SECONDS
-        )
+        wait_for(lambda: not self.open_offers(), "an empty stage", seconds=2 * PATIENCE_SECONDS)
 
     def open_offers(self) -> list[Rendezvous]:
-        return DynamoOffers(self.table).claimable(tuple(OfferPool), now=datetime.now(UTC) + timedelta(hours=1))
+        recent = (self.offers.recent(pool, since=self._since()) for pool in OfferPool)
+        return [record for found in recent for record in found if record.state in OPEN_STATES]
 
     def record(self, client_id: str) -> Rendezvous | None:
-        return DynamoOffers(self.table).find(ClientId(client_id))
+        return next(iter(self.offers.of_client(ClientId(client_id), since=self._since())), None)
+
+    @staticmethod
+    def _since() -> datetime:
+        return datetime.now(UTC) - KEPT_FOR
 
     def messages_in(self, queue_url: str) -> int:
         """Return the number of messages in a queue, including those in flight."""

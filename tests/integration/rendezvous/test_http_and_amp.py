@@ -53,7 +53,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_a_client_gets_the_answer_of_a_proxy_that_waits(parties: Parties, form: Form):
-    held = parties.hold(parties.proxy(Nat.RESTRICTED))
+    held = parties.wait(parties.proxy(Nat.RESTRICTED))
     offer = sample_offer(new_client_id())
 
     response = form.ask(parties, offer)
@@ -71,7 +71,7 @@ def test_a_client_that_waits_gets_the_answer_of_the_next_proxy(parties: Parties,
     asked = parties.pool.submit(form.ask, parties, offer)
     wait_for(parties.open_offers, "the offer parked")
 
-    served = parties.proxy(Nat.RESTRICTED).serve_once()
+    served = parties.proxy(Nat.RESTRICTED).serve()
     response = asked.result(ANSWER_SECONDS)
 
     assert (response.status, form.read(response.body)) == (200, form.expected(sample_answer(offer)))
@@ -82,7 +82,7 @@ def test_a_client_that_waits_gets_the_answer_of_the_next_proxy(parties: Parties,
 def test_two_clients_at_once_get_each_its_own_answer(parties: Parties, form: Form):
     parties.expect_proxies(*Nat)
     offers = [sample_offer(new_client_id()) for _ in range(2)]
-    proxies = [parties.hold(parties.proxy(Nat.RESTRICTED)) for _ in offers]
+    proxies = [parties.wait(parties.proxy(Nat.RESTRICTED)) for _ in offers]
 
     asked = [parties.pool.submit(form.ask, parties, offer) for offer in offers]
     responses = [one.result(ANSWER_SECONDS) for one in asked]

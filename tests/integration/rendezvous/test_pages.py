@@ -11,7 +11,7 @@ CROSS_ORIGIN = {"access-control-allow-origin": "*", "access-control-allow-header
 
 
 def test_prometheus_gets_counters_in_steps_of_eight(parties: Parties):
-    proxy = parties.hold(parties.proxy(Nat.RESTRICTED, comes_from="8.8.4.7"))
+    proxy = parties.wait(parties.proxy(Nat.RESTRICTED, comes_from="8.8.4.7"))
     asked = parties.ask(Nat.UNRESTRICTED)
     assert parties.reply(asked.client_id) == asked.answer
     assert proxy.served.result().accepted

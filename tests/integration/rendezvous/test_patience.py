@@ -43,8 +43,7 @@ def replies(all_parties: Parties) -> dict[str, TimedReply]:
     """Send all offers concurrently and return all replies by client."""
     all_parties.wait_until_nothing_waits()
     all_parties.expect_proxies(*Nat)
-    # All polls are held before the first offer, as an offer returns to the pool after `match_patience_seconds`.
-    silent = [all_parties.hold(all_parties.proxy(behaviour=Behaviour.SILENT)) for _ in range(3)]
+    silent = [all_parties.wait(all_parties.proxy(behaviour=Behaviour.SILENT)) for _ in range(3)]
     given_away = {
         "SQS, silent proxy": _by_sqs(all_parties),
         "HTTP, silent proxy": _by_http(all_parties, "POST", "client", body=_offer_body()),

@@ -24,7 +24,7 @@ FITTING = [
 
 def test_a_client_with_its_limited_key_gets_the_proxys_answer_byte_for_byte(parties: Parties):
     dead_letters = parties.dead_letters()
-    proxy = parties.hold(parties.proxy())
+    proxy = parties.wait(parties.proxy())
     outputs = parties.deployment.outputs
     client = SqsRendezvous(
         parties.client_sqs, outputs["BrokerQueueUrl"], client_queue_prefix=outputs["ClientQueuePrefix"]
@@ -42,7 +42,7 @@ def test_a_client_with_its_limited_key_gets_the_proxys_answer_byte_for_byte(part
 
 @pytest.mark.parametrize(("client", "proxy"), FITTING)
 def test_a_client_gets_a_proxy_that_its_nat_can_reach(parties: Parties, client: Nat, proxy: Nat):
-    held = parties.hold(parties.proxy(proxy))
+    held = parties.wait(parties.proxy(proxy))
 
     asked = parties.ask(client)
 
@@ -51,11 +51,11 @@ def test_a_client_gets_a_proxy_that_its_nat_can_reach(parties: Parties, client: 
 
 
 def test_an_offer_of_a_silent_proxy_goes_to_the_next_and_the_late_answer_is_refused(parties: Parties):
-    silent = parties.hold(parties.proxy(behaviour=Behaviour.SILENT))
+    silent = parties.wait(parties.proxy(behaviour=Behaviour.SILENT))
     asked = parties.ask(Nat.RESTRICTED)
     assert silent.offer() == asked.offer
 
-    served = parties.proxy().serve_once()
+    served = parties.proxy().serve()
 
     assert served.accepted is True
     assert parties.reply(asked.client_id) == asked.answer
@@ -63,12 +63,13 @@ def test_an_offer_of_a_silent_proxy_goes_to_the_next_and_the_late_answer_is_refu
     assert parties.messages_for(asked.client_id) == 1
 
 
-def test_an_offer_reserved_for_a_proxy_that_hung_up_goes_to_the_next(parties: Parties):
-    gone = parties.proxy(behaviour=Behaviour.HUNG_UP).serve_once()
-    wait_for(lambda: gone.sid in parties.held_sids(), "the poll of the proxy that hung up held")
+def test_an_offer_of_a_proxy_that_hung_up_goes_to_the_next(parties: Parties):
+    parties.expect_proxies(Nat.UNRESTRICTED)
     asked = parties.ask(Nat.RESTRICTED)
+    wait_for(lambda: parties.record(asked.client_id), "the offer parked")
+    parties.proxy(behaviour=Behaviour.HUNG_UP).serve_once()
 
-    served = parties.proxy().serve_once()
+    served = parties.proxy().serve()
 
     assert served.accepted is True
     assert parties.reply(asked.client_id) == asked.answer
@@ -76,7 +77,7 @@ def test_an_offer_reserved_for_a_proxy_that_hung_up_goes_to_the_next(parties: Pa
 
 def test_an_offer_that_is_delivered_twice_uses_one_proxy_and_gets_one_answer(parties: Parties):
     """Upstream uses a proxy for each delivery."""
-    held = [parties.hold(parties.proxy()) for _ in range(2)]
+    held = [parties.wait(parties.proxy()) for _ in range(2)]
     asked = parties.ask(Nat.RESTRICTED)
     wait_for(lambda: parties.record(asked.client_id), "the offer parked")
     parties.send(offer_body(asked.offer, Nat.RESTRICTED), client_id=asked.client_id)
@@ -93,6 +94,7 @@ def test_of_two_answers_at_once_the_client_gets_one(parties: Parties):
     sid = new_session_id()
     parties.expect_proxies(Nat.UNRESTRICTED)
     asked = parties.ask(Nat.RESTRICTED)
+    wait_for(lambda: parties.record(asked.client_id), "the offer parked")
     parties.proxy().poll_once(sid)
 
     with ThreadPoolExecutor() as pool:

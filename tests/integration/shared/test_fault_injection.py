@@ -67,6 +67,7 @@ def _poll_until(parties: Parties, stopping: threading.Event) -> None:
     while not stopping.is_set():
         with suppress(BrokerUnreachableError):  # its function was killed; a real proxy polls again, too
             parties.proxy().serve_once()
+        stopping.wait(1)
 
 
 def _ask_until(parties: Parties, stopping: threading.Event) -> None:

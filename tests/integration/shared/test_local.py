@@ -49,7 +49,7 @@ def test_the_broker_queue_has_the_given_url(deployed, deployment):
 
 
 def test_a_local_stage_records_its_settings(deployed):
-    found = kept_settings.plan(deployed["outputs"], ["poll_hold_seconds=5"], place=stage.local_context([]))
+    found = kept_settings.plan(deployed["outputs"], ["poll_budget_usd=5"], place=stage.local_context([]))
 
-    assert found.context == ["poll_hold_seconds=5"]
-    assert found.lines == ("setting changed: poll_hold_seconds = 10 → 5",)
+    assert found.context == ["poll_budget_usd=5"]
+    assert found.lines == ("setting changed: poll_budget_usd = 25 → 5",)

@@ -29,7 +29,7 @@ from signalbox.doctor.rules import (
     sources_finding,
 )
 
-DEMAND = Demand(mappings=10, polled=100, held_polls=50, reserved=0)
+DEMAND = Demand(mappings=10, polled=150, reserved=0)
 RECORDER = Recorder("default", "arn:role", ALL)
 DAY = timedelta(days=1)
 
@@ -90,20 +90,16 @@ def test_a_machine_that_writes_no_bytecode_for_the_functions_is_a_warning():
 @pytest.mark.parametrize(
     ("limit", "unreserved", "reserved", "verdict"),
     [
-        (10, 10, 0, "stop"),
-        (DEMAND.held_polls, DEMAND.held_polls, 0, "stop"),
-        (DEMAND.held_polls + 1, DEMAND.held_polls + 1, 0, "warn"),
-        (DEMAND.most, DEMAND.most, 0, "ok"),
-        (1000, DEMAND.most - 1, 0, "warn"),
+        (10, 10, 0, "warn"),
+        (DEMAND.polled, DEMAND.polled, 0, "ok"),
+        (1000, DEMAND.polled - 1, 0, "warn"),
         (1000, 1000, 1000 - UNRESERVED_MINIMUM + 1, "stop"),
-        (1000, 1000, 1000 - DEMAND.most, "ok"),
+        (1000, 1000, 1000 - DEMAND.polled, "ok"),
         (1000, 1000, 1000 - UNRESERVED_MINIMUM, "warn"),
         (1000, 500, 450, "warn"),
     ],
     ids=[
         "new account",
-        "held polls take all",
-        "idle only",
         "enough",
         "others reserve",
         "cannot reserve",
@@ -112,7 +108,7 @@ def test_a_machine_that_writes_no_bytecode_for_the_functions_is_a_warning():
         "perhaps its own",
     ],
 )
-def test_concurrency_covers_held_polls_mappings_and_reservations(limit, unreserved, reserved, verdict):
+def test_concurrency_covers_mappings_and_reservations(limit, unreserved, reserved, verdict):
     demand = replace(DEMAND, reserved=reserved)
 
     found = concurrency_finding(Concurrency(limit, unreserved), demand, region="eu-west-1")
@@ -122,7 +118,7 @@ def test_concurrency_covers_held_polls_mappings_and_reservations(limit, unreserv
 
 
 def test_a_large_demand_asks_for_more_than_the_default():
-    demand = replace(DEMAND, held_polls=5000)
+    demand = replace(DEMAND, polled=5100)
 
     assert "--desired-value 5200" in concurrency_finding(Concurrency(10, 10), demand, region="eu-west-1").remedy
 

@@ -19,6 +19,7 @@ from signalbox.clients.rendezvous.simulator import (
     sample_offer,
     wait_for_proxy,
 )
+from signalbox.rendezvous.model.pace import ProxyKind
 from signalbox.rendezvous.reporting.pages import debug_page
 from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES
 from signalbox.rendezvous.wire.nat import Nat
@@ -208,8 +209,21 @@ def test_any_status_but_200_and_a_timeout_are_errors(server, path):
         post(f"{server}/{path}", b"hello", headers={}, timeout_seconds=0.2)
 
 
+def test_a_proxy_polls_again_until_it_has_a_client():
+    broker = FakeBroker([no_match_response(5000).encode(), MATCH, b'{"Status":"success"}'])
+
+    assert broker.proxy().serve().accepted
+    assert broker.slept == [0.2, 0]
+
+
+def test_a_proxy_that_hung_up_does_not_poll_again():
+    broker = FakeBroker([BrokerUnreachableError("closed")])
+
+    assert broker.proxy(behaviour=Behaviour.HUNG_UP).serve().response is None
+
+
 def test_waiting_for_a_proxy_ends_when_the_broker_has_one():
-    pages = [debug_page([]), debug_page([]), debug_page([("webext", Nat.RESTRICTED)])]
+    pages = [debug_page({}), debug_page({}), debug_page({ProxyKind(Nat.RESTRICTED, "webext"): 1})]
     waits = []
 
     class Debug(BaseHTTPRequestHandler):

@@ -4,18 +4,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from signalbox.queues import InvalidQueueName, parse_queue_name
-from signalbox.rendezvous.model.held_polls import candidate_slots
 from signalbox.rendezvous.model.states import (
     OPEN_STATES,
     TRANSITIONS,
     ClientId,
     OfferPool,
     OfferState,
-    ProxySessionId,
     Rendezvous,
     RendezvousMethod,
     compatible_pools,
@@ -36,7 +32,6 @@ RECORD = Rendezvous(
     available_at=START,
     deadline=START + timedelta(seconds=30),
 )
-SID = ProxySessionId("p")
 
 
 @pytest.mark.parametrize("text", ["0123456789abcdef", "A-b_9", "x", "y" * 63])
@@ -75,26 +70,20 @@ def test_final_states_have_no_transitions() -> None:
 
 @pytest.mark.parametrize("state", [state for state in OfferState if state not in OPEN_STATES])
 def test_a_finished_offer_cannot_be_claimed(state: OfferState) -> None:
-    assert not is_claimable(replace(RECORD, state=state), sid=SID, now=START)
+    assert not is_claimable(replace(RECORD, state=state), now=START)
 
 
 @pytest.mark.parametrize(
     ("changes", "claimable"),
     [
         pytest.param({}, True, id="pending"),
-        pytest.param({"available_at": START + timedelta(seconds=1)}, False, id="reserved for another"),
-        pytest.param({"available_at": START + timedelta(seconds=1), "reserved_for": SID}, True, id="reserved for it"),
-        pytest.param({"state": OfferState.MATCHED, "reserved_for": SID}, True, id="match is over"),
-        pytest.param(
-            {"state": OfferState.MATCHED, "available_at": START + timedelta(seconds=1), "reserved_for": SID},
-            False,
-            id="matched",
-        ),
+        pytest.param({"state": OfferState.MATCHED}, True, id="match is over"),
+        pytest.param({"state": OfferState.MATCHED, "available_at": START + timedelta(seconds=1)}, False, id="matched"),
         pytest.param({"deadline": START}, False, id="out of patience"),
     ],
 )
 def test_when_an_open_offer_can_be_claimed(changes: dict, claimable: bool) -> None:  # noqa: FBT001
-    assert is_claimable(replace(RECORD, **changes), sid=SID, now=START) is claimable
+    assert is_claimable(replace(RECORD, **changes), now=START) is claimable
 
 
 @pytest.mark.parametrize(
@@ -111,24 +100,3 @@ def test_a_parked_offer_is_hidden_until_its_next_check(patience: int, after: int
     record = replace(RECORD, deadline=START + timedelta(seconds=patience))
 
     assert hidden_until(record, START + timedelta(seconds=after)) == START + timedelta(seconds=hidden)
-
-
-BITS = st.integers(0, 2**32 - 1)
-
-
-@given(limit=st.integers(1, 1000), random_bits=BITS, network=st.none() | BITS)
-def test_candidate_slots_are_few_distinct_and_in_range(limit: int, random_bits: int, network: int | None) -> None:
-    slots = candidate_slots(limit, random_bits=random_bits, network=network)
-
-    assert len(set(slots)) == len(slots) == min(2, limit if network is None else -(-limit // 5))
-    assert all(0 <= slot < limit for slot in slots)
-
-
-@given(limit=st.integers(1, 200), network=BITS)
-def test_the_polls_of_a_network_leave_four_fifths_of_the_slots(limit: int, network: int) -> None:
-    drawn = range(2 * limit)
-    slots = {slot for bits in drawn for slot in candidate_slots(limit, random_bits=bits, network=network)}
-    everybodys = {slot for bits in drawn for slot in candidate_slots(limit, random_bits=bits, network=None)}
-
-    assert len(slots) == -(-limit // 5)
-    assert everybodys == set(range(limit))

@@ -6,6 +6,7 @@ from datetime import timedelta
 from signalbox.rendezvous.model.states import OfferState
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.event_recorder import EventRecorder
+from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.rendezvous import START, MemoryHistory, MemoryStatistics, MemoryTelemetry
 from tests.unit.rendezvous.model.test_states import RECORD
 from tests.unit.rendezvous.rules.services import ANSWER, OFFER, delivery, proxy
@@ -24,7 +25,12 @@ def recorder() -> EventRecorder:
 def poll_event(sid_hash: str = "s1", address_hash: str | None = "addr1", *, outcome: str = "idle", seconds: int = 0):
     at = START + timedelta(seconds=seconds)
     return events.proxy_poll(
-        proxy(), outcome, at=at, sid_hash=sid_hash, client_address_hash=address_hash, country="CA", was_held=True
+        proxy(nat=Nat.UNRESTRICTED),
+        outcome,
+        at=at,
+        sid_hash=sid_hash,
+        client_address_hash=address_hash,
+        country="CA",
     )
 
 

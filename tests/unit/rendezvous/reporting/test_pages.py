@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from signalbox.rendezvous.model.pace import ProxyKind
 from signalbox.rendezvous.reporting.pages import (
     CROSS_ORIGIN,
     NOT_FOUND,
@@ -16,22 +17,21 @@ from signalbox.rendezvous.wire.nat import Nat
 
 
 def test_debug_without_proxies():
-    assert debug_page([]) == (
+    assert debug_page({}) == (
         "current snowflakes available: 0\n\tunknown proxies: 0\nNAT Types available:\n"
         "\trestricted: 0\n\tunrestricted: 0\n\tunknown: 0"
     )
 
 
 def test_debug_lists_present_types_and_always_unknown():
-    waiting = [
-        ("standalone", Nat.UNRESTRICTED),
-        ("martian", Nat.UNKNOWN),
-        ("iptproxy", Nat.UNKNOWN),
-        ("webext", Nat.RESTRICTED),
-        ("standalone", Nat.RESTRICTED),
-        ("webext", Nat.RESTRICTED),
-        ("badge", Nat.UNKNOWN),
-    ]
+    waiting = {
+        ProxyKind(Nat.UNRESTRICTED, "standalone"): 1,
+        ProxyKind(Nat.UNKNOWN, "unknown"): 1,
+        ProxyKind(Nat.UNKNOWN, "iptproxy"): 1,
+        ProxyKind(Nat.RESTRICTED, "webext"): 2,
+        ProxyKind(Nat.RESTRICTED, "standalone"): 1,
+        ProxyKind(Nat.UNKNOWN, "badge"): 1,
+    }
 
     assert debug_page(waiting) == (
         "current snowflakes available: 7\n\tstandalone proxies: 2\n\twebext proxies: 2\n\tbadge proxies: 1\n"
@@ -40,14 +40,18 @@ def test_debug_lists_present_types_and_always_unknown():
     )
 
 
-@given(st.lists(st.tuples(st.sampled_from(["webext", "bloco", "", "unknown", "martian"]), st.sampled_from(Nat))))
-def test_every_proxy_is_counted_once_by_type_and_once_by_nat(waiting):
-    head, *lines = debug_page(waiting).split("\n")
+KINDS = st.builds(ProxyKind, st.sampled_from(Nat), st.sampled_from(["webext", "bloco", "unknown"]))
+
+
+@given(st.dictionaries(KINDS, st.integers(1, 9)))
+def test_every_proxy_is_counted_once_by_type_and_once_by_nat(available):
+    head, *lines = debug_page(available).split("\n")
+    proxies = sum(available.values())
 
     counts = [(line.strip(), int(line.rpartition(": ")[2])) for line in lines if line.startswith("\t")]
-    assert head == f"current snowflakes available: {len(waiting)}"
-    assert sum(count for line, count in counts if " proxies: " in line) == len(waiting)
-    assert sum(count for line, count in counts if " proxies: " not in line) == len(waiting)
+    assert head == f"current snowflakes available: {proxies}"
+    assert sum(count for line, count in counts if " proxies: " in line) == proxies
+    assert sum(count for line, count in counts if " proxies: " not in line) == proxies
 
 
 def test_bodies_and_headers_equal_upstreams():

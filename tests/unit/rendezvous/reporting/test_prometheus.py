@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from signalbox.rendezvous.model.pace import ProxyKind
 from signalbox.rendezvous.reporting.prometheus import exposition
 from signalbox.rendezvous.wire.nat import Nat
 
@@ -95,17 +96,17 @@ snowflake_rounded_proxy_poll_without_relay_url_extension_total{nat="unknown",typ
 
 
 def test_the_page_equals_upstreams():
-    assert exposition(COUNTERS, available=[]) == PAGE
+    assert exposition(COUNTERS, available={}) == PAGE
 
 
 def test_without_counters_the_page_is_empty():
-    assert exposition({}, available=[]) == ""
+    assert exposition({}, available={}) == ""
 
 
-def test_waiting_proxies_are_shown_before_their_polls_are_counted():
-    waiting = [("webext", Nat.RESTRICTED), ("webext", Nat.RESTRICTED), ("badge", Nat.UNKNOWN)]
+def test_known_proxies_are_shown_before_their_polls_are_counted():
+    known = {ProxyKind(Nat.RESTRICTED, "webext"): 2, ProxyKind(Nat.UNKNOWN, "badge"): 1}
 
-    lines = exposition({"proxy_poll|restricted|idle|badge": 4}, available=waiting).splitlines()
+    lines = exposition({"proxy_poll|restricted|idle|badge": 4}, available=known).splitlines()
 
     assert [line for line in lines if line.startswith("snowflake_available_proxies")] == [
         'snowflake_available_proxies{nat="restricted",type="badge"} 0',
@@ -125,13 +126,13 @@ def test_waiting_proxies_are_shown_before_their_polls_are_counted():
     ],
 )
 def test_large_numbers_are_written_as_go_writes_them(count, text):
-    page = exposition({"proxy|IR|unknown|webext": count}, available=[])
+    page = exposition({"proxy|IR|unknown|webext": count}, available={})
 
     assert page.endswith(f'{{cc="IR",nat="unknown",type="webext"}} {text}\n')
 
 
 @given(st.integers(0, 2**53))
 def test_no_digit_of_a_number_is_lost(count):
-    page = exposition({"proxy|IR|unknown|webext": count}, available=[])
+    page = exposition({"proxy|IR|unknown|webext": count}, available={})
 
     assert float(page.split()[-1]) == count

@@ -1,14 +1,16 @@
 """A broker with in-memory ports, for the tests of the rules."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime
 
+from signalbox.rendezvous.model.pace import proxy_group
 from signalbox.rendezvous.model.states import ClientId, OfferDelivery
 from signalbox.rendezvous.rules.answer_service import AnswerService
 from signalbox.rendezvous.rules.client_service import ClientService
-from signalbox.rendezvous.rules.matching import HeldPollCache, PollReserver, RendezvousPolicy
 from signalbox.rendezvous.rules.offer_service import DeliveryResult, OfferService
+from signalbox.rendezvous.rules.pacer import Pacer
+from signalbox.rendezvous.rules.policy import RendezvousPolicy
 from signalbox.rendezvous.rules.poll_service import PollResult, PollService
 from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES
 from signalbox.rendezvous.wire.nat import Nat
@@ -19,16 +21,14 @@ from tests.fakes.rendezvous import (
     MemoryBrokerQueue,
     MemoryClientQueues,
     MemoryClock,
-    MemoryHeldPolls,
     MemoryOffers,
-    MemoryPresence,
+    MemoryPaces,
 )
 
 OFFER = '{"type":"offer","sdp":"v=0\\r\\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel\\r\\n'
 OFFER += 'a=candidate:1 1 udp 2122260223 8.8.4.4 40000 typ host\\r\\n"}'
 ANSWER = '{"type":"answer","sdp":"v=0\\r\\na=candidate:1 1 udp 1 8.8.8.8 5000 typ host\\r\\n"}'
 CLIENT = ClientId("0123456789abcdef")
-QUEUE = f"https://queues.example/{CLIENT}"
 POLICY = RendezvousPolicy()
 
 
@@ -69,24 +69,18 @@ class Fused:
 @dataclass
 class World:
     policy: RendezvousPolicy = POLICY
+    random: float = 0.5
     fuse: Fuse = field(default_factory=Fuse)
     clock: MemoryClock = field(default_factory=MemoryClock)
     offers: MemoryOffers = field(default_factory=MemoryOffers)
-    held_polls: MemoryHeldPolls = field(default_factory=MemoryHeldPolls)
-    presence: MemoryPresence = field(default_factory=MemoryPresence)
+    paces: MemoryPaces = field(default_factory=MemoryPaces)
     client_queues: MemoryClientQueues = field(default_factory=MemoryClientQueues)
     broker_queue: MemoryBrokerQueue = field(default_factory=MemoryBrokerQueue)
-
-    @property
-    def poll_reserver(self) -> PollReserver:
-        return PollReserver(
-            HeldPollCache(Fused(self.held_polls, self.fuse)), Fused(self.presence, self.fuse), self.policy
-        )
 
     def receive(self, delivery: OfferDelivery) -> DeliveryResult:
         service = OfferService(
             offers=Fused(self.offers, self.fuse),
-            poll_reserver=self.poll_reserver,
+            paces=Fused(self.paces, self.fuse),
             client_queues=Fused(self.client_queues, self.fuse),
             clock=self.clock,
             bridges=DEFAULT_BRIDGES,
@@ -95,16 +89,18 @@ class World:
         )
         return service.receive(delivery)
 
-    def poll(self, proxy: ProxyPoll, network: int | None = None) -> PollResult:
-        service = PollService(
+    def poll(self, proxy: ProxyPoll) -> PollResult:
+        return self.poll_service().serve(proxy, network=None)
+
+    def poll_service(self) -> PollService:
+        """Return the service of a function instance."""
+        return PollService(
             offers=Fused(self.offers, self.fuse),
-            held_polls=Fused(self.held_polls, self.fuse),
-            presence=Fused(self.presence, self.fuse),
+            pacer=Pacer(Fused(self.paces, self.fuse), self.policy),
             clock=self.clock,
-            random_bits=lambda: 0,
+            random=lambda: self.random,
             policy=self.policy,
         )
-        return service.serve(proxy, network=network)
 
     def answer(self, proxy: ProxyPoll, text: str = ANSWER) -> bool:
         service = AnswerService(
@@ -117,39 +113,39 @@ class World:
         return service.accept(ProxyAnswer(proxy.sid, text)) is not None
 
     def client_service(self) -> ClientService:
-        return ClientService(self.offers, self.poll_reserver, self.clock, DEFAULT_BRIDGES, self.policy)
+        return ClientService(self.offers, self.paces, self.clock, DEFAULT_BRIDGES, self.policy)
 
     def expect_proxies(self, *nats: Nat) -> None:
         """Record a recent poll of these NAT types, by default of all."""
-        self.presence.polls |= dict.fromkeys(nats or tuple(Nat), self.clock.now())
+        for nat in nats or tuple(Nat):
+            self.paces.add(proxy_group(nat), {}, now=self.clock.now())
 
     def wait(self, seconds: float) -> None:
         self.clock.sleep(seconds)
 
     @property
     def replies(self) -> list[str]:
-        return self.client_queues.replies.get(QUEUE, [])
-
-    @property
-    def impatient(self) -> "World":
-        """The same world with a policy that holds no polls."""
-        return replace(self, policy=replace(self.policy, poll_hold=timedelta(0)))
+        return self.client_queues.replies.get(CLIENT, [])
 
 
 def delivery(
-    *, nat: str = "unrestricted", message_id: str = "m1", handle: str = "h1", body: bytes | None = None
+    *,
+    nat: str = "unrestricted",
+    message_id: str = "m1",
+    handle: str = "h1",
+    body: bytes | None = None,
+    sent_at: datetime = START,
 ) -> OfferDelivery:
     return OfferDelivery(
         client_id=CLIENT,
         message_id=message_id,
         receipt_handle=handle,
         body=offer_body(OFFER, nat).encode() if body is None else body,
-        sent_at=START,
-        first_received_at=START,
+        sent_at=sent_at,
     )
 
 
-def proxy(sid: str = "p1", *, nat: Nat = Nat.UNRESTRICTED, clients: int = 0) -> ProxyPoll:
+def proxy(sid: str = "p1", *, nat: Nat = Nat.RESTRICTED, clients: int = 0) -> ProxyPoll:
     return ProxyPoll(
         sid=sid,
         version="1.3",

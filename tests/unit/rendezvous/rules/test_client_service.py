@@ -1,7 +1,7 @@
 """The service of HTTP offers."""
 
 import json
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from signalbox.rendezvous.model.states import ClientId, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.wire.bridges import DEFAULT_FINGERPRINT
@@ -24,7 +24,7 @@ def test_an_http_offer_returns_the_answer_as_soon_as_it_is_stored() -> None:
     world.expect_proxies()
 
     def serve() -> None:
-        world.impatient.poll(proxy())
+        world.poll(proxy())
         world.answer(proxy())
 
     world.clock.at(2, serve)
@@ -51,7 +51,7 @@ def test_an_http_offer_is_denied_at_once_without_a_recent_compatible_proxy() -> 
 def test_an_http_offer_ends_with_its_patience() -> None:
     world = World()
     world.expect_proxies()
-    world.clock.at(1, lambda: world.impatient.poll(proxy()))
+    world.clock.at(1, lambda: world.poll(proxy()))
 
     record = call(world)
 
@@ -70,14 +70,12 @@ def test_an_http_offer_that_was_never_matched_is_denied() -> None:
 def test_an_answer_just_before_the_expiry_is_returned() -> None:
     world = World()
     world.expect_proxies()
-    world.clock.at(1, lambda: world.impatient.poll(proxy()))
+    world.clock.at(1, lambda: world.poll(proxy()))
     close = world.offers.close
 
-    def close_too_late(
-        client_id: ClientId, *, state: OfferState, reply: str, leased_until: datetime
-    ) -> Rendezvous | None:
-        world.offers.answer(client_id, sid="p1", reply=answer_reply(ANSWER), now=START, leased_until=START)
-        return close(client_id, state=state, reply=reply, leased_until=leased_until)
+    def close_too_late(record: Rendezvous, *, state: OfferState, reply: str) -> Rendezvous | None:
+        world.offers.answer(record, sid="p1", reply=answer_reply(ANSWER), now=START)
+        return close(record, state=state, reply=reply)
 
     world.offers.close = close_too_late
 

@@ -103,7 +103,7 @@ def test_a_killed_offer_function_loses_no_offer(calls: int, *, after: bool, is_f
 
     receive_again_after_a_kill(world, is_first=is_first)
     world.fuse.calls_left = None
-    if world.impatient.poll(proxy()).match:
+    if world.poll(proxy()).match:
         assert world.answer(proxy())
     receive_until_done(world)
 
@@ -125,7 +125,7 @@ def test_a_function_killed_while_it_serves_a_poll_releases_the_offer(calls: int,
     world.fuse.calls_left = None
     if not matched:
         world.wait(5)
-        assert world.impatient.poll(proxy("second")).match
+        assert world.poll(proxy("second")).match
     assert world.answer(proxy("first" if matched else "second"))
     receive_until_done(world)
 

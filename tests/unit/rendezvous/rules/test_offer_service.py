@@ -5,8 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.rendezvous.model.held_polls import HeldPoll
-from signalbox.rendezvous.model.states import OfferState, ProxySessionId
+from signalbox.rendezvous.model.states import OfferDelivery, OfferState
 from signalbox.rendezvous.wire import sdp
 from signalbox.rendezvous.wire.gojson.codec import decode_map
 from signalbox.rendezvous.wire.nat import Nat
@@ -17,6 +16,10 @@ from tests.unit.rendezvous.rules.services import ANSWER, CLIENT, OFFER, World, d
 SECOND = timedelta(seconds=1)
 DENIED = '{"error":"no snowflake proxies currently available"}'
 TIMED_OUT = '{"error":"timed out waiting for answer!"}'
+
+
+def first_receive(**changes: object) -> OfferDelivery:
+    return replace(delivery(**changes), is_first=True)
 
 
 def test_an_offer_is_parked_if_a_compatible_proxy_polled_recently() -> None:
@@ -48,7 +51,7 @@ def test_a_proxy_that_polled_too_long_ago_does_not_count_as_recent() -> None:
     world.expect_proxies()
     world.wait(61)
 
-    receipt = world.receive(delivery())
+    receipt = world.receive(delivery(sent_at=world.clock.now()))
 
     assert receipt.done
     assert world.replies == [DENIED]
@@ -114,29 +117,19 @@ def test_an_early_duplicate_of_a_parked_offer_stays_in_flight_and_renews_the_rec
     assert world.offers.records[CLIENT].receipt_handle == "h2"
 
 
-def test_a_parked_offer_is_hidden_beyond_the_short_visibility_of_its_queue() -> None:
+def test_an_offer_is_hidden_beyond_the_short_visibility_of_its_queue_when_it_comes_again() -> None:
+    """A proxy nearly always answers before that, which saves the call."""
     world = World()
     world.expect_proxies()
 
     first = world.receive(delivery())
-    world.wait(10)
-    second = world.receive(delivery(handle="h2"))
-
-    assert (first.hidden_until, second.hidden_until) == (START + 10 * SECOND, START + 20 * SECOND)
-
-
-def test_an_offer_of_a_held_poll_is_hidden_only_when_it_comes_again() -> None:
-    """A held poll nearly always answers before that, which saves the call."""
-    world = World()
-    held = HeldPoll(0, ProxySessionId("p1"), Nat.UNRESTRICTED, "standalone", 0, since=START, until=START + 9 * SECOND)
-    world.held_polls.acquire(held, now=START)
-
-    first = world.receive(delivery())
     world.wait(3)
     second = world.receive(delivery(handle="h2"))
+    world.wait(10)
+    third = world.receive(delivery(handle="h3"))
 
-    assert (first.done, first.hidden_until) == (False, None)
-    assert second.hidden_until == START + 13 * SECOND
+    assert first.hidden_until is None
+    assert (second.hidden_until, third.hidden_until) == (START + 13 * SECOND, START + 23 * SECOND)
 
 
 def test_an_offer_answered_while_it_is_delivered_again_comes_once_more_to_be_deleted() -> None:
@@ -147,10 +140,10 @@ def test_an_offer_answered_while_it_is_delivered_again_comes_once_more_to_be_del
     world.poll(proxy())
     open_record = world.offers.records[CLIENT]
     assert world.answer(proxy())
-    world.offers.find = lambda client_id: open_record
+    world.offers.find = lambda draft: open_record
 
     second = world.receive(delivery(handle="h2"))
-    world.offers.find = world.offers.records.get
+    del world.offers.find
     third = world.receive(delivery(handle="h3"))
 
     assert (second.done, second.hidden_until) == (False, None)
@@ -170,19 +163,21 @@ def test_a_delivery_just_before_the_deadline_does_not_end_the_patience() -> None
     assert receipt.hidden_until == START + 30 * SECOND
 
 
-def test_the_same_offer_in_two_messages_uses_one_proxy_and_gives_one_answer() -> None:
+@pytest.mark.parametrize("sent_later", [0, 1], ids=["at once", "a second later"])
+def test_the_same_offer_in_two_messages_uses_one_proxy_and_gives_one_answer(sent_later: int) -> None:
     """Upstream sends a duplicate to a second proxy."""
     world = World()
     world.expect_proxies()
-    world.receive(delivery())
-    second = world.receive(delivery(message_id="m2"))
-    first_proxy, second_proxy = world.poll(proxy("p1")), world.impatient.poll(proxy("p2"))
+    world.receive(first_receive())
+    sent_at = START + sent_later * SECOND
+    second = world.receive(first_receive(message_id="m2", sent_at=sent_at))
+    first_proxy, second_proxy = world.poll(proxy("p1")), world.poll(proxy("p2"))
 
     assert world.answer(proxy("p1"))
-    late = world.receive(delivery(message_id="m3"))
+    late = world.receive(first_receive(message_id="m3", sent_at=sent_at))
 
-    assert second.done
-    assert late.done
+    assert [e.outcome for result in (second, late) for e in result.events] == ["duplicate", "duplicate"]
+    assert (second.done, late.done) == (True, True)
     assert first_proxy.match
     assert second_proxy.match is None
     assert len(world.replies) == 1
@@ -190,13 +185,31 @@ def test_the_same_offer_in_two_messages_uses_one_proxy_and_gives_one_answer() ->
 
 def test_another_offer_of_the_same_client_after_the_end_of_the_first_is_a_new_rendezvous() -> None:
     world = World()
-    world.receive(delivery())
+    world.receive(first_receive())
     world.expect_proxies()
+    newer = first_receive(message_id="m2", body=offer_body(OFFER, "restricted").encode(), sent_at=START + SECOND)
 
-    receipt = world.receive(delivery(message_id="m2", body=offer_body(OFFER, "restricted").encode()))
+    receipt = world.receive(newer)
+    copy = world.receive(replace(newer, message_id="m3", sent_at=START + 2 * SECOND))
 
     assert not receipt.done
     assert world.offers.records[CLIENT].state is OfferState.PENDING
+    assert [e.outcome for e in copy.events] == ["duplicate"]
+
+
+def test_a_copy_of_an_offer_whose_function_was_killed_before_it_stored_the_offer_becomes_the_offer() -> None:
+    world = World()
+    world.expect_proxies()
+    world.client_queues.create(CLIENT, message_id="m1")  # and the function is killed
+
+    first = world.receive(first_receive(message_id="m2", sent_at=START + SECOND))
+    second = world.receive(delivery(message_id="m2", sent_at=START + SECOND))
+    original = world.receive(delivery())
+
+    assert not first.done
+    assert first.events == ()
+    assert [e.outcome for e in second.events] == ["parked"]
+    assert [e.outcome for e in original.events] == ["duplicate"]
 
 
 def test_a_decoding_error_is_sent_to_the_client_and_counted() -> None:
@@ -211,9 +224,10 @@ def test_a_decoding_error_is_sent_to_the_client_and_counted() -> None:
 
 def test_an_offer_that_waited_longer_than_its_patience_gets_a_timeout_instead_of_being_parked() -> None:
     world = World()
+    world.wait(30)
     world.expect_proxies()
 
-    receipt = world.receive(replace(delivery(), first_received_at=START + world.policy.sqs_patience))
+    receipt = world.receive(delivery())
 
     assert receipt.done
     assert world.replies == [TIMED_OUT]
@@ -222,7 +236,7 @@ def test_an_offer_that_waited_longer_than_its_patience_gets_a_timeout_instead_of
 
 def test_an_offer_whose_function_was_killed_is_parked_when_redelivered() -> None:
     world = World()
-    world.wait(30)
+    world.wait(29)
     world.expect_proxies()
 
     receipt = world.receive(delivery(handle="h2"))
@@ -235,10 +249,10 @@ def test_an_offer_that_another_function_instance_stored_stays_in_flight() -> Non
     world = World()
     world.expect_proxies()
     world.receive(delivery())
-    world.offers.find = lambda client_id: None  # the state before the other function instance stored it
+    world.offers.find = lambda draft: None  # the state before the other function instance stored it
 
     parked = world.receive(delivery())
-    world.presence.polls.clear()
+    world.paces.paces.clear()
     refused = world.receive(delivery())
 
     assert not parked.done
@@ -255,7 +269,7 @@ def test_an_offer_answered_at_the_moment_of_its_expiry_keeps_its_answer() -> Non
     open_record = world.offers.records[CLIENT]
     assert world.answer(proxy())
     world.wait(0.1)
-    world.offers.find = lambda client_id: open_record
+    world.offers.find = lambda draft: open_record
 
     receipt = world.receive(delivery(handle="h2"))
 
@@ -268,7 +282,7 @@ def test_an_answer_that_was_stored_but_never_sent_is_sent_when_the_offer_is_rede
     world.expect_proxies()
     world.receive(delivery())
     world.poll(proxy())
-    world.offers.answer(CLIENT, sid="p1", reply='{"answer":"x"}', now=world.clock.now(), leased_until=START)
+    world.offers.answer(world.offers.records[CLIENT], sid="p1", reply='{"answer":"x"}', now=world.clock.now())
     world.wait(30)
 
     first = world.receive(delivery(handle="h2"))
@@ -291,36 +305,12 @@ def test_patience_is_a_setting() -> None:
     assert world.answer(proxy(), ANSWER)
 
 
-def test_an_offer_without_a_queue_expires_without_a_message() -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
-    world.offers.records[CLIENT] = replace(world.offers.records[CLIENT], queue_url=None)
-    world.wait(30)
-
-    assert world.receive(delivery(handle="h2")).done
-    assert world.replies == []
-
-
 def test_a_new_offer_is_stored_without_a_read() -> None:
     world = World()
     world.expect_proxies()
-    world.offers.find = lambda client_id: pytest.fail("looked for an offer that cannot be there")
+    world.offers.find = lambda draft: pytest.fail("looked for an offer that cannot be there")
 
-    receipt = world.receive(replace(delivery(), is_first=True))
+    receipt = world.receive(first_receive())
 
     assert not receipt.done
     assert world.offers.records[CLIENT].state is OfferState.PENDING
-
-
-@pytest.mark.parametrize("body", [delivery().body, b"not an offer"])
-def test_the_first_receive_of_a_second_message_is_also_a_duplicate(body: bytes) -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(replace(delivery(body=body), is_first=True))
-
-    receipt = world.receive(replace(delivery(body=body, message_id="m2"), is_first=True))
-
-    assert receipt.done
-    assert [e.outcome for e in receipt.events] in ([], ["duplicate"])
-    assert len(world.replies) <= 1

@@ -11,7 +11,7 @@ from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, Lease, QueueName, QueueU
 from signalbox.rendezvous.model.states import ClientId, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.rules.sweep_service import PART, SweepService, SweptPart
 from tests.fakes.found_queues import MemoryFoundQueue, MemoryFoundQueues
-from tests.fakes.rendezvous import START, MemoryClock, MemoryCursor, MemoryEndedLeases, MemoryLeases
+from tests.fakes.rendezvous import START, MemoryClock, MemoryCursor, MemoryLeases, MemoryQueueLeases
 
 OURS = {STAGE_TAG: "signalbox", CAPABILITY_TAG: "rendezvous"}
 OLD = START - timedelta(minutes=11)
@@ -25,7 +25,7 @@ def service() -> SweepService:
         MemoryCursor(),
         MemoryClock(),
         stage="signalbox",
-        ended_leases=MemoryEndedLeases(),
+        queue_leases=MemoryQueueLeases(),
         swept_until=MemoryCursor(),
     )
 
@@ -67,9 +67,9 @@ def test_only_queues_past_their_lease_are_deleted_with_one_call_each() -> None:
 
 
 def end_offer(sweep: SweepService, client: str, *, seconds: float) -> None:
-    due_at = START + timedelta(seconds=seconds)
-    sweep.ended_leases.offers.records[ClientId(client)] = Rendezvous(
-        ClientId(client), RendezvousMethod.SQS, OfferState.ANSWERED, OLD, due_at, START
+    sent_at = START + timedelta(seconds=seconds) - sweep.queue_leases.kept_for
+    sweep.queue_leases.offers.open(
+        Rendezvous(ClientId(client), RendezvousMethod.SQS, OfferState.PENDING, sent_at, sent_at, sent_at)
     )
 
 
@@ -286,20 +286,19 @@ def test_a_part_of_paced_calls_stops_before_its_function_does_and_is_repeated() 
     assert set(sweep.queues.deleted) == set(urls)
 
 
-@pytest.mark.parametrize("state", [OfferState.MATCHED, OfferState.ANSWERED])
-def test_the_old_queue_of_a_client_that_uses_it_again_is_no_orphan(state: OfferState) -> None:
+def test_the_old_queue_of_a_client_that_uses_it_again_is_not_deleted() -> None:
     sweep = service()
     needed = add_stray(sweep, "snowflake-client-needed")
     stray = add_stray(sweep, "snowflake-client-not")
+    end_offer(sweep, "needed", seconds=-60)
     end_offer(sweep, "needed", seconds=60)
     end_offer(sweep, "not", seconds=-60)
-    offers = sweep.ended_leases.offers
-    offers.records[ClientId("needed")] = replace(offers.records[ClientId("needed")], state=state)
-    offers.pooled.add(ClientId("needed"))
 
+    deleted = [event.destination for event in end_leases(sweep)]
     delete_strays(sweep)
 
-    assert sweep.queues.deleted == [stray]
+    assert deleted == ["snowflake-client-not"]
+    assert set(sweep.queues.deleted) == {stray}
     assert needed in sweep.queues.queues
 
 
