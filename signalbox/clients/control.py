@@ -23,6 +23,7 @@ LONG_POLL_SECONDS = 20
 REPLY_TIMEOUT = timedelta(seconds=60)
 # After replies to other clients only, so that those get their turn, and so that a reply whose client has gone costs few
 # calls; the pause doubles up to the longest.
+ABANDONED = ""  # instead of the command whose client waits no more
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 1.0
 
 
@@ -44,7 +45,8 @@ class ControlClient:
     reply_timeout: timedelta = REPLY_TIMEOUT
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
-    _unanswered: set[str] = field(default_factory=set, init=False)
+    _unanswered: dict[str, str] = field(default_factory=dict, init=False)
+    _replies: dict[str, str] = field(default_factory=dict, init=False)
 
     def ask(
         self, command: str, fields: Mapping[str, object] | None = None, *, timeout: timedelta | None = None
@@ -54,12 +56,22 @@ class ControlClient:
         Raises `CommandRejected`, `CommandUnavailable`, `NoControlReply`, `InvalidControlReply` and whatever `queues`
         raises.
         """
+        return self.result(self.send(command, fields), timeout=timeout)
+
+    def send(self, command: str, fields: Mapping[str, object] | None = None) -> str:
+        """Send a command and return its id, by which `result` returns its result. Raises whatever `queues` raises."""
         request_id = secrets.token_hex(8)
         body = command_body(command, request_id=request_id, fields=fields or {})
         self.queues.send_message(QueueUrl=self.control_queue_url, MessageBody=body)
-        self._unanswered.add(request_id)
-        reply = self._reply(request_id, timeout=timeout or self.reply_timeout)
+        self._unanswered[request_id] = command
+        return request_id
+
+    def result(self, request_id: str, *, timeout: timedelta | None = None) -> object:
+        """Return the result of a command that was sent. Raises the errors of `ask`."""
+        command = self._unanswered.get(request_id)
+        reply = self._replies.pop(request_id, None) or self._reply(request_id, timeout=timeout or self.reply_timeout)
         if reply is None:
+            self._unanswered[request_id] = ABANDONED
             raise NoControlReply(f"the stage did not reply to {command!r} in time; it may still execute the command")
         return ControlReply.parse(reply).value()
 
@@ -72,10 +84,11 @@ class ControlClient:
             # Replies to commands that timed out earlier are deleted, too.
             for one in own:
                 self.queues.delete_message(QueueUrl=self.reply_queue_url, ReceiptHandle=one["ReceiptHandle"])
-            bodies = {str(ControlReply.id_of(one["Body"])): one["Body"] for one in own}
-            self._unanswered -= bodies.keys()
-            if request_id in bodies:
-                return bodies[request_id]
+                answered = str(ControlReply.id_of(one["Body"]))
+                if self._unanswered.pop(answered, ABANDONED) != ABANDONED:
+                    self._replies[answered] = one["Body"]
+            if request_id in self._replies:
+                return self._replies.pop(request_id)
             if received:
                 self.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)

@@ -10,7 +10,7 @@ from importlib.metadata import packages_distributions
 
 from tests.docs.markdown import ROOT
 
-PROJECTS = (ROOT / "pyproject.toml", ROOT / "packages" / "signalbox-sr3" / "pyproject.toml")
+PROJECTS = (ROOT / "pyproject.toml", *sorted((ROOT / "packages").glob("*/pyproject.toml")))
 FILES = (ROOT / "requirements.txt", ROOT / "lambdas" / "requirements.in")
 CODE = ("app.py", "signalbox", "packages", "lambdas", "stacks", "glue_jobs", "tests", "benchmarks")
 REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[.*\])?(?P<bounds>[^;#]*)")

@@ -57,7 +57,7 @@ class ExchangeClient:
     def ask(self, command: str, fields: Mapping[str, object] | None = None) -> object:
         """Send a command and return its result; fields of value None are left out. Raises `ControlClient`'s errors."""
         given = {name: value for name, value in (fields or {}).items() if value is not None}
-        return self._replying().ask(command, given)
+        return self.control.ask(command, given)
 
     def send_command(self, command: str, fields: Mapping[str, object]) -> None:
         """Send a command without waiting for its reply. Thread-safe."""
@@ -188,7 +188,9 @@ class ExchangeClient:
     def _send_heartbeat(self, queue: str) -> None:
         self.send_command("consuming", {"queue": queue})
 
-    def _replying(self) -> ControlClient:
+    @property
+    def control(self) -> ControlClient:
+        """The client of the user's control queue."""
         if self._control is None:
             self._control = ControlClient(
                 self.sqs,
@@ -223,19 +225,24 @@ def stage_client(sqs: "SQSClient", outputs: Mapping[str, str], *, user: UserName
 
 
 def user_client(sqs: "SQSClient", user: str, *, stage: str) -> ExchangeClient:
-    """Return the client of a user, given only the stage's name.
+    """Return the client of a user, given only the stage's name. Raises the errors of `named_client`."""
+    return named_client(sqs, parse_user_name(user), stage=stage)
+
+
+def named_client(sqs: "SQSClient", user: UserName | None, *, stage: str) -> ExchangeClient:
+    """Return the client of a user, or of an administrator, given only the stage's name.
 
     Raises `NotFound` and `NotPermitted` when the user does not exist, or the credentials are of another user.
     """
-    name = parse_user_name(user)
-    control_queue = StageNames(stage).control_queue(name)
-    missing = f"stage {stage!r} has no user {user!r}"
-    with translated_errors(sqs, missing=missing, denied=f"{missing}, or these are not that user's credentials"):
+    control_queue = StageNames(stage).control_queue(user)
+    missing = f"stage {stage!r} has no user {str(user)!r}" if user else f"there is no stage {stage!r}"
+    whose = "that user's" if user else "an administrator's"
+    with translated_errors(sqs, missing=missing, denied=f"{missing}, or these are not {whose} credentials"):
         url = sqs.get_queue_url(QueueName=control_queue)["QueueUrl"]
     url_prefix = url.removesuffix(control_queue)
-    client = ExchangeClient(sqs, StageNames(stage), url_prefix, name)
-    prefix = client.whoami()["exchange_prefix"]
-    return ExchangeClient(sqs, StageNames(stage, prefix), url_prefix, name)
+    client = ExchangeClient(sqs, StageNames(stage), url_prefix, user)
+    client.names = StageNames(stage, client.whoami()["exchange_prefix"])
+    return client
 
 
 def _binding(exchange: str, target: str, pattern: str) -> dict[str, object]:

@@ -1,0 +1,149 @@
+"""The unacknowledged messages of a connection: acknowledgements by tens, releases, and prolonged invisibility."""
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from signalbox.sending import MAXIMUM_ENTRIES
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+
+    from signalbox.kombu.consumers import Consumer
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Receipt:
+    """The receipt of a message that was received for a channel, and for one of its consumers unless it was fetched."""
+
+    queue_url: str
+    handle: str
+    channel: object
+    consumer: "Consumer | None" = None
+    is_extended: bool = True
+
+
+@dataclass(slots=True)
+class Receipts:
+    """The receipts of unacknowledged messages, by delivery tag. Thread-safe.
+
+    SQS hides each message for `hold_seconds` at a time. `changed` is notified when a consumer may receive more.
+    """
+
+    sqs: "SQSClient"
+    hold_seconds: int
+    changed: threading.Condition
+    _held: dict[int, Receipt] = field(default_factory=dict)
+    _done: list[Receipt] = field(default_factory=list)
+    _tags: Iterator[int] = field(default_factory=lambda: count(1))
+    _deleting: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, receipt: Receipt) -> int:
+        """Hold a message; return its delivery tag."""
+        with self.changed:
+            tag = next(self._tags)
+            self._held[tag] = receipt
+            return tag
+
+    def of_channel(self, channel: object, *, up_to: float = float("inf")) -> list[int]:
+        """Return the tags of a channel's messages."""
+        with self.changed:
+            return [tag for tag, one in self._held.items() if one.channel is channel and tag <= up_to]
+
+    def ack(self, tags: Iterable[int]) -> None:
+        """Acknowledge messages: SQS deletes them a moment later, up to ten with a call."""
+        with self.changed:
+            self._done += self._taken(tags)
+            self.changed.notify_all()
+
+    def release(self, tags: Iterable[int]) -> None:
+        """Make messages available to all consumers at once."""
+        with self.changed:
+            found = self._taken(tags)
+            self.changed.notify_all()
+        self._change_visibility(found, seconds=0)
+
+    def settle(self, channel: object = None) -> None:
+        """Delete the acknowledged messages and release the others of a channel, or of all channels.
+
+        What AWS refuses now comes again when its time is over.
+        """
+        with self.changed:
+            held = [tag for tag, one in self._held.items() if channel is None or one.channel is channel]
+        try:
+            self.flush()
+        except (BotoCoreError, ClientError) as error:
+            logger.warning("acknowledged messages are not deleted, and come again: %s", error)
+        self.release(held)
+
+    def notify(self) -> None:
+        """Wake the threads that wait for a change."""
+        with self.changed:
+            self.changed.notify_all()
+
+    def extend(self) -> None:
+        """Prolong the invisibility of all messages. SQS refuses that 12 hours after a receive."""
+        with self.changed:
+            held = [one for one in self._held.values() if one.is_extended]
+        for failed in self._change_visibility(held, seconds=self.hold_seconds):
+            failed.is_extended = False
+
+    def flush(self) -> None:
+        """Delete the acknowledged messages. Raises boto3's errors; the next call repeats what failed."""
+        with self._deleting:
+            with self.changed:
+                done, self._done = self._done, []
+            try:
+                while done:
+                    url = done[0].queue_url
+                    part = [one for one in done if one.queue_url == url][:MAXIMUM_ENTRIES]
+                    self.sqs.delete_message_batch(QueueUrl=url, Entries=[_entry(*one) for one in enumerate(part)])
+                    done = [one for one in done if one not in part]
+            finally:
+                self._done += done
+
+    def flush_until(self, closed: threading.Event) -> None:
+        """Delete acknowledged messages at once, until the connection is closed."""
+        while not closed.is_set():
+            with self.changed:
+                self.changed.wait_for(lambda: self._done or closed.is_set())
+            try:
+                self.flush()
+            except (BotoCoreError, ClientError) as error:
+                # The messages stay invisible meanwhile only if they are held; at worst they come again.
+                logger.warning("acknowledged messages are not deleted yet: %s", error)
+                closed.wait(1)
+
+    def _taken(self, tags: Iterable[int]) -> list[Receipt]:
+        found = [one for one in (self._held.pop(tag, None) for tag in tags) if one is not None]
+        for one in found:
+            if one.consumer is not None:
+                one.consumer.unsettled -= 1
+        return found
+
+    def _change_visibility(self, receipts: Sequence[Receipt], *, seconds: int) -> list[Receipt]:
+        """Change when messages become visible; return those for which SQS refused it."""
+        failed: list[Receipt] = []
+        for url in dict.fromkeys(one.queue_url for one in receipts):
+            of_queue = [one for one in receipts if one.queue_url == url]
+            for start in range(0, len(of_queue), MAXIMUM_ENTRIES):
+                part = of_queue[start : start + MAXIMUM_ENTRIES]
+                entries: Any = [{**_entry(*one), "VisibilityTimeout": seconds} for one in enumerate(part)]
+                try:
+                    reply = self.sqs.change_message_visibility_batch(QueueUrl=url, Entries=entries)
+                except (BotoCoreError, ClientError) as error:
+                    logger.warning("messages of %s become visible when their time is over: %s", url, error)
+                    continue
+                failed += [part[int(one["Id"])] for one in reply.get("Failed", ())]
+        return failed
+
+
+def _entry(number: int, receipt: Receipt) -> Any:
+    return {"Id": str(number), "ReceiptHandle": receipt.handle}

@@ -1,0 +1,144 @@
+"""The transport: a connection of kombu to a stage, its threads and its part in an event loop."""
+
+import threading
+from contextlib import ExitStack
+from datetime import timedelta
+from multiprocessing.util import Finalize
+from typing import TYPE_CHECKING, Any
+
+from amqp import exceptions as amqp
+from botocore.exceptions import BotoCoreError
+from kombu.transport import virtual
+from kombu.utils.url import maybe_sanitize_url
+
+from signalbox import __version__
+from signalbox.clients.exchange.consumer import HEARTBEATS_PER_HOLD, HOLD, heartbeat
+from signalbox.kombu.address import Address
+from signalbox.kombu.channel import EXCHANGE_TYPES, Channel
+from signalbox.kombu.consumers import LONG_POLL_SECONDS, Consumer, Delivery, Inbox, Receiver
+from signalbox.kombu.errors import amqp_errors
+from signalbox.kombu.receipts import Receipts
+from signalbox.kombu.stage import Stage
+
+if TYPE_CHECKING:
+    from kombu import Connection
+
+MAXIMUM_HOLD_SECONDS = 43_200  # SQS
+EXIT_PRIORITY = 1  # before what kombu itself does at the end of a program
+
+
+class Transport(virtual.Transport):  # type: ignore[misc]  # kombu has no types
+    """A connection to a stage. `kinds` are the types of the exchanges that it declared."""
+
+    Channel = Channel
+    can_parse_url = True
+    default_port = None
+    driver_type = driver_name = "signalbox"
+    connection_errors = (amqp.ConnectionError, OSError, BotoCoreError)
+    channel_errors = (amqp.ChannelError,)
+    recoverable_connection_errors = (amqp.RecoverableConnectionError, OSError, BotoCoreError)
+    recoverable_channel_errors = (amqp.RecoverableChannelError,)
+    implements = virtual.Transport.implements.extend(asynchronous=True, exchange_type=EXCHANGE_TYPES, heartbeats=False)
+
+    stage: Stage
+    inbox: Inbox
+    receipts: Receipts
+
+    def __init__(self, client: "Connection", **options: object) -> None:
+        super().__init__(client, **options)
+        self.kinds: dict[str, str] = {}
+        self._receivers: list[Receiver] = []
+        self._loop: Any = None
+        self._threads = ExitStack()
+
+    def as_uri(self, uri: str, include_password: bool = False, mask: str = "**") -> str:  # noqa: ARG002
+        """Return the broker URL; it has no password."""
+        return str(maybe_sanitize_url(uri, mask))
+
+    def driver_version(self) -> str:
+        """Return the version of Signalbox."""
+        return __version__
+
+    def establish_connection(self) -> "Transport":
+        """Connect to the stage. Raises errors of AMQP."""
+        with amqp_errors("connect"):
+            client = Address.of_connection(self.client).client(connect_seconds=self.client.connect_timeout or 5)
+        options = self.client.transport_options
+        hold = min(MAXIMUM_HOLD_SECONDS, int(options.get("visibility_timeout") or HOLD.total_seconds()))
+        self.stage = Stage.of_client(client)
+        self.kinds = {}
+        changed = threading.Condition(threading.RLock())
+        self.inbox, self.receipts = Inbox(changed), Receipts(client.sqs, hold, changed)
+        self._open_threads()
+        connection: Transport = super().establish_connection()
+        return connection
+
+    def close_connection(self, connection: "Transport") -> None:
+        """Close all channels; others get what is not acknowledged."""
+        super().close_connection(connection)
+        self.unregister_from_event_loop(connection, self._loop)
+        self._threads.close()
+
+    def receive_for(self, consumer: Consumer, queue_url: str) -> None:
+        """Receive messages for a consumer, by a poll that is under way for a former one if there is any."""
+        with self.inbox.changed:
+            for receiver in self._receivers:
+                if receiver.queue_url == queue_url and receiver.consumer is None and not receiver.is_ended:
+                    receiver.consumer = consumer
+                    return
+            self._receivers = [one for one in self._receivers if not one.is_ended]
+            wait = int(self.client.transport_options.get("wait_time_seconds", LONG_POLL_SECONDS))
+            self._receivers.append(Receiver(queue_url, self.inbox, self.receipts, consumer, wait))
+        self._receivers[-1].start()
+
+    def stop_receiving(self, consumer: Consumer) -> list[Delivery]:
+        """Receive no more messages for a consumer; return those that were not delivered to it."""
+        with self.inbox.changed:
+            for receiver in self._receivers:
+                if receiver.consumer is consumer:
+                    receiver.consumer = None
+            self.inbox.changed.notify_all()
+            return self.inbox.take_all(consumer)
+
+    def drain_events(self, connection: "Transport", timeout: float | None = None) -> None:  # noqa: ARG002 - kombu's
+        """Deliver one message; wait for it. Raises `TimeoutError`."""
+        delivery = self.inbox.take(timeout)
+        delivery.consumer.channel.deliver(delivery)
+
+    @property
+    def has_event_loop(self) -> bool:
+        """Return whether an event loop delivers the messages."""
+        return self._loop is not None
+
+    def register_with_event_loop(self, connection: "Transport", loop: Any) -> None:
+        """Deliver messages from an event loop of kombu."""
+        self._loop = loop
+        loop.add_reader(self.inbox.readable, self._deliver_from_loop, connection, loop)
+
+    def unregister_from_event_loop(self, connection: "Transport", loop: Any) -> None:  # noqa: ARG002
+        """Stop the delivery from an event loop."""
+        if self._loop is not None:
+            self._loop.remove_reader(self.inbox.readable)
+            self._loop = None
+
+    def _deliver_from_loop(self, connection: "Transport", loop: Any) -> None:
+        """Deliver one message, and the next one in another turn of the loop."""
+        self.inbox.silence()
+        try:
+            self.drain_events(connection, timeout=0)
+        except TimeoutError:
+            return
+        loop.call_soon(self._deliver_from_loop, connection, loop)
+
+    def _open_threads(self) -> None:
+        """Start the threads that acknowledge messages and keep them invisible, until the connection is closed."""
+        closed = threading.Event()
+        self._threads = ExitStack()
+        self._threads.callback(self.inbox.close)
+        self._threads.callback(self.receipts.notify)
+        self._threads.callback(closed.set)
+        every = timedelta(seconds=self.receipts.hold_seconds) / HEARTBEATS_PER_HOLD
+        self._threads.enter_context(heartbeat(self.receipts.extend, every=every))
+        threading.Thread(target=self.receipts.flush_until, args=(closed,), daemon=True).start()
+        # A program that ends without closing its connection must not lose acknowledgements.
+        self._threads.callback(Finalize(self, self.receipts.settle, exitpriority=EXIT_PRIORITY).cancel)

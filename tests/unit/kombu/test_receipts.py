@@ -1,0 +1,100 @@
+"""Acknowledgements, releases and prolonged invisibility of a connection's messages."""
+
+import threading
+from typing import Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from signalbox.kombu.receipts import Receipt, Receipts
+
+
+class Sqs:
+    """A fake of SQS that records its calls; those of `refused` receipts fail."""
+
+    def __init__(self) -> None:
+        self.deleted: list[list[str]] = []
+        self.changed: list[tuple[int, list[str]]] = []
+        self.refused: set[str] = set()
+        self.is_down = False
+
+    def delete_message_batch(self, *, QueueUrl: str, Entries: list[Any]) -> dict[str, Any]:  # noqa: N803 - boto3's
+        if self.is_down:
+            raise EndpointConnectionError(endpoint_url=QueueUrl)
+        self.deleted.append([one["ReceiptHandle"] for one in Entries])
+        return {}
+
+    def change_message_visibility_batch(self, *, QueueUrl: str, Entries: list[Any]) -> dict[str, Any]:  # noqa: N803
+        self.changed.append((Entries[0]["VisibilityTimeout"], [one["ReceiptHandle"] for one in Entries]))
+        return {"Failed": [{"Id": one["Id"]} for one in Entries if one["ReceiptHandle"] in self.refused]}
+
+
+@pytest.fixture
+def sqs() -> Sqs:
+    return Sqs()
+
+
+@pytest.fixture
+def receipts(sqs: Sqs) -> Receipts:
+    return Receipts(sqs, 30, threading.Condition(threading.RLock()))
+
+
+def held(receipts: Receipts, count: int, channel: object = "channel") -> list[int]:
+    return [receipts.add(Receipt("url", f"r{number}", channel)) for number in range(count)]
+
+
+def test_acknowledged_messages_are_deleted_by_tens_and_once(sqs, receipts):
+    tags = held(receipts, 23)
+
+    receipts.ack(tags)
+    receipts.ack(tags[:5])
+    receipts.flush()
+    receipts.flush()
+
+    assert [len(part) for part in sqs.deleted] == [10, 10, 3]
+
+
+def test_an_acknowledgement_that_fails_is_repeated(sqs, receipts):
+    sqs.is_down = True
+    receipts.ack(held(receipts, 2))
+    with pytest.raises(EndpointConnectionError):
+        receipts.flush()
+
+    sqs.is_down = False
+    receipts.flush()
+
+    assert sqs.deleted == [["r0", "r1"]]
+
+
+def test_a_closed_channel_releases_its_own_messages_and_no_acknowledged_one(sqs, receipts):
+    tags = held(receipts, 3)
+    held(receipts, 1, channel="other")
+    receipts.ack(tags[:1])
+
+    receipts.settle("channel")
+
+    assert (sqs.deleted, sqs.changed) == ([["r0"]], [(0, ["r1", "r2"])])
+    assert receipts.of_channel("channel") == []
+    assert len(receipts.of_channel("other")) == 1
+
+
+def test_all_messages_up_to_a_tag_are_those_of_the_channel(receipts):
+    first, second, third = held(receipts, 3)
+    held(receipts, 1, channel="other")
+
+    assert receipts.of_channel("channel", up_to=second) == [first, second]
+    assert third in receipts.of_channel("channel")
+
+
+def test_what_sqs_does_not_prolong_is_not_asked_for_again(sqs, receipts):
+    """SQS refuses it 12 hours after a receive, while the message can still be acknowledged."""
+    tags = held(receipts, 2)
+    sqs.refused = {"r0"}
+
+    receipts.extend()
+    receipts.extend()
+    receipts.ack(tags)
+    receipts.flush()
+
+    assert sqs.changed == [(30, ["r0", "r1"]), (30, ["r1"])]
+    assert sqs.deleted == [["r0", "r1"]]
