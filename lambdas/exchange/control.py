@@ -77,6 +77,8 @@ def _caller(record: dict[str, Any], sender_id: str) -> UserName | None:
 def _answer(user: UserName | None, envelope: Envelope) -> object:
     command = envelope.command(KNOWN)
     is_live = isinstance(command, exchange_commands.DeclareExchange) and command.live is not None
+    if not wiring.has_live() and isinstance(command, commands.ForgetUser):
+        return {"user": command.user, "ended": [], "notified_sessions": 0}
     if not wiring.has_live() and (is_live or isinstance(command, commands.Command)):
         raise NoLive("the stage has no live exchanges: deploy it with live in the setting `capabilities`")
     if isinstance(command, commands.Command):

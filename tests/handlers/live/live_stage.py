@@ -157,7 +157,14 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, live_table, exchange_table) -> I
         "LIVE_DEAD_LETTER_QUEUE_URL": found.make(DEAD),
         "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL": found.make(ORDERED_DEAD),
         "LIVE_PEPPER_ARN": pepper,
-        "ACTIVITY_SOURCES": json.dumps({"live": {"queues": [INBOX], "functions": ["session"]}}),
+        "ACTIVITY_SOURCES": json.dumps(
+            {
+                **{
+                    name: {"queues": [], "functions": []} for name in ("rendezvous", "splitting", "exchange", "history")
+                },
+                "live": {"queues": [INBOX], "functions": ["session"]},
+            }
+        ),
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)

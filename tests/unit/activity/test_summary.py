@@ -29,7 +29,8 @@ NOW = datetime(2026, 11, 23, 12, 30, 30, tzinfo=UTC)
 BROKER, PARTS = QueueName("broker"), QueueName("xs_parts")
 MINUTE = timedelta(minutes=1)
 NOON = NOW.replace(minute=0, second=0)
-SOURCES = Sources({"rendezvous": (BROKER,)}, {"rendezvous": ("poll",)})
+NOTHING = dict.fromkeys(CAPABILITIES, tuple[QueueName, ...]())
+SOURCES = Sources({**NOTHING, "rendezvous": (BROKER,)}, {"rendezvous": ("poll",)})
 
 
 def activity(
@@ -107,7 +108,7 @@ def test_the_cost_of_the_hour_is_that_of_the_actions_of_its_events():
 
 def test_publications_are_counted_at_the_queues_of_exchanges():
     ordered = QueueName("xs_log.fifo")
-    sources = Sources({}).with_queues(split=[], exchanges=[PARTS, ordered])
+    sources = Sources(NOTHING).with_queues(split=[], exchanges=[PARTS, ordered])
     values = {queue_measure(SENT, PARTS): {at(30): 1e6}, queue_measure(SENT, ordered): {at(30): 1e6}}
 
     found = activity("exchange", values, sources)
@@ -127,7 +128,9 @@ def test_history_works_on_the_events_of_all_others():
 
 
 def test_one_call_has_the_queues_of_splits_and_exchanges_as_far_as_they_fit():
-    own = Sources.parse(json.dumps({"live": {"queues": ["inbox"], "functions": ["session"]}}))
+    nothing = {"queues": [], "functions": []}
+    live = {"queues": ["inbox"], "functions": ["session"]}
+    own = Sources.parse(json.dumps({**dict.fromkeys(CAPABILITIES, nothing), "live": live}))
 
     few = own.with_queues(split=[QueueName("orders"), PARTS], exchanges=[PARTS])
     many = own.with_queues(

@@ -669,6 +669,16 @@ def kept_stage(*sessions: SplitSession) -> tuple[SplitterStage, MemoryKeptMessag
     return stage, stage.kept
 
 
+def test_where_nothing_can_be_kept_the_messages_of_a_kept_queue_are_sent():
+    stage, kept = kept_stage(session("ann", "red"))
+    stage.use(kept=None)
+
+    done = stage.forward(message("1", "red"))
+
+    assert (kept.texts, len(stage.sender.sent)) == ({}, 1)
+    assert "kept" not in {event.kind for event in done.events}
+
+
 def test_the_messages_of_a_kept_queue_are_stored_in_one_object_before_they_are_sent():
     stage, kept = kept_stage(session("ann", "red"))
 
