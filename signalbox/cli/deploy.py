@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from signalbox.cli.doctor.commands import examine, print_finding
+from signalbox.cli.shared.confirmation import Yes
 from signalbox.cli.shared.kept_settings import Reset
 from signalbox.cli.shared.output import print_error
 from signalbox.cli.shared.stage import say
@@ -30,6 +31,7 @@ def deploy(
     skip_doctor: Annotated[
         bool, typer.Option("--skip-doctor", help="Do not examine the account first, as `signalbox doctor` does.")
     ] = False,
+    yes: Yes = False,
     force: Annotated[bool, typer.Option("--force", help="Deploy even if the doctor finds an obstacle.")] = False,
 ) -> None:
     """Deploy to the AWS account of your standard credentials; asks before it widens permissions.
@@ -43,6 +45,7 @@ def deploy(
     _say_place(context or [])
     settings = _settings_of_stage(context or [], reset or [])
     settings.say()
+    settings.confirm(yes=yes)
     if not skip_doctor:
         _examine(settings.context, force=force)
     raise typer.Exit(deploy_to_aws(settings.context, bootstrap=bootstrap))

@@ -13,6 +13,7 @@ from signalbox.cli.shared.plain_help import PlainHelpCommand
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from signalbox.cli.shared.kept_settings import SettingsPlan
     from signalbox.local.stage_folder import StageFolder
     from signalbox.verify.report import Row
 
@@ -70,8 +71,9 @@ def up(
     if fresh:
         _confirm_loss(StageFolder(), yes=yes, as_json=as_json)
     folder = StageFolder()
-    settings = _settings(folder, context or [], reset or [], fresh=fresh)
-    local = stage.up(folder, port=port, context=settings, fresh=fresh, faults=faults, wake_live=False)
+    plan = _settings(folder, context or [], reset or [], fresh=fresh)
+    plan.confirm(yes=yes, as_json=as_json)
+    local = stage.up(folder, port=port, context=plan.context, fresh=fresh, faults=faults, wake_live=False)
     rows = []
     if demo if demo is not None else local["faults"] is None:
         rows = _demo(folder.path, local, again=bool(demo), kubernetes=kubernetes, as_json=as_json)
@@ -120,7 +122,7 @@ def _print_rows(rows: "Sequence[Row]", *, as_json: bool) -> None:
         )
 
 
-def _settings(folder: "StageFolder", context: list[str], reset: list[str], *, fresh: bool) -> "Sequence[str]":
+def _settings(folder: "StageFolder", context: list[str], reset: list[str], *, fresh: bool) -> "SettingsPlan":
     """Return the settings of a deployment, with those that a running stage keeps. Raises `InvalidSettings`."""
     from signalbox.cli.shared.kept_settings import new_stage, plan
     from signalbox.local import stage
@@ -129,10 +131,10 @@ def _settings(folder: "StageFolder", context: list[str], reset: list[str], *, fr
 
     local = None if fresh or lifecycle.running(folder) is None else read_json(folder.local)
     if local is None:
-        return new_stage(context, reset=reset).context
+        return new_stage(context, reset=reset)
     found = plan(local["outputs"], context, reset=reset, place=stage.local_context([]))
     found.say()
-    return found.context
+    return found
 
 
 def _public(local: dict[str, Any]) -> dict[str, Any]:
@@ -150,8 +152,8 @@ def _print_addresses(local: dict[str, Any]) -> None:
             **faults,
             "  folder": str(StageFolder().path.parent),
             "  AWS endpoint": local["endpoint_url"],
-            "  rendezvous": f"{local['rendezvous_url']}debug",
-            "  live page": local["page_url"],
+            **({"  rendezvous": f"{local['rendezvous_url']}debug"} if "rendezvous_url" in local else {}),
+            **({"  live page": local["page_url"]} if "page_url" in local else {}),
             "  all fields, with keys": str(StageFolder().local),
         }
     )

@@ -43,6 +43,14 @@ LOCAL_SETTINGS = {
     "live_concurrency": "4",
     "live_timeout_seconds": "5",
 }
+# Outputs that local.json names.
+NAMED_OUTPUTS = {
+    "broker_queue_url": "BrokerQueueUrl",
+    "history_bucket": "HistoryBucket",
+    "exchange_control_queue_url": "ExchangeControlQueueUrl",
+    "exchange_reply_queue_url": "ExchangeReplyQueueUrl",
+    "exchange_prefix": "ExchangePrefix",
+}
 # The APIs by the path prefix of the endpoint: the output with the id of each, and the path in it.
 API_PREFIXES = {
     "rendezvous": ("RendezvousApiId", "$default"),
@@ -112,6 +120,8 @@ def up(
 
 def start_live(local: Mapping[str, Any]) -> None:
     """Start an instance of each function of live, so that a client joins within its ten seconds."""
+    if "websocket_url" not in local:
+        return
     with step("start the functions of live"):
         start_functions(local["websocket_url"], local["live_users"])
 
@@ -203,25 +213,14 @@ def _record(
     retry_throttled_keys(session.events, BACKOFF)
     outputs = _outputs(session, stacks)
     write_json(stage_folder.routes, api_routes(outputs))
-    client = client_credentials(session, outputs)
-    with step("create the users of live"):
-        users = live_users(session, outputs, known=read_json(stage_folder.local) or {})
     local = {
         "endpoint_url": running.endpoint_url,
         "region": running.region,
         "account": ACCOUNT,
         "faults": running.faults,
-        "broker_queue_url": outputs["BrokerQueueUrl"],
-        "rendezvous_url": f"{running.endpoint_url}/rendezvous/",
-        "websocket_url": f"{running.endpoint_url.replace('http', 'ws', 1)}/live-ws",
-        "page_url": f"{running.endpoint_url}/live/",
-        "realm": REALM,
-        "live_users": users,
-        "history_bucket": outputs["HistoryBucket"],
-        "exchange_control_queue_url": outputs["ExchangeControlQueueUrl"],
-        "exchange_reply_queue_url": outputs["ExchangeReplyQueueUrl"],
-        "exchange_prefix": outputs["ExchangePrefix"],
-        "client_credentials": client.document(),
+        **_of_rendezvous(session, outputs, running.endpoint_url),
+        **_of_live(session, outputs, running.endpoint_url, known=read_json(stage_folder.local) or {}),
+        **{name: outputs[output] for name, output in NAMED_OUTPUTS.items() if output in outputs},
         "admin_credentials": {
             "access_key_id": running.administrator.access_key_id,
             "secret_access_key": running.administrator.secret_access_key,
@@ -231,6 +230,28 @@ def _record(
     }
     write_json(stage_folder.local, local)
     return local
+
+
+def _of_rendezvous(session: boto3.Session, outputs: Mapping[str, str], endpoint_url: str) -> dict[str, Any]:
+    if "RendezvousUrl" not in outputs:
+        return {}
+    credentials = client_credentials(session, outputs).document()
+    return {"rendezvous_url": f"{endpoint_url}/rendezvous/", "client_credentials": credentials}
+
+
+def _of_live(
+    session: boto3.Session, outputs: Mapping[str, str], endpoint_url: str, *, known: Mapping[str, Any]
+) -> dict[str, Any]:
+    if "LiveTable" not in outputs:
+        return {}
+    with step("create the users of live"):
+        users = live_users(session, outputs, known=known)
+    return {
+        "websocket_url": f"{endpoint_url.replace('http', 'ws', 1)}/live-ws",
+        "page_url": f"{endpoint_url}/live/",
+        "realm": REALM,
+        "live_users": users,
+    }
 
 
 def _outputs(session: boto3.Session, stacks: Sequence[str]) -> dict[str, str]:

@@ -87,7 +87,8 @@ def _account_checks(session: "boto3.Session", config: "Config") -> Iterator[Chec
         from stacks.settings.needs import needs
     demand, region = Demand(**asdict(needs(config))), str(session.region_name)
     yield Check(CONCURRENCY, lambda: concurrency_finding(concurrency(session), demand, region=region))
-    yield Check(RECORDER, lambda: recorder_finding(recorders(session)))
+    if config.has("rendezvous"):
+        yield Check(RECORDER, lambda: recorder_finding(recorders(session)))
     prefixes = name_prefixes(
         config.stage,
         exchanges=config.exchange_prefix,
@@ -98,12 +99,14 @@ def _account_checks(session: "boto3.Session", config: "Config") -> Iterator[Chec
 
 
 def _resource_checks(session: "boto3.Session", config: "Config", account: str) -> Iterator[Check]:
-    yield Check(USERS, lambda: users_finding(config.stage, user_rights(session, account)))
-    database = config.history_database
-    yield Check(CATALOG, lambda: catalog_finding(database, is_governed=is_catalog_governed(session)))
+    if config.has("rendezvous") or config.has("exchange"):
+        yield Check(USERS, lambda: users_finding(config.stage, user_rights(session, account)))
+    if config.has("history"):
+        database = config.history_database
+        yield Check(CATALOG, lambda: catalog_finding(database, is_governed=is_catalog_governed(session)))
     if alarms := config.alarm_topic_arn:
         yield Check(TOPIC, lambda: topic_finding(alarms, topic(session, alarms)))
-    if queue := config.broker_queue_arn:
+    if config.has("rendezvous") and (queue := config.broker_queue_arn):
         needed, name = config.offer_timeout_seconds, config.broker_queue
         yield Check(QUEUE, lambda: broker_queue_finding(name, visibility_seconds(session, queue), needed=needed))
 

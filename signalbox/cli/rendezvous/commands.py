@@ -12,7 +12,7 @@ from signalbox.cli.rendezvous.credentials import client_key, credentials, finger
 from signalbox.cli.shared.days import METAVAR, past_day, today
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_text
-from signalbox.cli.shared.stage import OutputOptions, say
+from signalbox.cli.shared.stage import OutputOptions, output, say
 from signalbox.errors import RejectedError
 from signalbox.rendezvous.wire.nat import Nat
 
@@ -105,6 +105,7 @@ def proxy(
     from signalbox.clients.rendezvous.simulator import ProxySimulator
 
     deployment = options.deployment()
+    output(deployment, "RendezvousUrl")  # named in the error of a stage without rendezvous
     simulator = ProxySimulator(deployment.rendezvous_url, nat=nat, proxy_type=proxy_type)
     for _ in range(rounds):
         served = simulator.serve_once()

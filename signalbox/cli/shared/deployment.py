@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import boto3
 from botocore.exceptions import ClientError
@@ -23,9 +23,39 @@ if TYPE_CHECKING:
 LOCAL = Path(".signalbox", "local.json")
 DEFAULT_STAGE = "signalbox"
 WHICH_REGION = "the region is that of AWS_REGION, AWS_DEFAULT_REGION or the profile; `--stage` names the stage"
+# The capabilities, and how the names of their outputs begin.
+OUTPUTS_OF = {
+    "rendezvous": ("Rendezvous", "Broker", "Bridge", "Client", "DeadLetter", "Lease", "Sweep"),
+    "splitting": ("Split", "Control", "Temporary"),
+    "exchange": ("Exchange", "Route"),
+    "live": ("Live", "Session", "Deliver"),
+    "history": ("History",),
+}
 ENDPOINT = "AWS_ENDPOINT_URL"  # read by the SDKs of AWS
 OTHER_CREDENTIALS = ("AWS_PROFILE", "AWS_SESSION_TOKEN")
-OF_EVERY_STAGE = "RendezvousUrl"  # an output by which a stack is known as a stage
+OF_EVERY_STAGE = "Capabilities"  # an output by which a stack is known as a stage
+
+
+class StageOutputs(dict[str, str]):
+    """The outputs of a stage; those of a capability that it does not have raise `RejectedError`."""
+
+    def __missing__(self, name: str) -> NoReturn:
+        raise RejectedError(missing_output(self, name))
+
+
+def missing_output(outputs: Mapping[str, str], name: str) -> str:
+    """Return why a stage has no output with this name, and the remedy."""
+    owner = next((one for one, beginnings in OUTPUTS_OF.items() if name.startswith(beginnings)), "")
+    present = capabilities_of(outputs)
+    if owner and owner not in present:
+        wanted = ",".join((*present, owner))
+        return f"the stage has no {owner}: its capabilities are {', '.join(present)}; deploy capabilities={wanted}"
+    return f"the stage has no output {name!r}: deploy it again to update it"
+
+
+def capabilities_of(outputs: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the capabilities of the stage with these outputs."""
+    return tuple(outputs.get(OF_EVERY_STAGE, ",".join(OUTPUTS_OF)).split(","))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +79,11 @@ class Deployment:
     """The tickets of users of that exchange, by name."""
     stage: str = ""
     """The name of a stage in AWS; empty for the local stage."""
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """The capabilities of the stage."""
+        return capabilities_of(self.outputs)
 
     @property
     def place(self) -> str:
@@ -146,9 +181,9 @@ def _retrying(session: boto3.Session) -> boto3.Session:
 def local_deployment(local: Mapping[str, Any], *, folder: Path | None = None) -> Deployment:
     """Return the deployment that a local.json describes."""
     return Deployment(
-        outputs=local["outputs"],
+        outputs=StageOutputs(local["outputs"]),
         region=local["region"],
-        rendezvous_url=local["rendezvous_url"],
+        rendezvous_url=local.get("rendezvous_url", ""),
         endpoint_url=local["endpoint_url"],
         administrator=local["admin_credentials"],
         folder=folder,
@@ -168,9 +203,9 @@ def aws_deployment(session: boto3.Session, *, stage: str) -> Deployment:
     except StageMissing as error:
         raise StageMissing(f"{error}{_near_stages(session, stage)}\n{WHICH_REGION}") from error
     return Deployment(
-        outputs=outputs,
+        outputs=StageOutputs(outputs),
         region=str(session.region_name),
-        rendezvous_url=outputs["RendezvousUrl"],
+        rendezvous_url=outputs.get("RendezvousUrl", ""),
         websocket_url=outputs.get("LiveWebSocketUrl", ""),
         stage=stage,
     )

@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from signalbox.cli.doctor.settings import InvalidSettings, given_settings, read_settings
+from signalbox.cli.shared.confirmation import confirm
+from signalbox.cli.shared.deployment import capabilities_of
 from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.stage import say
 from signalbox.local.files import checkout_modules
 
-SETTINGS_OUTPUT = "Settings"
+SETTINGS_OUTPUT, KEPT_CAPABILITIES = "Settings", "kept_capabilities"
 Reset = Annotated[
     list[str] | None,
     typer.Option("--reset", metavar="KEY", help="Take a setting of the stage back to its default; repeatable."),
@@ -25,6 +27,15 @@ class SettingsPlan:
 
     context: Sequence[str]
     lines: Sequence[str]
+    taken_away: Sequence[str] = ()
+    """The capabilities that the deployment takes away; their data stays."""
+
+    def confirm(self, *, yes: bool, as_json: bool = False) -> None:
+        """Ask before capabilities are taken away."""
+        if self.taken_away:
+            names = ", ".join(self.taken_away)
+            what = "functions, queues with their messages, and APIs are deleted; tables, bucket and secrets stay"
+            confirm(f"This takes away {names}: {what}. Continue?", yes=yes, as_json=as_json)
 
     def say(self) -> None:
         """Print the lines to standard error."""
@@ -57,7 +68,14 @@ def plan(
         config = read_settings([*place, *effective])
     except InvalidSettings as error:
         raise InvalidSettings(f"{error}{_hint(kept)}") from error
-    return SettingsPlan(effective, tuple(_lines(before, defaults() | recorded(config), kept=kept)))
+    had = capabilities_of(outputs)
+    taken_away = [one for one in had if not config.has(one)]
+    if taken_away:
+        stored = [one for one in (*config.stored_parts, *taken_away) if not config.has(one)]
+        effective = [*effective, f"{KEPT_CAPABILITIES}={','.join(stored)}"]
+        config = read_settings([*place, *effective])
+    lines = tuple(_lines(before, defaults() | recorded(config), kept=kept.keys() - {KEPT_CAPABILITIES}))
+    return SettingsPlan(effective, lines, taken_away)
 
 
 def _check_reset(reset: Iterable[str], context: Iterable[str]) -> None:

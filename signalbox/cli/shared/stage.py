@@ -47,7 +47,9 @@ def output(deployment: "Deployment", name: str) -> str:
     try:
         return deployment.outputs[name]
     except KeyError as error:
-        raise RejectedError(f"the stage has no output {name!r}: deploy it again to update it") from error
+        from signalbox.cli.shared.deployment import missing_output
+
+        raise RejectedError(missing_output(deployment.outputs, name)) from error
 
 
 def say(text: str) -> None:

@@ -1,6 +1,6 @@
 """The removal of a run's resources, by their names: after each run, on request, and of interrupted earlier runs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ SPLIT_SECONDS = 180
 def clean(deployment: "Deployment", run: RunId) -> list[str]:
     """Delete everything that a run made; return the resources that could not be deleted, with the reasons."""
     names, left = RunNames(run), []
-    for what, remove in _removals(names):
+    for what, remove in _removals(names, deployment.capabilities):
         try:
             remove(deployment, names)
         except Exception as error:  # noqa: BLE001 - the other resources go nevertheless, and this one is reported
@@ -41,10 +41,12 @@ def clean(deployment: "Deployment", run: RunId) -> list[str]:
 
 def left_over_runs(deployment: "Deployment") -> list[RunId]:
     """Return the runs whose resources exist, and that cannot be in progress any more."""
-    sqs, prefix = deployment.session().client("sqs"), deployment.outputs["ExchangePrefix"]
-    prefixes = (f"demo-{MARK}", f"{prefix}xs_{MARK}", f"{prefix}q_{MARK}")
+    sqs, prefixes, users = deployment.session().client("sqs"), [f"demo-{MARK}"], list[str]()
+    if "exchange" in deployment.capabilities:
+        prefix = deployment.outputs["ExchangePrefix"]
+        prefixes += [f"{prefix}xs_{MARK}", f"{prefix}q_{MARK}"]
+        users = [str(user.name) for user in _users(deployment).every()]
     queues = (name for beginning in prefixes for name in _queues(sqs, beginning))
-    users = (str(user.name) for user in _users(deployment).every())
     found = {run for name in (*queues, *users) if (run := run_of(name)) is not None}
     return sorted(run for run in found if is_left_over(run, now=datetime.now(UTC)))
 
@@ -52,13 +54,15 @@ def left_over_runs(deployment: "Deployment") -> list[RunId]:
 Remove = Callable[["Deployment", RunNames], None]
 
 
-def _removals(names: RunNames) -> Iterator[tuple[str, Remove]]:
+def _removals(names: RunNames, capabilities: Collection[str]) -> Iterator[tuple[str, Remove]]:
     """Yield the removals in order: the queues of exchange and consumer, by which leftovers are found, late."""
-    yield "sessions", _end_sessions
-    yield f"registry of {names.consumer}", _remove_registry
-    yield f"consumer {names.consumer}", _remove_consumer
-    yield "exchanges and queues", _remove_exchanges
-    yield f"users {names.user} and {names.reader}", _remove_users
+    if "splitting" in capabilities:
+        yield "sessions", _end_sessions
+        yield f"registry of {names.consumer}", _remove_registry
+        yield f"consumer {names.consumer}", _remove_consumer
+    if "exchange" in capabilities:
+        yield "exchanges and queues", _remove_exchanges
+        yield f"users {names.user} and {names.reader}", _remove_users
     yield "other queues", _remove_queues
 
 
@@ -86,7 +90,7 @@ def _remove_consumer(deployment: "Deployment", names: RunNames) -> None:
 def _remove_exchanges(deployment: "Deployment", names: RunNames) -> None:
     sqs = deployment.session().client("sqs")
     client = stage_client(deployment.session().client("sqs"), deployment.outputs)
-    for pattern in GRANTED:
+    for pattern in GRANTED if "live" in deployment.capabilities else ():
         with suppress(RejectedError):  # the realm was not declared, or is deleted
             client.ask("ungrant", reading_grant(names, pattern))
     for queue in names.queues:
@@ -112,8 +116,9 @@ def _remove_queues(deployment: "Deployment", names: RunNames) -> None:
     sqs = deployment.session().client("sqs")
     for name in (names.probe_queue, names.strange_queue):
         _delete(sqs, QueueName(name))
-    for name in _queues(sqs, deployment.outputs["ClientQueuePrefix"] + names.run):
-        _delete(sqs, QueueName(name))
+    if "rendezvous" in deployment.capabilities:
+        for name in _queues(sqs, deployment.outputs["ClientQueuePrefix"] + names.run):
+            _delete(sqs, QueueName(name))
 
 
 def _users(deployment: "Deployment") -> DynamoUsers:

@@ -16,8 +16,14 @@ if TYPE_CHECKING:
 
 NOT_WORKED = 1
 RANDOM_BYTES = 1
-# The outputs that a run needs: a stage without one is refused before anything is made.
-NEEDED = ("BrokerQueueUrl", "SplitTable", "ExchangeTable", "LiveWebSocketUrl", "HistoryBucket")
+# The output that a run needs of each capability: a stage without one is refused before anything is made.
+NEEDED = {
+    "rendezvous": "BrokerQueueUrl",
+    "splitting": "SplitTable",
+    "exchange": "ExchangeTable",
+    "live": "LiveWebSocketUrl",
+    "history": "HistoryBucket",
+}
 
 
 def verify(
@@ -41,8 +47,8 @@ def verify(
     require_checkout()
     run_id = None if clean is None else parse_run_id(clean)
     deployment = find_deployment(aws=aws, stage=stage)
-    for name in NEEDED:
-        output(deployment, name)
+    for capability in deployment.capabilities:
+        output(deployment, NEEDED[capability])
     if run_id is not None:
         _clean(deployment, run_id, as_json=as_json)
         return

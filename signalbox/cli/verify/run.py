@@ -35,14 +35,15 @@ FLOW_OF = {
 
 
 def flows(trial: NamedTrial, *, with_jobs: bool) -> dict[str, Flow]:
-    """Return the flows by name."""
-    return {
+    """Return the flows of the stage's capabilities by name."""
+    found: dict[str, Flow] = {
         "rendezvous": partial(verify_rendezvous, trial),
         "splitting": partial(verify_splitting, trial),
         "exchange": partial(_exchange_and_live, trial),
         "history": partial(verify_history, trial, with_jobs=with_jobs),
-        "SQS": partial(verify_sqs, trial),
     }
+    parts = trial.deployment.capabilities
+    return {name: flow for name, flow in found.items() if name in parts} | {"SQS": partial(verify_sqs, trial)}
 
 
 def _exchange_and_live(trial: NamedTrial) -> None:
@@ -58,7 +59,8 @@ def _exchange_and_live(trial: NamedTrial) -> None:
             verify_exchange(trial, user)
         finally:
             trial.has_published.set()
-        verify_live(trial, user, admin)
+        if "live" in deployment.capabilities:
+            verify_live(trial, user, admin)
 
 
 def report(trial: NamedTrial, run: Run, *, left: Sequence[str]) -> Report:

@@ -28,15 +28,23 @@ def verify_sqs(trial: NamedTrial) -> None:
     """Run all steps."""
     journal = trial.journal
     sqs = trial.deployment.session().client("sqs")
+    parts = trial.deployment.capabilities
+    if "rendezvous" in parts:
+        _verify_creation(trial, sqs)
+    with journal.step(CAPABILITY, "a sender's id") as timing:
+        timing.detail = _sender_id(trial, sqs)
+    if "exchange" in parts:
+        with journal.step(CAPABILITY, "queues refuse the dead letters of others") as timing:
+            timing.detail = _refused_redrive(trial, sqs)
+
+
+def _verify_creation(trial: NamedTrial, sqs: "SQSClient") -> None:
+    journal = trial.journal
     with journal.step(CAPABILITY, "a queue is created again") as timing:
         answer = _created_again(trial, sqs)
         journal.answer("repeated CreateQueue", answer)
         expect(answer["the same policy text"] == "the same queue", "the functions rely on it, see the answers")
         timing.detail = f"an equal policy in other words: {answer['an equal policy in other words']}"
-    with journal.step(CAPABILITY, "a sender's id") as timing:
-        timing.detail = _sender_id(trial, sqs)
-    with journal.step(CAPABILITY, "queues refuse the dead letters of others") as timing:
-        timing.detail = _refused_redrive(trial, sqs)
 
 
 def _created_again(trial: NamedTrial, sqs: "SQSClient") -> dict[str, Answer]:
@@ -71,13 +79,14 @@ def _refused_redrive(trial: NamedTrial, sqs: "SQSClient") -> str:
     prefixes = name_prefixes(
         stage,
         exchanges=outputs["ExchangePrefix"],
-        temporary=outputs["TemporaryQueuePrefix"],
-        broker=outputs["BrokerQueueName"],
+        temporary=outputs.get("TemporaryQueuePrefix", f"{stage}-"),
+        broker=outputs.get("BrokerQueueName", f"{stage}-"),
     )
     finding = sources_finding(queue_sources(trial.deployment.session(), prefixes, stage=stage))
     expect(finding.verdict is Verdict.OK, finding.text)
     name = outputs["ExchangeControlQueueUrl"].rpartition("/")[2]
-    redrive = {"deadLetterTargetArn": f"{outputs['BrokerQueueArn'].rpartition(':')[0]}:{name}", "maxReceiveCount": 1}
+    arn = outputs["RouteFunctionArn"].partition(":function:")[0].replace(":lambda:", ":sqs:")
+    redrive = {"deadLetterTargetArn": f"{arn}:{name}", "maxReceiveCount": 1}
     try:
         sqs.create_queue(QueueName=trial.names.strange_queue, Attributes={"RedrivePolicy": json.dumps(redrive)})
     except ClientError as error:

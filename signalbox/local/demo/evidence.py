@@ -30,7 +30,8 @@ Show = Callable[[Trial], None]
 
 def first_evidence(deployment: "Deployment") -> "Sequence[Row]":
     """Run the shortest demonstration, a client and a proxy of rendezvous, and return its rows."""
-    return _rows(_trial(deployment), {"rendezvous": show_rendezvous})
+    shown = {"rendezvous": show_rendezvous} if "rendezvous" in deployment.capabilities else {}
+    return _rows(_trial(deployment), shown)
 
 
 def evidence(deployment: "Deployment", *, build: bool = False) -> "Sequence[Row]":
@@ -39,15 +40,14 @@ def evidence(deployment: "Deployment", *, build: bool = False) -> "Sequence[Row]
     Splitting mostly waits, so the other capabilities are shown meanwhile. History reports on all of them: Spark starts
     early, and its jobs run while the splits end. Without `build`, a Kubernetes cluster must have been built.
     """
-    return _rows(
-        _trial(deployment),
-        {
-            "exchange and live": _show_exchange_and_live,
-            "splitting": show_splitting,
-            "splitting on Kubernetes": partial(show_kubernetes, build=build),
-            "history": partial(show_history, wait_for_events=_wait_for_events),
-        },
-    )
+    shown: dict[str, Show] = {}
+    if "exchange" in deployment.capabilities:
+        shown["exchange and live"] = _show_exchange_and_live
+    if "splitting" in deployment.capabilities:
+        shown |= {"splitting": show_splitting, "splitting on Kubernetes": partial(show_kubernetes, build=build)}
+    if "history" in deployment.capabilities and len(deployment.capabilities) > 1:  # alone it has no events
+        shown["history"] = partial(show_history, wait_for_events=_wait_for_events)
+    return _rows(_trial(deployment), shown)
 
 
 def _trial(deployment: "Deployment") -> Trial:
@@ -62,7 +62,8 @@ def _rows(trial: Trial, shown: Mapping[str, Show]) -> "Sequence[Row]":
 
 def _show_exchange_and_live(trial: Trial) -> None:
     show_exchange(trial)
-    show_live(trial)
+    if "live" in trial.deployment.capabilities:
+        show_live(trial)
 
 
 def _wait_for_events(trial: Trial) -> None:
@@ -70,7 +71,11 @@ def _wait_for_events(trial: Trial) -> None:
 
     def are_there() -> bool:
         _raise_failures(trial)
-        return "exchange and live" in trial.ended and any(row.what == SHARED for row in trial.journal.rows)
+        has_shared = any(row.what == SHARED for row in trial.journal.rows)
+        parts = trial.deployment.capabilities
+        return ("exchange and live" in trial.ended or "exchange" not in parts) and (
+            has_shared or "splitting" not in parts
+        )
 
     trial.wait_until(are_there, "the other demonstrations have had their messages", seconds=EVENTS_SECONDS)
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 CAPABILITY = "history"
-CAPABILITIES = ("rendezvous", "splitting", "exchange", "live")
 BY_CAPABILITY = "SELECT capability, count(*) AS events FROM events GROUP BY capability ORDER BY capability"
 BY_TOPIC = "SELECT count(*) AS topics, sum(events) AS events, sum(missing) AS missing FROM log_topics"
 # The lines of each report's text that the demo shows, by their beginnings.
@@ -40,6 +39,7 @@ def show_history(trial: Trial, wait_for_events: Callable[[Trial], None]) -> None
     """Run all jobs when the events of the other demos are recorded."""
     deployment, journal, days = trial.deployment, trial.journal, _days(datetime.now(UTC))
     bucket, s3 = deployment.outputs["HistoryBucket"], deployment.session().client("s3")
+    parts = {*deployment.capabilities} - {CAPABILITY}
     files = [0]
 
     def wait() -> None:
@@ -49,22 +49,25 @@ def show_history(trial: Trial, wait_for_events: Callable[[Trial], None]) -> None
     with tempfile.TemporaryDirectory(prefix="signalbox-history-") as name_of_folder:
         folder = Path(name_of_folder)
         with journal.step(CAPABILITY, "Spark: compaction, six reports and the logs of topics") as timing:
-            run_locally(deployment, _jobs(days, folder), _ignore, when=wait)
+            run_locally(deployment, _jobs(days, folder, has_logs="live" in parts), _ignore, when=wait)
             timing.detail = f"{files[0]} Parquet files in s3://{bucket}/raw/"
-        events, logs = (json.loads((folder / name).read_text())["rows"] for name in ("events", "logs"))
+        tables = {path.name: json.loads(path.read_text())["rows"] for path in folder.iterdir()}
     with journal.step(CAPABILITY, "table events") as timing:
-        missing = set(CAPABILITIES) - {capability for capability, _ in events}
+        events = tables["events"]
+        missing = parts - {capability for capability, _ in events}
         expect(not missing, f"the table of events has no event of {', '.join(sorted(missing))}")
         timing.detail = ", ".join(f"{capability}: {count}" for capability, count in events) + "; each once"
-    with journal.step(CAPABILITY, "table logs") as timing:
-        timing.detail = f"{logs[0][1]} events of {logs[0][0]} topics, {logs[0][2]} missing; text in s3://{bucket}/logs/"
+    for logs in tables["logs"] if "live" in parts else ():
+        with journal.step(CAPABILITY, "table logs") as timing:
+            timing.detail = f"{logs[1]} events of {logs[0]} topics, {logs[2]} missing; text in s3://{bucket}/logs/"
     home = (deployment.folder or StageFolder().path) / "reports"
     for name, report in REPORTS.items():
         with journal.step(CAPABILITY, f"report {name}") as timing:
             list(download_report(s3, bucket, report, days, home / name))
             timing.detail = "; ".join(_shown(name, home / name / f"{days[-1]}.txt"))
     with journal.step(CAPABILITY, "pictures") as timing:
-        _check(home / "splitting", days)
+        if "splitting" in parts:
+            _check(home / "splitting", days)
         timing.detail = f"{home}/*/{days[-1]}.svg, and on the page; `signalbox report topics --open`"
 
 
@@ -77,14 +80,11 @@ def _days(now: datetime) -> list[date]:
     return [first] if first == last else [first, last]
 
 
-def _jobs(days: list[date], folder: Path) -> list[Job]:
+def _jobs(days: list[date], folder: Path, *, has_logs: bool) -> list[Job]:
     window = {"from": f"{days[0]}", "to": f"{days[-1] + timedelta(days=1)}"}
-    return [
-        (DAY_SCRIPT, window),
-        ("export_logs", {}),
-        ("query", {"query": BY_CAPABILITY, "output": str(folder / "events")}),
-        ("query", {"query": BY_TOPIC, "output": str(folder / "logs")}),
-    ]
+    logs: list[Job] = [("export_logs", {}), ("query", {"query": BY_TOPIC, "output": str(folder / "logs")})]
+    events: Job = ("query", {"query": BY_CAPABILITY, "output": str(folder / "events")})
+    return [(DAY_SCRIPT, window), events, *(logs if has_logs else [])]
 
 
 def _shown(name: str, text: Path) -> Iterator[str]:

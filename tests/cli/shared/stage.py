@@ -84,7 +84,11 @@ def fake_stage() -> Iterator[FakeStage]:
 @contextmanager
 def serving(outputs: Mapping[str, str], control_queues: Sequence[str]) -> Iterator[FakeStage]:
     """Yield a deployed stage with these outputs that serves these control queues."""
-    all_outputs = {"RendezvousUrl": "https://rendezvous.example/", **outputs}
+    all_outputs = {
+        "RendezvousUrl": "https://rendezvous.example/",
+        "Capabilities": "rendezvous,splitting,exchange,live,history",
+        **outputs,
+    }
     template = {
         "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
         "Outputs": {name: {"Value": value} for name, value in all_outputs.items()},

@@ -8,6 +8,7 @@ import pytest
 from signalbox.cli.doctor.settings import InvalidSettings
 from signalbox.cli.shared import kept_settings
 from signalbox.cli.shared.kept_settings import new_stage
+from signalbox.errors import RejectedError
 from signalbox.local import stage
 from stacks.settings.clusters import KubernetesClusters
 from stacks.settings.config import Config
@@ -95,3 +96,24 @@ def test_a_record_is_read_as_the_same_settings(tmp_path):
     assert read_config({"stage": "trial", **recorded(config)}) == config
     assert recorded(Config(stage="trial", region="eu-west-1", local=True)) == {}
     assert read_config(defaults()) == Config()
+
+
+def test_a_capability_is_taken_away_only_after_a_yes_and_its_data_stays():
+    outputs = {"Settings": json.dumps({"kept_capabilities": "splitting"}), "Capabilities": "rendezvous,exchange,live"}
+
+    found = kept_settings.plan(outputs, ["capabilities=exchange"])
+
+    assert found.taken_away == ["rendezvous", "live"]
+    assert found.context[-1] == "kept_capabilities=splitting,rendezvous,live"
+    with pytest.raises(RejectedError, match=r"This takes away rendezvous, live: .* tables, bucket and secrets stay"):
+        found.confirm(yes=False)
+    found.confirm(yes=True)
+
+
+def test_a_capability_is_added_without_a_question():
+    outputs = {"Settings": json.dumps({"capabilities": "exchange"}), "Capabilities": "exchange"}
+
+    found = kept_settings.plan(outputs, ["capabilities=exchange,history"])
+
+    assert (found.taken_away, found.context) == ([], ["capabilities=exchange,history"])
+    found.confirm(yes=False)

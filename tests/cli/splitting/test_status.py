@@ -193,7 +193,7 @@ def test_an_audit_of_an_unknown_message_says_so(stage):
 
 
 def test_a_stage_without_splitting_must_be_deployed_again(aws):  # noqa: F811
-    template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}, "Outputs": {"RendezvousUrl": {"Value": "x"}}}
+    template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}, "Outputs": {"Capabilities": {"Value": "x"}}}
     boto3.client("cloudformation").create_stack(StackName="signalbox", TemplateBody=json.dumps(template))
 
     with pytest.raises(RejectedError, match="no output 'SplitControlQueueUrl': deploy it again"):
