@@ -49,9 +49,8 @@ class SignalboxStack(Stack):
         self.state, self.config = state, config
         self.lake = HistoryLake(self, "HistoryLake", state=state, config=config) if config.has("history") else None
         self._compose()
-        self.overflow, self.jobs = None, dict[str, HistoryJob]()
-        if self.lake is not None:
-            self._add_history(self.lake)
+        self.jobs: dict[str, HistoryJob] = {}
+        self.overflow = None if self.lake is None else self._add_history(self.lake)
         if self.live is not None:
             self.live.functions["overview"].add_environment("ACTIVITY_SOURCES", self._activity_sources())
         self.schedules = Schedules(self, "Schedules", key=state.queue_key, config=config)
@@ -74,7 +73,10 @@ class SignalboxStack(Stack):
     def _compose(self) -> None:
         """Create the capabilities and grant their permissions."""
         state, lake, config, built = self.state, self.lake, self.config, program(self, self.config)
-        self.rendezvous, self.splitting, self.exchange, self.live = None, None, None, None
+        self.rendezvous: Rendezvous | None = None
+        self.splitting: Splitting | None = None
+        self.exchange: Exchange | None = None
+        self.live: Live | None = None
         if config.has("rendezvous"):
             self.rendezvous = Rendezvous(self, "Rendezvous", state=state, lake=lake, program=built, config=config)
             grant_rendezvous(self.rendezvous, state=state, lake=lake, config=config)
@@ -91,25 +93,23 @@ class SignalboxStack(Stack):
             grant_live_routing(self.exchange, live=self.live, state=state)
         self.program = built
 
-    def _add_history(self, lake: HistoryLake) -> None:
+    def _add_history(self, lake: HistoryLake) -> HistoryOverflow:
         state, config, key = self.state, self.config, self.state.state_key
-        self.overflow = HistoryOverflow(
-            self, "HistoryOverflow", lake=lake, state=state, program=self.program, config=config
-        )
-        self.overflow.connect_to(self._writers)
+        overflow = HistoryOverflow(self, "HistoryOverflow", lake=lake, state=state, program=self.program, config=config)
+        overflow.connect_to(self._writers)
         self.jobs = HistoryJobs(self, "HistoryJobs", state=state, lake=lake, key=key, config=config).jobs
         grant_delivery(lake, state=state)
         grant_reader(lake)
-        grant_overflow(self.overflow, writers=self._writers, state=state)
+        grant_overflow(overflow, writers=self._writers, state=state)
         for job in self.jobs.values():
             grant_job(job, lake=lake, state=state, config=config)
+        return overflow
 
     @property
     def parts(self) -> Mapping[str, Rendezvous | Splitting | Exchange | Live]:
         """The capabilities but history by name."""
-        found = {"rendezvous": self.rendezvous, "splitting": self.splitting}
-        found |= {"exchange": self.exchange, "live": self.live}
-        return {name: part for name, part in found.items() if part is not None}
+        found = (self.rendezvous, self.splitting, self.exchange, self.live)
+        return {part.node.id.lower(): part for part in found if part is not None}
 
     @property
     def _writers(self) -> Iterator[Function]:
@@ -119,7 +119,7 @@ class SignalboxStack(Stack):
 
     def _activity_sources(self) -> str:
         queues = {name: part.queues for name, part in self.parts.items()}
-        functions = {name: part.functions for name, part in self.parts.items()}
+        functions: dict[str, Mapping[str, Function]] = {name: part.functions for name, part in self.parts.items()}
         if self.overflow is not None:
             queues["history"], functions["history"] = (self.overflow.queue,), {"drain": self.overflow.drain}
         return activity_sources(queues, functions)

@@ -14,7 +14,6 @@ from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, Re
 from signalbox.exchange.routing.batch_reader import BatchReader
 from signalbox.exchange.routing.batch_report import Reporter
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
-from signalbox.exchange.routing.copy_keeper import CopyKeeper
 from signalbox.exchange.routing.copy_router import CopyRouter
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.numbering import Numberer
@@ -100,13 +99,13 @@ def count() -> Iterator[Calls]:
 def _counted(queues: int, *, is_for_all: bool) -> Calls:
     table, sender = _Table([_bound(number, is_for_all=is_for_all) for number in range(queues)]), CountingSender()
     dispatcher = CopyDispatcher(sender, None, NOWHERE, NOWHERE, NOWHERE)  # type: ignore[arg-type] # nothing fails
-    settings, keeper = CopySettingsCache(table), CopyKeeper(None)  # type: ignore[arg-type] # no queue is kept
+    settings = CopySettingsCache(table)
     senders = TrustedSenders("AROA", "AROB")
     router = Router(
         BatchReader(table, settings, None, senders, str, lambda: NOW),  # type: ignore[arg-type] # no exchange is live
         Numberer(None, None),  # type: ignore[arg-type] # nothing is ordered
-        None,  # type: ignore[arg-type] # no exchange is live
-        CopyRouter(dispatcher, keeper, settings, StageNames("benchmark"), lambda: NOW),
+        None,  # no exchange is live
+        CopyRouter(dispatcher, None, settings, StageNames("benchmark"), lambda: NOW),
         Reporter(_CounterWriter(), lambda: NOW),
     )
     batches = [

@@ -124,7 +124,7 @@ def _counted(case: Case) -> Calls:
     splits = _OneSplit(StoredSplit(split_of(case.sessions), 1, ()))
     splitter = Splitter(
         Decider(splits, uses, limits, lambda: NOW),  # type: ignore[arg-type] # all that is asked of splits
-        None,  # type: ignore[arg-type] # no queue is kept
+        None,  # no queue is kept
         BatchSender(sender, uses, None, None, None, lambda: NOW),  # type: ignore[arg-type] # nothing closes or fails
         lambda: NOW,
     )

@@ -109,9 +109,10 @@ class Router:
         """Copy publications as soon as they may be sent, and report them."""
         name, detours = batch.exchange.name, Detours(self.numberer.heads, numbers.detours)
         live = self._live_of(batch)
+        publication_id = live.publication_id if live is not None else None
         while ready := work.take_ready():
             routed = self.copies.route(ready, name, sequences=numbers.sequences, detours=detours, at=report.at)
-            report.add_routed(routed, name, sequences=numbers.sequences, publication_id=live and live.publication_id)
+            report.add_routed(routed, name, sequences=numbers.sequences, publication_id=publication_id)
             for message_id in routed.failed:
                 work.fail(message_id)
 
