@@ -73,7 +73,7 @@ class StateStack(Stack):
         self._export()
 
     def _export(self) -> None:
-        """Export what functions use, also while none does: CloudFormation removes no export that is still imported.
+        """Export all names, used or not: CloudFormation removes no export that is still imported.
 
         A stage that loses a capability updates this stack first.
         """

@@ -11,9 +11,9 @@ from stacks.state_stack import StateStack
 def grant_schedules(
     schedules: Schedules, *, tasks: Mapping[str, Task], jobs: Iterable[HistoryJob], state: StateStack
 ) -> None:
-    """Let each schedule invoke its one target, and send failed invocations to the dead-letter queue."""
-    for name, task in tasks.items():
-        allow(schedules.roles[name], ["lambda:InvokeFunction"], [task.function.function_arn])
+    """Let each role invoke its one target, and send failed invocations to the dead-letter queue."""
+    for name, function in {task.role_name: task.function for task in tasks.values()}.items():
+        allow(schedules.roles[name], ["lambda:InvokeFunction"], [function.function_arn])
     for job in jobs:
         for name in job.definition.schedules:
             allow(schedules.roles[name], ["glue:StartJobRun"], [job.job.job_arn])

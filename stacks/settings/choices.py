@@ -47,7 +47,7 @@ class Choices:
     )
     capabilities: str = setting(
         ",".join(CAPABILITIES),
-        "Capabilities of the stage, separated by commas; live brings exchange. Without history no events are recorded.",
+        "Capabilities, separated by commas; live includes exchange. Without history, no events are recorded.",
         pattern=listed("|".join(CAPABILITIES)),
     )
     kept_capabilities: str | None = setting(
@@ -319,6 +319,8 @@ class Choices:
         365, "How long history events are kept, raw and in the table of events.", unit="days", minimum=1, maximum=3653
     )
     log_retention_days: int = setting(30, "How long logs are kept.", unit="days", choices=LOG_RETENTION_DAYS)
+    alarms: bool = setting(default=True, description="Create the alarms; without them nothing tells of a failure.")
+    dashboard: bool = setting(default=True, description="Create the CloudWatch dashboard.")
     alarm_topic_arn: str | None = setting(
         None,
         "SNS topic that is notified of every alarm; without it, alarms are only on the dashboard.",

@@ -19,7 +19,10 @@ def alarm(
     comparison: cloudwatch.ComparisonOperator = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
     periods: int = 1,
 ) -> cloudwatch.Alarm:
-    """Create an alarm on a metric at or above the threshold in every period; missing data is healthy."""
+    """Create an alarm on a metric at or above the threshold in every period; missing data is healthy.
+
+    On a stage without alarms it is in no template.
+    """
     made = cloudwatch.Alarm(
         scope,
         name,
@@ -30,7 +33,9 @@ def alarm(
         treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         alarm_description=f"{description} See docs/operations.md.",
     )
-    if config.alarm_topic_arn:
+    if not config.alarms:
+        scope.node.try_remove_child(name)
+    elif config.alarm_topic_arn:
         topic = sns.Topic.from_topic_arn(scope, f"{name}Topic", config.alarm_topic_arn)
         made.add_alarm_action(actions.SnsAction(topic))
     return made

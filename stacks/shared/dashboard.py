@@ -55,12 +55,15 @@ class Monitoring(Construct):
             schedules.dead_letters.alarm,
             *(alarm for function in functions for alarm in function.alarms),
         ]
+        if not config.dashboard:
+            return
+        states = cloudwatch.AlarmStatusWidget(title="Alarms", alarms=self.alarms, width=24, height=4)
         cloudwatch.Dashboard(
             self,
             "Dashboard",
             dashboard_name=config.stage,
             widgets=[
-                [cloudwatch.AlarmStatusWidget(title="Alarms", alarms=self.alarms, width=24, height=4)],
+                *([[states]] if config.alarms else ()),
                 *(_rendezvous_rows(rendezvous) if rendezvous else ()),
                 *(_splitting_rows(splitting) if splitting else ()),
                 *(_exchange_rows(exchange) if exchange else ()),

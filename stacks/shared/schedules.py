@@ -1,4 +1,4 @@
-"""EventBridge schedules, each with its own role, a shared dead-letter queue and explicit retries."""
+"""EventBridge schedules, with a role for each target, a shared dead-letter queue and explicit retries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +29,11 @@ class Task:
     task: str
     expression: scheduler.ScheduleExpression
 
+    @property
+    def role_name(self) -> str:
+        """The name of the role of all schedules of the function."""
+        return f"{self.function.node.scope.node.id}{self.function.node.id}"
+
 
 def every(*, minutes: int) -> scheduler.ScheduleExpression:
     """Return the expression of an interval."""
@@ -53,18 +58,20 @@ class Schedules(Construct):
             self, "DeadCalls", key=key, config=config, holds="Scheduled calls that could not be made"
         )
         self.roles: dict[str, iam.Role] = {}
+        """The roles by target: several schedules of one function have one."""
 
     def invoke(self, name: str, task: Task) -> None:
         """Invoke a function for a task by its schedule expression."""
+        role = task.role_name
         target = targets.LambdaInvoke(
             task.function,
-            role=self._role(name),
+            role=self._role(role),
             input=scheduler.ScheduleTargetInput.from_object({"task": task.task}),
             dead_letter_queue=self.dead_letters,
             retry_attempts=RETRIES,
             max_event_age=OLDEST_CALL,
         )
-        self._schedule(name, target, expression=task.expression)
+        self._schedule(name, target, expression=task.expression, role=role)
 
     def start_job(
         self,
@@ -85,13 +92,13 @@ class Schedules(Construct):
             max_event_age=OLDEST_CALL,
             policy_statements=[_NOTHING],
         )
-        self._schedule(name, target, expression=expression)
+        self._schedule(name, target, expression=expression, role=name)
 
     def _schedule(
-        self, name: str, target: scheduler.IScheduleTarget, *, expression: scheduler.ScheduleExpression
+        self, name: str, target: scheduler.IScheduleTarget, *, expression: scheduler.ScheduleExpression, role: str
     ) -> None:
         made = scheduler.Schedule(self, name, schedule=expression, target=target, schedule_group=self.group)
-        made.node.add_dependency(self.roles[name])
+        made.node.add_dependency(self.roles[role])
 
     def _role(self, name: str) -> iam.IRole:
         principal = iam.ServicePrincipal(
@@ -103,7 +110,8 @@ class Schedules(Construct):
                 }
             },
         )
-        self.roles[name] = iam.Role(self, f"{name}Role", assumed_by=principal)
+        if name not in self.roles:
+            self.roles[name] = iam.Role(self, f"{name}Role", assumed_by=principal)
         # CDK's targets would also allow function versions and every job; stacks/grants names the one target.
         return self.roles[name].without_policy_updates()
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glue_jobs.transforms.prices import PRICES, PRICES_DATE, REGION
+from stacks.settings.choices import CAPABILITIES
 from tests.docs.markdown import with_section
 from tests.infrastructure.templates import Resource, Templates, templates
 
@@ -46,28 +47,39 @@ PRICE_PAGES = {
     "Glue": "glue",
 }
 
+# Stages whose size and price are on the page.
+PARTS = ("rendezvous", "splitting", "exchange", "exchange,live", "history", ",".join(CAPABILITIES))
+PLAIN = {"dashboard": "false", "alarms": "false"}
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An item of an idle stage with its cost a month, as lower and upper bound."""
+    """An item of an idle stage with its cost a month, as lower and upper bound, and how to make it zero."""
 
     item: str
     least: float
     most: float
+    zero: str
 
 
 def section() -> str:
     """Return the tables in Markdown."""
     rows = list(_rows(templates()))
-    least, most = sum(row.least for row in rows), sum(row.most for row in rows)
+    least, most = price(templates())
     found = f"An idle stage costs {least:.0f} to {most:.0f} USD a month at the list prices of {REGION}"
     return "\n".join(
         (
             f"{found} of {PRICES_DATE}, without free tiers; look them up before you rely on them:",
             "",
-            "| Item | USD a month |",
-            "|---|---|",
-            *(f"| {row.item} | {_range(row.least, row.most)} |" for row in rows),
+            "| Item | USD a month | Zero with |",
+            "|---|---|---|",
+            *(f"| {row.item} | {_range(row.least, row.most)} | {row.zero} |" for row in rows),
+            "",
+            "The size and the price of a stage with some of the [capabilities](#capabilities):",
+            "",
+            "| `capabilities` | Resources of both stacks | USD a month | without dashboard and alarms |",
+            "|---|---|---|---|",
+            *(_part(capabilities) for capabilities in PARTS),
             "",
             f"The list prices of {REGION}, as of {PRICES_DATE}, with which `cost_daily` is calculated too:",
             "",
@@ -80,15 +92,35 @@ def section() -> str:
     )
 
 
+def _part(capabilities: str) -> str:
+    stage, plain = templates(capabilities=capabilities), templates(capabilities=capabilities, **PLAIN)
+    prices = (_range(*price(found)) for found in (stage, plain))
+    return f"| {capabilities.replace(',', ', ')} | {size(stage)} | {' | '.join(prices)} |"
+
+
+def size(stage: Templates) -> int:
+    """Return the number of resources of both stacks."""
+    return len(stage.state["Resources"]) + len(stage.stage["Resources"])
+
+
+def price(stage: Templates) -> tuple[float, float]:
+    """Return the price of an idle month, as lower and upper bound."""
+    rows = list(_rows(stage))
+    return sum(row.least for row in rows), sum(row.most for row in rows)
+
+
 def _rows(stage: Templates) -> Iterator[Row]:
-    for kind, price, name in (
-        ("AWS::KMS::Key", "KMS key", "KMS keys"),
-        ("AWS::CloudWatch::Alarm", "CloudWatch alarm", "alarms"),
-        ("AWS::SecretsManager::Secret", "Secrets Manager secret", "secrets"),
-        ("AWS::CloudWatch::Dashboard", "CloudWatch dashboard", "dashboard, unless it is one of the first three"),
+    for kind, name_of_price, name, zero in (
+        ("AWS::KMS::Key", "KMS key", "KMS keys", "`destroy --everything`"),
+        ("AWS::CloudWatch::Alarm", "CloudWatch alarm", "alarms", "`alarms=false`"),
+        ("AWS::SecretsManager::Secret", "Secrets Manager secret", "secrets", "neither rendezvous nor live"),
+        (
+            *("AWS::CloudWatch::Dashboard", "CloudWatch dashboard"),
+            *("dashboard, unless it is one of the first three", "`dashboard=false`"),
+        ),
     ):
         count = len(stage.every(kind))
-        yield _row(f"{count} {name}", count * STANDING_PRICES[price, "a month"])
+        yield _row(f"{count} {name}", count * STANDING_PRICES[name_of_price, "a month"], zero)
     yield _polling(stage)
     yield from _scheduled_runs(stage)
     yield from _jobs(stage)
@@ -107,6 +139,7 @@ def _polling(stage: Templates) -> Row:
         f"Lambda's polling of {len(polled)} queues ({len(polled) - ordered} standard, {ordered} FIFO), "
         f"{len(polled) * RECEIVES:,} receives",
         cost,
+        "no capability",
     )
 
 
@@ -120,10 +153,10 @@ def _scheduled_runs(stage: Templates) -> Iterator[Row]:
             megabytes += number * functions[target]["Properties"]["MemorySize"]
     memory = megabytes / 1024 * RUN_MILLISECONDS * _price("Lambda GB-millisecond")
     cost = runs * (_price("Scheduler invocation") + _price("Lambda request")) + memory
-    yield _row(f"{runs:,} scheduled runs of functions, 0.1 s each", cost)
-    yield _row("their X-Ray traces: one run a second is always traced", runs * _price("X-Ray trace"))
+    yield _row(f"{runs:,} scheduled runs of functions, 0.1 s each", cost, "no capability but history")
+    yield _row("their X-Ray traces: one run a second is always traced", runs * _price("X-Ray trace"), "as above")
     gigabytes = runs * RUN_LOG_KILOBYTES / 1024**2
-    yield _row("their logs, 1 KB each", gigabytes * STANDING_PRICES["CloudWatch Logs", "a GB"])
+    yield _row("their logs, 1 KB each", gigabytes * STANDING_PRICES["CloudWatch Logs", "a GB"], "as above")
 
 
 def _jobs(stage: Templates) -> Iterator[Row]:
@@ -138,7 +171,7 @@ def _jobs(stage: Templates) -> Iterator[Row]:
     ):
         price_a_minute = runs[kind] * WORKERS / 60 * STANDING_PRICES[price, "an hour"]
         least, most = (minutes * price_a_minute for minutes in JOB_MINUTES)
-        yield Row(f"{runs[kind]:,} {what}, two workers for a minute or two each", least, most)
+        yield Row(f"{runs[kind]:,} {what}, two workers for a minute or two each", least, most, "no history")
 
 
 def _started(stage: Templates, schedule: Resource, jobs: dict[str, Resource]) -> Iterator[str]:
@@ -160,8 +193,8 @@ def runs_of(expression: str) -> int:
     return 30 * hours
 
 
-def _row(item: str, cost: float) -> Row:
-    return Row(item, cost, cost)
+def _row(item: str, cost: float, zero: str) -> Row:
+    return Row(item, cost, cost, zero)
 
 
 def _range(least: float, most: float) -> str:

@@ -43,13 +43,10 @@ DAY = who("Day/Role")
 REPORT = who("Report/Role")
 REPORTS = REPORT | who("SplitReport/Role TopicReport/Role DeliveryReport/Role OrderAudit/Role CostReport/Role")
 JOBS = COMPACTION | DAY | EXPORT | REPLAY | REPORTS
-OF_FUNCTIONS = (
-    "SweepLeases SweepStrays ReconcileSplits SweepSplits ExpireQueues SweepExchanges MeasureQueues ConnectQueues "
-    "SweepSessions SweepKeptMessages"
-)
+OF_FUNCTIONS = "RendezvousSweep SplittingControl ExchangeControl LiveSession"
 OF_JOBS = "CompactHours Day ExportLogs"
 SCHEDULES = who(f"{OF_FUNCTIONS} {OF_JOBS}", "Schedules")
-OF_THE_EXCHANGE = who("ExpireQueues SweepExchanges MeasureQueues ConnectQueues", "Schedules")
+OF_THE_EXCHANGE = who("ExchangeControl", "Schedules")
 ADMIN, FEEDER, SOURCE, SUBSCRIBER = who("admin"), who("feeder"), who("source"), who("subscriber")
 LOOSE = who("loose-source")  # a source with Sarracenia's own rule of ownership
 USERS = ADMIN | FEEDER | SOURCE | SUBSCRIBER | LOOSE
@@ -144,7 +141,7 @@ EXCHANGE: dict[str, Who] = {
     "sqs:CreateQueue xs_alice": CONTROL,
     "sqs:SetQueueAttributes xs_alice": CONTROL,
     "sqs:DeleteQueue xs_alice": CONTROL,
-    "sqs:ReceiveMessage xs_alice-dlq": ROUTE | REPLAY | USERS - SUBSCRIBER,
+    "sqs:ReceiveMessage xs_alice-dlq": ROUTE | REPLAY | ADMIN | FEEDER | SOURCE | LOOSE,
     "sqs:ReceiveMessage q_alice": USERS,
     "sqs:ChangeMessageVisibility q_alice": USERS,
     "sqs:ReceiveMessage q_alice_images": USERS,
@@ -211,12 +208,10 @@ HISTORY: dict[str, Who] = {
     "xray:PutTraceSegments *": FUNCTIONS,
 }
 SCHEDULED: dict[str, Who] = {
-    "lambda:InvokeFunction Rendezvous/Sweep": who("SweepLeases SweepStrays", "Schedules"),
-    "lambda:InvokeFunction Splitting/Control": who("ReconcileSplits SweepSplits SweepKeptMessages", "Schedules"),
-    "lambda:InvokeFunction Exchange/Control": who(
-        "ExpireQueues SweepExchanges MeasureQueues ConnectQueues", "Schedules"
-    ),
-    "lambda:InvokeFunction Live/Session": who("SweepSessions", "Schedules"),
+    "lambda:InvokeFunction Rendezvous/Sweep": who("RendezvousSweep", "Schedules"),
+    "lambda:InvokeFunction Splitting/Control": who("SplittingControl", "Schedules"),
+    "lambda:InvokeFunction Exchange/Control": OF_THE_EXCHANGE,
+    "lambda:InvokeFunction Live/Session": who("LiveSession", "Schedules"),
     "lambda:InvokeFunction Rendezvous/Offer": NOBODY,
     "glue:StartJobRun COMPACTION": who("CompactHours", "Schedules"),
     "glue:StartJobRun REPLAYS": NOBODY,

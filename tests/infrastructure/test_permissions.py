@@ -147,30 +147,13 @@ TABLE: dict[str, dict[str, str]] = {
         "StateKey": f"kms: {KEY_IN_USE}",
     },
     **HISTORY,
-    "Schedules/SweepLeasesRole": {
-        "Rendezvous/Sweep": "lambda: InvokeFunction",
-        "Schedules/DeadCalls": "sqs: SendMessage",
-        "QueueKey": f"kms: {KEY_IN_USE}",
-    },
-    "Schedules/SweepStraysRole": {
-        "Rendezvous/Sweep": "lambda: InvokeFunction",
-        "Schedules/DeadCalls": "sqs: SendMessage",
-        "QueueKey": f"kms: {KEY_IN_USE}",
-    },
-    "Schedules/ReconcileSplitsRole": {
-        "Splitting/Control": "lambda: InvokeFunction",
-        "Schedules/DeadCalls": "sqs: SendMessage",
-        "QueueKey": f"kms: {KEY_IN_USE}",
-    },
-    "Schedules/SweepSplitsRole": {
-        "Splitting/Control": "lambda: InvokeFunction",
-        "Schedules/DeadCalls": "sqs: SendMessage",
-        "QueueKey": f"kms: {KEY_IN_USE}",
-    },
-    "Schedules/SweepKeptMessagesRole": {
-        "Splitting/Control": "lambda: InvokeFunction",
-        "Schedules/DeadCalls": "sqs: SendMessage",
-        "QueueKey": f"kms: {KEY_IN_USE}",
+    **{
+        f"Schedules/{target.replace('/', '')}Role": {
+            target: "lambda: InvokeFunction",
+            "Schedules/DeadCalls": "sqs: SendMessage",
+            "QueueKey": f"kms: {KEY_IN_USE}",
+        }
+        for target in ("Rendezvous/Sweep", "Splitting/Control", "Exchange/Control", "Live/Session")
     },
 }
 for writer in WRITERS:

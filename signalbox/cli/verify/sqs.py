@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 from signalbox.aws.doctor.probes import queue_sources
 from signalbox.aws.rendezvous.queues import CAPABILITY as RENDEZVOUS
 from signalbox.aws.rendezvous.queues import client_queue_attributes
+from signalbox.cli.exchange.stage import stage_name
 from signalbox.cli.verify.trial import NamedTrial
 from signalbox.doctor.findings import Verdict
 from signalbox.doctor.rules import name_prefixes, sources_finding
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 CAPABILITY = "SQS"
+CLIENT_USER = "-snowflake-client"  # after the name of the stage
 USABLE_SECONDS, RECEIVE_SECONDS = 30.0, 60.0
 
 
@@ -51,7 +53,7 @@ def _created_again(trial: NamedTrial, sqs: "SQSClient") -> dict[str, Answer]:
     """Create a client queue as `offer` does, again with the same attributes, and with an equal policy."""
     name = f"{trial.deployment.outputs['ClientQueuePrefix']}{trial.names.client_id('000000')}"
     arn = f"{trial.deployment.outputs['BrokerQueueArn'].rpartition(':')[0]}:{name}"
-    stage = _stage(trial)
+    stage = trial.deployment.outputs["ClientUserName"].removesuffix(CLIENT_USER)
     attributes = client_queue_attributes(arn, message_id="verify")
     tags = own_tags(stage=stage, capability=RENDEZVOUS)
     url = sqs.create_queue(QueueName=name, Attributes=attributes, tags=tags)["QueueUrl"]
@@ -75,7 +77,8 @@ def _created_again(trial: NamedTrial, sqs: "SQSClient") -> dict[str, Answer]:
 
 def _refused_redrive(trial: NamedTrial, sqs: "SQSClient") -> str:
     """Examine all queues of the stage, and try to have SQS move messages into the administrators' control queue."""
-    outputs, stage = trial.deployment.outputs, _stage(trial)
+    outputs = trial.deployment.outputs
+    stage = stage_name(outputs["ExchangeControlQueueUrl"])
     prefixes = name_prefixes(
         stage,
         exchanges=outputs["ExchangePrefix"],
@@ -96,10 +99,6 @@ def _refused_redrive(trial: NamedTrial, sqs: "SQSClient") -> str:
     trial.journal.answer("refused RedrivePolicy", {"code": code})
     expect(code != "none", "a queue may use the administrators' control queue as its dead-letter queue")
     return finding.text
-
-
-def _stage(trial: NamedTrial) -> str:
-    return trial.deployment.outputs["ExchangeControlQueueUrl"].rpartition("/")[2].partition("-exchange-control")[0]
 
 
 def _sender_id(trial: NamedTrial, sqs: "SQSClient") -> str:

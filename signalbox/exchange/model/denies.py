@@ -29,7 +29,7 @@ class DenyReader(Protocol):
 
 
 class NoDenies:
-    """`DenyReader` of a stage without live, where nobody is denied anything."""
+    """`DenyReader` of a stage without live, which has no denies."""
 
     def of(self, users: Collection[UserInRealm]) -> Mapping[UserInRealm, Denies]:
         """Return nothing."""

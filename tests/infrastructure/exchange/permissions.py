@@ -9,11 +9,6 @@ MAKE_QUEUE = (
     "sqs: CreateQueue DeleteQueue GetQueueAttributes ListDeadLetterSourceQueues ListQueueTags SendMessage "
     "SetQueueAttributes TagQueue"
 )
-SCHEDULED = {
-    "Exchange/Control": "lambda: InvokeFunction",
-    "Schedules/DeadCalls": "sqs: SendMessage",
-    "QueueKey": KEY_IN_USE,
-}
 EXCHANGE = {
     "Exchange/RouteRole": {
         "Exchange/RouteLogs": "logs: CreateLogStream PutLogEvents",
@@ -60,8 +55,4 @@ EXCHANGE = {
         "StateKey": KEY_IN_USE,
         "QueueKey": KEY_IN_USE,
     },
-    "Schedules/ExpireQueuesRole": SCHEDULED,
-    "Schedules/SweepExchangesRole": SCHEDULED,
-    "Schedules/ConnectQueuesRole": SCHEDULED,
-    "Schedules/MeasureQueuesRole": SCHEDULED,
 }

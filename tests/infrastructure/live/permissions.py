@@ -71,9 +71,4 @@ LIVE = {
         "Live/Inbox": "sqs: GetQueueAttributes",
         "Live/Outbox": "sqs: GetQueueAttributes",
     },
-    "Schedules/SweepSessionsRole": {
-        "Live/Session": "lambda: InvokeFunction",
-        "Schedules/DeadCalls": "sqs: SendMessage",
-        "QueueKey": KEY_IN_USE,
-    },
 }

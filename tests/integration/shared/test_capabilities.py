@@ -18,7 +18,7 @@ from tests.patience import wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
-# Exchange first, and live, which brings it again, last.
+# Exchange first, and live, which includes it, last.
 ORDER = ("exchange", "rendezvous", "splitting", "history", "live")
 EXCHANGE = "xkept"
 
