@@ -319,7 +319,7 @@ class Choices:
         365, "How long history events are kept, raw and in the table of events.", unit="days", minimum=1, maximum=3653
     )
     log_retention_days: int = setting(30, "How long logs are kept.", unit="days", choices=LOG_RETENTION_DAYS)
-    alarms: bool = setting(default=True, description="Create the alarms; without them nothing tells of a failure.")
+    alarms: bool = setting(default=True, description="Create the alarms; without them no failure is reported.")
     dashboard: bool = setting(default=True, description="Create the CloudWatch dashboard.")
     alarm_topic_arn: str | None = setting(
         None,

@@ -78,7 +78,7 @@ class AuditTrail(Protocol):
 
 
 class NothingRecorded(RejectedError):
-    """Raised when a stage without history is asked for events."""
+    """Raised for a request of events on a stage without history."""
 
 
 class NoAuditTrail:

@@ -137,7 +137,7 @@ def test_copies_for_a_deleted_queue_are_dead_lettered_at_once(world) -> None:
 
 @pytest.mark.parametrize(("queue", "is_ordered"), [(QUEUE, False), (ORDERED, True)])
 def test_a_copy_does_not_reach_a_later_queue_of_the_same_name(world, queue, is_ordered) -> None:
-    """It may belong to somebody who may not read the exchange."""
+    """It may belong to a user who may not read the exchange."""
     world.delete(queue)
     world.moment = 61  # SQS creates no queue of this name before
     world.bind("xs", "never", queue=queue)
