@@ -13,11 +13,12 @@ import boto3
 
 from signalbox.clients.control import ControlClient, NoControlReply
 from signalbox.clients.splitting.sessions import Control, SessionClient, SessionRequest
+from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError
 from signalbox.flows.consumer import LocalConsumer, Receipt
 from signalbox.flows.trial import Trial, WrongResult, expect
 from signalbox.queues import QueueName, is_fifo
-from signalbox.splitting.control.protocol import GONE, SessionStatus
+from signalbox.splitting.control.protocol import SessionStatus
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageAttributeValueTypeDef
@@ -164,7 +165,10 @@ class SharedQueues:
 
         def are_over() -> bool:
             with suppress(NoControlReply):  # a repeated command is harmless
-                return all(client.stop().phase == GONE for client in clients) and not splits(control, target)
+                for client in clients:
+                    with suppress(CommandRejected):  # it has ended
+                        client.stop()
+                return not splits(control, target)
             return False
 
         self.trial.wait_until(are_over, "the sessions and the split have ended", seconds=END_SECONDS)

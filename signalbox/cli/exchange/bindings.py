@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from signalbox.cli.exchange.stage import Document, UserOutputOptions, exchanges
-from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import print_json, print_line, print_list
 from signalbox.errors import RejectedError
+from signalbox.nearest import suggestion
 
 if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient

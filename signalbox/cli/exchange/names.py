@@ -5,13 +5,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from signalbox.cli.shared.nearest import suggestion
+from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError, SignalboxError
+from signalbox.nearest import suggestion
 
 if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient
 
-# The errors of the stage and of our client about a name that may be mistyped.
+# The errors of our client about a name that may be mistyped.
 ABOUT_NAME = re.compile(
     r"\b(?:exchange|queue) '([^']+)'(?: does not exist|: the user's role does not include its name)"
 )
@@ -24,9 +25,11 @@ def known_names(client: "ExchangeClient") -> Sequence[str]:
 
 @contextmanager
 def nearest_names(client: "ExchangeClient") -> Iterator[None]:
-    """Add the nearest existing name to an error about an exchange or a queue that does not exist."""
+    """Add the nearest existing name to our client's error about an exchange or a queue; the stage's replies have it."""
     try:
         yield
+    except CommandRejected:
+        raise
     except RejectedError as error:
         about = ABOUT_NAME.search(str(error))
         hint = "" if about is None else name_hint(client, about[1])

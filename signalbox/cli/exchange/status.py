@@ -11,10 +11,10 @@ import typer
 
 from signalbox.cli.exchange.names import known_names
 from signalbox.cli.exchange.stage import Document, UserOutputOptions, exchanges
-from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import console, escaped, print_json, print_line
 from signalbox.cli.shared.stage import age, duration
 from signalbox.errors import RejectedError
+from signalbox.nearest import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -16,11 +16,11 @@ from signalbox.cli.exchange.user_files import Names, Source, named_users
 from signalbox.cli.shared import settling
 from signalbox.cli.shared.confirmation import Yes, confirm
 from signalbox.cli.shared.lazy_group import Part, group_of
-from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_fields, print_json, print_line, print_list
 from signalbox.cli.shared.stage import OutputOptions, StageOptions, age, output, say
 from signalbox.errors import RejectedError
+from signalbox.nearest import suggestion
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ import typer
 
 from signalbox.cli.history.jobs import Job, run_jobs
 from signalbox.cli.shared.days import METAVAR, past_day, today
-from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_table, print_text
 from signalbox.cli.shared.stage import OutputOptions, output, say
 from signalbox.errors import RejectedError
 from signalbox.history.jobs import ALL_REPORTS, DAY_SCRIPT, REPORTS
+from signalbox.nearest import suggestion
 
 if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment

@@ -10,11 +10,11 @@ import typer
 
 from signalbox.cli.exchange.stage import duration_text, seconds
 from signalbox.cli.shared.confirmation import Yes, confirm
-from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_fields, print_json, print_list
 from signalbox.cli.shared.stage import OutputOptions, local_time, output, say
 from signalbox.errors import RejectedError
+from signalbox.nearest import suggestion
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table

@@ -7,13 +7,13 @@ import typer
 
 from signalbox.cli.exchange.stage import UserOutputOptions, exchanges
 from signalbox.cli.live.changes import check_realm, print_dry_run
-from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_list
 from signalbox.cli.shared.stage import say
 from signalbox.live.rights.coverage import check_placeholders
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import InvalidUri
+from signalbox.nearest import suggestion
 from signalbox.sarracenia.rights.permissions import Right
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.stage import StageOptions, say
 from signalbox.errors import RejectedError
+from signalbox.nearest import suggestion
 
 if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment

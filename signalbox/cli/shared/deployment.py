@@ -12,10 +12,10 @@ from botocore.exceptions import ClientError
 
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.throttled_keys import retry_throttled_keys
-from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.slow_calls import SLOW_CALLS
 from signalbox.errors import RejectedError
 from signalbox.local.session import LocalSession, StageMissing, stack_outputs
+from signalbox.nearest import suggestion
 
 if TYPE_CHECKING:
     from signalbox.aws.rendezvous.credentials import ClientCredentials

@@ -10,9 +10,9 @@ import typer
 from signalbox.cli.doctor.settings import InvalidSettings, given_settings, read_settings
 from signalbox.cli.shared.confirmation import confirm
 from signalbox.cli.shared.deployment import capabilities_of
-from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.stage import say
 from signalbox.local.files import checkout_modules
+from signalbox.nearest import suggestion
 
 SETTINGS_OUTPUT, KEPT_CAPABILITIES = "Settings", "kept_capabilities"
 Reset = Annotated[

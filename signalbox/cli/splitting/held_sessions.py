@@ -17,7 +17,6 @@ from signalbox.cli.shared.stage import say
 from signalbox.clients.splitting.sessions import SessionEnded, end_message
 from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError, SignalboxError
-from signalbox.splitting.control.protocol import GONE
 
 if TYPE_CHECKING:
     from signalbox.clients.splitting.sessions import SessionClient
@@ -67,15 +66,21 @@ class HeartbeatThread:
         while not self._over.wait(self.seconds):
             try:
                 state = self.client.heartbeat()
+            except CommandRejected as error:
+                self._end(str(error))
+                return
             except (SignalboxError, BotoCoreError, ClientError) as error:
                 # The next heartbeat may succeed; if none does, the stage ends the session.
                 say(f"heartbeat failed: {error}")
                 continue
             if state.has_ended:
-                self._reason = end_message(state)
-                self.ended.set()
-                self.on_end()
+                self._end(end_message(state))
                 return
+
+    def _end(self, reason: str) -> None:
+        self._reason = reason
+        self.ended.set()
+        self.on_end()
 
     def check(self) -> None:
         """Raise `SessionEnded` if the session ended from outside."""
@@ -105,12 +110,13 @@ def stop(client: "SessionClient") -> None:
 
     name = client.request.session
     try:
-        state = client.stop()
+        client.stop()
+    except CommandRejected as error:
+        say(str(error))
     except (SignalboxError, BotoCoreError, ClientError) as error:
         say(f"session {name!r} could not be stopped; it ends without heartbeats in a minute: {error}")
     else:
-        outcome = "is gone" if state.phase == GONE else "is ending; its unconsumed messages are returned"
-        say(f"session {name!r} {outcome}")
+        say(f"session {name!r} is ending; its unconsumed messages are returned")
 
 
 @dataclass(slots=True)

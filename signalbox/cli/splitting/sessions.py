@@ -4,7 +4,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -27,7 +27,7 @@ from signalbox.cli.splitting.stage import (
 )
 from signalbox.clients.splitting.sessions import POLL_SECONDS, SessionRequest, exclusive_config, mirror_config
 from signalbox.errors import RejectedError
-from signalbox.splitting.control.protocol import GONE, READY
+from signalbox.splitting.control.protocol import READY
 
 if TYPE_CHECKING:
     from signalbox.cli.splitting.held_sessions import HeartbeatThread
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT_SECONDS = 300
 EVERY_QUEUE = "*"
+GONE = "gone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,22 +235,14 @@ def stop(
 
     request = SessionRequest(str(Target.parse(target)), session, default_owner(), None)
     with session_client(request, place) as client:
-        _refuse_unknown(session, client.known())
-        state = client.stop()
-        while wait and state.phase != GONE:
+        document = client.stop().document
+        while wait and session in client.known():
             time.sleep(POLL_SECONDS)
-            state = client.heartbeat()  # an ending session stays ending
+    phase = GONE if wait else document["phase"]
     if place.as_json:
-        print_json(state.document)
+        print_json({**document, "phase": phase})
     else:
-        print_line(f"{state.session}  {state.phase}")
-
-
-def _refuse_unknown(session: str, known: Sequence[str]) -> None:
-    from signalbox.cli.shared.nearest import suggestion
-
-    if session not in known:
-        raise RejectedError(f"no session {session!r}{suggestion(session, known) or '; there is none'}")
+        print_line(f"{session}  {phase}")
 
 
 def tail(

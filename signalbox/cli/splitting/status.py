@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.cli.shared.stage import OutputOptions, StageOptions, age
 from signalbox.cli.splitting.stage import control
+from signalbox.nearest import suggestion
 from signalbox.splitting.model.target import Target
 
 TargetFilter = Annotated[str | None, typer.Option("--target", help="Only this deployed consumer.", metavar="KIND/NAME")]

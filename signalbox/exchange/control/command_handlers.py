@@ -1,7 +1,7 @@
 """The execution of the exchange's control commands. Each is idempotent."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -49,6 +49,7 @@ from signalbox.exchange.model.records import (
 )
 from signalbox.exchange.model.topics import is_reserved, shown
 from signalbox.messages import Message
+from signalbox.nearest import suggestion
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
 
@@ -93,7 +94,19 @@ class _CommandHandler:
             Replay: self._replay,
             Status: self._status,
         }
-        return answers[type(command)](command)
+        try:
+            return answers[type(command)](command)
+        except NotFound as error:
+            if error.undeclared is None:
+                raise
+            known = self._readable(error.undeclared.kind)
+            raise NotFound(f"{error}{suggestion(error.undeclared.name, known)}") from error
+
+    def _readable(self, kind: ResourceKind) -> Iterable[str]:
+        """Return the names of the exchanges, or of the queues, that the caller may read."""
+        store = self.ports.store
+        found = store.exchanges.every() if kind is ResourceKind.EXCHANGE else store.queues.every()
+        return (one.name for one in found if self._may_read(one.resource))
 
     def _bind(self, command: Bind) -> object:
         binding = self._permitted(command.binding)
@@ -263,7 +276,7 @@ def _is_meant(name: str, names: Sequence[str]) -> bool:
 
 def _refuse_missing(resource: ResourceRef, found: Record | None) -> Record:
     if found is None:
-        raise NotFound(f"{resource} does not exist: declare it first")
+        raise NotFound(f"{resource} does not exist: declare it first", resource)
     if found.is_deleting:
         raise NotFound(f"{resource} is being deleted")
     return found

@@ -91,7 +91,7 @@ class DeclarationService:
             alternate = ResourceRef(ResourceKind.EXCHANGE, command.alternate)
             self.caller.require((Right.CONFIGURE, resource), (Right.READ, resource), (Right.WRITE, alternate))
             if self._is_deleting(command.alternate):
-                raise NotFound(f"{alternate} does not exist: declare it before it becomes an alternate")
+                raise NotFound(f"{alternate} does not exist: declare it before it becomes an alternate", alternate)
         if command.live is not None:
             self._check_anonymous(command.live)
             self._check_issuers(command.live)

@@ -24,7 +24,7 @@ from signalbox.splitting.control.commands import (
 )
 from signalbox.splitting.control.keeping import KeepService
 from signalbox.splitting.control.ports import ControlPorts
-from signalbox.splitting.control.presentation import SplitPresenter, gone_session
+from signalbox.splitting.control.presentation import SplitPresenter, unknown_session
 from signalbox.splitting.control.reconcile_loop import STOPPED, ReconcileLoop
 from signalbox.splitting.control.record_updates import changed
 from signalbox.splitting.control.registries import RegistryService
@@ -101,7 +101,10 @@ class ControlService:
         return {"documents": list(self.ports.discovery.discover(command.target))}
 
     def _changed(self, command: Heartbeat | Stop) -> object:
-        """Save a heartbeat or a stop and return the session's status; a heartbeat does not revive an ending session."""
+        """Save a heartbeat or a stop and return the session's status; a heartbeat does not revive an ending session.
+
+        Raises `UnknownSession`.
+        """
         now = self.ports.now()
         change: Callable[[Split], Split]
         if isinstance(command, Stop):
@@ -110,7 +113,7 @@ class ControlService:
             change = partial(with_heartbeat, session_id=command.session_id, now=now)
         stored = changed(self.ports.store.splits, command.target, change)
         if stored is None:
-            return gone_session(command.session_id)
+            raise unknown_session(command.target, command.session_id, ())
         if isinstance(command, Stop):
             ReconcileLoop(self.ports).wake(command.target)
         return SplitPresenter(self.ports).session(stored.split, command.session_id)

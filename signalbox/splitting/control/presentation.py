@@ -1,16 +1,16 @@
 """Reply documents for splits and sessions."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from signalbox.errors import EffectFailed
+from signalbox.errors import EffectFailed, RejectedError
+from signalbox.nearest import suggestion
 from signalbox.queues import QueueName
 from signalbox.splitting.control.effect_executor import queue_annotation
 from signalbox.splitting.control.ports import ControlPorts, temporary_names
 from signalbox.splitting.control.precedence import precedence_notes
 from signalbox.splitting.control.problems import problems
-from signalbox.splitting.control.protocol import GONE
 from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import Forwarder, Sample
 from signalbox.splitting.model.split import Replay, Split, SplitSession
@@ -23,9 +23,14 @@ UNKNOWN = "unknown"
 Counts = Mapping[QueueName, Sample]
 
 
-def gone_session(session_id: SessionId) -> dict[str, object]:
-    """Return the document of a session that does not exist any more."""
-    return {"session": session_id, "phase": GONE}
+class UnknownSession(RejectedError):
+    """Raised when a target has no session of that name: it has ended, or its name is wrong."""
+
+
+def unknown_session(target: Target, session_id: SessionId, known: Iterable[SessionId]) -> UnknownSession:
+    """Return the error of a session that does not exist, with the nearest name of one that does."""
+    hint = suggestion(session_id, known)
+    return UnknownSession(f"{target} has no session {session_id!r}: it has ended, or the name is wrong{hint}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +44,11 @@ class SplitPresenter:
         self.ports.store.annotations.put(target, _environment_annotation(session), json.dumps(dict(environment)))
 
     def session(self, split: Split, session_id: SessionId) -> dict[str, object]:
-        """Return the document of one session."""
+        """Return the document of one session. Raises `UnknownSession`."""
         found = split.session(session_id)
-        return (
-            self._session(split, found, self.ports.store.annotations.of(split.target))
-            if found
-            else gone_session(session_id)
-        )
+        if found is None:
+            raise unknown_session(split.target, session_id, (one.session_id for one in split.sessions))
+        return self._session(split, found, self.ports.store.annotations.of(split.target))
 
     def split(self, stored: StoredSplit) -> dict[str, object]:
         """Return the document of a split, with the observed state and its sessions. Raises `EffectRefused`."""

@@ -7,7 +7,7 @@ from signalbox.control.protocol import InvalidControlReply
 from signalbox.documents import Problems, Section
 
 REPLY_MARK = "-split-reply"
-READY, ENDING, GONE = "ready", "ending", "gone"
+READY, ENDING = "ready", "ending"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class SessionQueue:
 
 @dataclass(frozen=True, slots=True)
 class SessionStatus:
-    """A session's status; `document` is the whole reply. An ended session has the phase `GONE`."""
+    """A session's status; `document` is the whole reply."""
 
     session: str
     phase: str
@@ -58,7 +58,7 @@ class SessionStatus:
     @property
     def has_ended(self) -> bool:
         """Return whether the session will receive no more messages."""
-        return self.phase in (ENDING, GONE)
+        return self.phase == ENDING
 
 
 def _queue(section: Section) -> SessionQueue:

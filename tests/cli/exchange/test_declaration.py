@@ -135,21 +135,6 @@ def test_the_stages_word_for_an_option_is_the_option(stage):
         signalbox("exchange", "delete", "xpublic")
 
 
-@pytest.mark.parametrize(
-    ("command", "name", "nearest"),
-    [("bind", "exchange 'xpublc'", "xpublic"), ("consuming", "queue 'q_alcie'", "q_alice")],
-)
-def test_a_mistyped_name_is_answered_with_the_nearest(stage, command, name, nearest):
-    def refuse(_command: object) -> object:
-        raise Refusal(f"{name} does not exist: declare it first")
-
-    stage.replies[command] = refuse
-    words = ("bind", "xpublc", "q_alice", "#") if command == "bind" else ("consume", "q_alcie", "--no-follow")
-
-    with pytest.raises(CommandRejected, match=rf"declare it first; did you mean '{nearest}'\?$"):
-        signalbox(*words)
-
-
 def test_times_are_local_and_settings_are_words_for_people(stage):
     live = {"retention": {"count": 100, "age_seconds": 3600}, "order_by": "topic"}
     stage.replies["declare_exchange"] = lambda _: {"exchange": "xs_a.fifo", "created_at": DECLARED_AT, "live": live}

@@ -246,46 +246,27 @@ def test_a_failed_stop_is_reported(stage, config):
     assert "it ends without heartbeats in a minute: throttled" in result.stderr
 
 
-@pytest.fixture
-def with_sessions(stage) -> FakeStage:
-    """The stage, whose target has two sessions."""
-    sessions = [session("ready"), session("ready", session="bob-1")]
-    stage.replies["status"] = lambda _: {"splits": [{"sessions": sessions}], "unreadable": []}
-    return stage
+def test_an_ended_session_is_not_one_that_could_not_be_stopped(stage, config):
+    stage.replies["stop"] = refusing("lambda/meme-app has no session 'ann-1'", "rejected")
+
+    result = split("run", *TARGET, "--config", config, *python("pass"))
+
+    assert "lambda/meme-app has no session 'ann-1'" in result.stderr
+    assert "could not be stopped" not in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [("ann-2", "; did you mean 'ann-1'?"), ("nosuch", "; there are 'ann-1', 'bob-1'")],
-    ids=["mistyped", "unknown"],
-)
-def test_an_unknown_session_is_not_stopped_and_the_sessions_are_named(with_sessions, name, hint):
-    with pytest.raises(RejectedError) as refused:
-        split("stop", name, *TARGET)
-
-    assert str(refused.value) == f"no session {name!r}{hint}"
-    assert with_sessions.commands == ["status"]
-
-
-def test_without_sessions_none_is_stopped(stage):
-    stage.replies["status"] = lambda _: {"splits": [], "unreadable": []}
-
-    with pytest.raises(RejectedError, match="no session 'ann-1'; there is none"):
-        split("stop", "ann-1", *TARGET)
-
-
-@pytest.mark.usefixtures("with_sessions")
+@pytest.mark.usefixtures("stage")
 def test_a_session_is_stopped_by_name():
     assert split("stop", "ann-1", *TARGET).stdout == "ann-1  ending\n"
     assert json.loads(split("stop", "ann-1", *TARGET, "--json").stdout) == session("ending")
 
 
-def test_stop_can_wait_until_the_session_is_gone(with_sessions):
-    phases, stage = iter(["ending", "gone"]), with_sessions
-    stage.replies["heartbeat"] = lambda _: {"session": "ann-1", "phase": next(phases)}
+def test_stop_can_wait_until_the_session_is_gone(stage):
+    splits = iter([[{"sessions": [session("ending")]}], []])
+    stage.replies["status"] = lambda _: {"splits": next(splits), "unreadable": []}
 
     assert split("stop", "ann-1", *TARGET, "--wait").stdout == "ann-1  gone\n"
-    assert stage.commands == ["status", "stop", "heartbeat", "heartbeat"]
+    assert stage.commands == ["stop", "status", "status"]
 
 
 @pytest.fixture

@@ -74,6 +74,13 @@ def test_both_ends_of_a_binding_must_exist(stage, given, missing):
         stage.ask("bind", **{**TO_QUEUE, **given})
 
 
+def test_a_mistyped_name_is_answered_with_the_nearest_that_the_caller_may_read(stage):
+    with pytest.raises(NotFound, match=r"'q_alcie' does not exist: declare it first; did you mean 'q_alice'\?$"):
+        stage.ask("consuming", queue="q_alcie")
+    with pytest.raises(NotFound, match=r"declare it first; there is 'q_bob\.x'$"):
+        stage.ask("consuming", user=BOB, queue="q_bob_alice")
+
+
 def test_a_resource_that_is_being_deleted_cannot_be_bound(stage):
     queue = stage.queues.records["q_alice"]
     stage.queues.records["q_alice"] = replace(queue, is_deleting=True)

@@ -12,6 +12,7 @@ from signalbox.splitting.consumers.registry import ConsumedQueue
 from signalbox.splitting.consumers.registry_file import InvalidRegistry
 from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.ports import NoRegistry, NothingDeclared
+from signalbox.splitting.control.presentation import UnknownSession
 from signalbox.splitting.control.problems import problems
 from signalbox.splitting.control.registries import RegistryTooLarge
 from signalbox.splitting.model.observed_state import TargetState
@@ -206,10 +207,12 @@ def test_a_cluster_that_is_away_for_ten_minutes_ends_no_split(monkeypatch):
         cluster.setattr(stage.targets, "observe", away)
         stage.stop("bob", target=WEB)
         keep(600, "ann")
-        ready, gone = stage.heartbeat(target=WEB), stage.heartbeat("bob", target=WEB)
+        ready = stage.heartbeat(target=WEB)
+        with pytest.raises(UnknownSession, match="'bob': it has ended, or the name is wrong; there is 'ann'"):
+            stage.heartbeat("bob", target=WEB)
     keep(10, "ann")
 
-    assert (ready["phase"], gone["phase"]) == ("ready", "gone")
+    assert ready["phase"] == "ready"
     assert ready["notes"] == ["cluster 'main' does not answer"]
     assert stage.heartbeat(target=WEB)["phase"] == "ready"
     assert [name for name, _ in stage.targets.switches] == ["switch"]

@@ -26,9 +26,8 @@ def test_a_status_has_the_queues_and_the_environment():
     assert state.document == document
 
 
-@pytest.mark.parametrize("phase", ["ending", "gone"])
-def test_ending_and_gone_sessions_have_ended(phase):
-    assert SessionStatus.parse({"session": "ann", "phase": phase}).has_ended
+def test_an_ending_session_has_ended():
+    assert SessionStatus.parse({"session": "ann", "phase": "ending"}).has_ended
 
 
 def test_an_invalid_status_is_refused():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from signalbox.cli.shared.nearest import suggestion
+from signalbox.nearest import suggestion
 
 
 @pytest.mark.parametrize(
