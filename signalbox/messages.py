@@ -71,7 +71,7 @@ class Message:
 
     @property
     def group_id(self) -> str | None:
-        """Return the message group; None outside FIFO queues."""
+        """Return the message group: of a FIFO queue the unit of order, of a standard queue that of fairness, if any."""
         return self.system_attributes.get("MessageGroupId")
 
     @property

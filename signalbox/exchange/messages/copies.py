@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from signalbox.errors import RejectedError
 from signalbox.exchange.messages.headers import announced_file
-from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery, group_of
+from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery, copy_group
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.topics import RoutingKey
@@ -83,8 +83,7 @@ def read_retry(message: Message, names: StageNames) -> Copy:
     except (InvalidMessage, InvalidDelivery, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise InvalidRetry(f"message {message.message_id!r} is not a copy to retry: {error}") from error
     system = {name: text for name, text in message.system_attributes.items() if name == TRACE_HEADER}
-    if is_fifo(destination):
-        system |= {"MessageGroupId": group_of(delivered.key), "MessageDeduplicationId": delivered.message_id}
+    system |= copy_group(delivered.key, delivered.publisher, delivered.message_id, is_fifo=is_fifo(destination))
     waiting = Message(delivered.message_id, message.body, copied.attributes, system, document={})
     return Copy(
         queue=queue,

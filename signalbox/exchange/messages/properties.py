@@ -128,7 +128,7 @@ class MessageProperties:
             own["sequence"] = Attribute("Number", str(sequence))
         if expires_at is not None:
             own["expires_at"] = Attribute("Number", str(round(expires_at.timestamp() * 1000)))
-        system = _fifo(group_of(self.key), published.message_id) if is_fifo else {}
+        system = copy_group(self.key, publisher, published.message_id, is_fifo=is_fifo)
         if TRACE_HEADER in published.system_attributes:
             system[TRACE_HEADER] = published.system_attributes[TRACE_HEADER]
         return _message(published.message_id, self.body, packed(own, self.headers), system)
@@ -182,6 +182,16 @@ def group_of(key: RoutingKey) -> str:
     is_group = 1 <= len(key) <= GROUP_LENGTH and all("!" <= character <= "~" for character in key)
     # A key that looks like a hash is hashed too: it could equal the hash of another key.
     return key if is_group and not key.startswith(HASHED) else HASHED + hashlib.sha256(key.encode()).hexdigest()
+
+
+def copy_group(key: RoutingKey, publisher: str, message_id: MessageId, *, is_fifo: bool) -> dict[str, str]:
+    """Return the message group of a copy: in an ordered queue that of its key, else of its publisher.
+
+    SQS's fair queues let no publisher's burst delay the messages of the others in a standard queue.
+    """
+    if is_fifo:
+        return _fifo(group_of(key), message_id)
+    return {"MessageGroupId": group_of(RoutingKey(publisher))}
 
 
 def _group(key: RoutingKey, order_by: OrderBy, publisher: str) -> str:

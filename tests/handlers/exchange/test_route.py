@@ -204,6 +204,26 @@ def test_the_publisher_is_the_user_that_the_control_plane_names(stage):
     assert (found.publisher, found.headers) == ("alice", {})
 
 
+def test_copies_in_standard_queues_have_their_publisher_as_group_also_when_retried(stage):
+    queues = [NAMES.queue("q_all"), NAMES.queue("q_away")]
+    for queue in ("q_all", "q_away"):
+        stage.bind("xs", "#", queue=queue)
+    stage.sqs.delete_queue(QueueUrl=stage.urls[queues[1]])
+    for user in ("alice", "bob"):
+        stage.send("stage-xs", outgoing(MessageProperties.of_publication("a", user).published(publisher=user)))
+    received = stage._page("stage-xs")
+    for message in received:
+        message["Attributes"]["SenderId"] = "AROACONTROL:control"
+
+    handler(batch(*(record_of(message, "stage-xs") for message in received)), None)
+    stage.make(queues[1])
+    stage.call(RETRIES)
+
+    for queue in queues:
+        groups = {message["Body"]: message["Attributes"]["MessageGroupId"] for message in stage._page(queue)}
+        assert groups == {"alice": "alice", "bob": "bob"}
+
+
 @pytest.mark.parametrize(("exchange", "queue", "retries"), [("xs", "q_a", RETRIES), (LOG, "q_a.fifo", ORDERED_RETRIES)])
 def test_copies_that_a_queue_does_not_accept_are_retried_in_order(stage, exchange, queue, retries):
     stage.bind(exchange, "#", queue=queue)

@@ -200,7 +200,7 @@ def test_a_trace_goes_on_in_every_copy() -> None:
     published = as_received(properties.published())
     traced = replace(published, system_attributes={**published.system_attributes, "AWSTraceHeader": "Root=1"})
 
-    assert delivered(properties, traced).system_attributes == {"AWSTraceHeader": "Root=1"}
+    assert delivered(properties, traced).system_attributes["AWSTraceHeader"] == "Root=1"
 
 
 def test_all_problems_of_a_publication_are_reported_at_once() -> None:
