@@ -1,18 +1,25 @@
 """`signalbox split registry`: the registries of deployed consumers."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from signalbox.cli.shared.files import read_text
+from signalbox.cli.shared.kept_settings import SETTINGS_OUTPUT
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_table, print_text
 from signalbox.cli.shared.stage import Json, OutputOptions, local_time, output, say
 from signalbox.cli.splitting.stage import TargetName, control, control_of, warn_not_split
 from signalbox.errors import RejectedError
+
+if TYPE_CHECKING:
+    from signalbox.cli.shared.deployment import Deployment
+
+SETTING = "splittable_targets"
 
 app = CommandGroup("Registries of the deployed consumers, in mirrord's format.")
 
@@ -49,11 +56,26 @@ def apply(*, file: File, options: OutputOptions) -> None:
     warn_not_split(queues_of_other_brokers(documents))
     with control_of(deployment, says_where=True) as client:
         result = client.ask("apply", {"documents": documents})
+    targets = result["targets"] if isinstance(result, dict) else ()
+    _warn_not_permitted(deployment, targets)
     if options.as_json:
         print_json(result)
         return
-    for target in result["targets"] if isinstance(result, dict) else ():
+    for target in targets:
         print_line(f"{target}  applied; a running split keeps its registry")
+
+
+def _warn_not_permitted(deployment: "Deployment", targets: Iterable[str]) -> None:
+    """Name the targets that the stage may not switch; Kubernetes workloads are permitted by a role in their cluster."""
+    permitted = json.loads(deployment.outputs.get(SETTINGS_OUTPUT, "{}")).get(SETTING, "")
+    patterns = [one.replace("ssm//", "ssm/", 1) for one in permitted.split(",")]
+    for target in targets:
+        name = target.replace("ssm//", "ssm/", 1).partition(":")[0]
+        if name.startswith(("lambda/", "ecs/", "ssm/")) and not any(fnmatchcase(name, one) for one in patterns):
+            say(
+                f"{target} cannot be split on this stage: {SETTING} has {permitted or 'no target'}; "
+                f"an administrator adds it with `signalbox deploy`"
+            )
 
 
 def parse_documents(text: str, name: str) -> list[object]:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT_SECONDS = 300
 EVERY_QUEUE = "*"
 GONE = "gone"
+NAMING = "add `envVar` to its `nameSource` in the registry, apply it, and start again when the split is over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,11 +215,19 @@ def _run_command(request: SessionRequest, command: list[str], place: StageOption
         raise RejectedError(f"cannot run {command[0]!r}: there is no such program")
     environment = place.deployment().program_environment(os.environ)
     with held(request, place, timeout=timeout) as (client, state):
+        for queue in _unnamed(state):
+            say(f"queue {queue!r}: no variable has its name, so the command cannot find it; {NAMING}")
         running = ChildProcess(command, {**environment, **state.environment})
         with HeartbeatThread(client, on_end=running.end).running() as heartbeat:
             status = running.run()
         heartbeat.check()
     raise typer.Exit(status)
+
+
+def _unnamed(state: "SessionStatus") -> list[str]:
+    """Return the ids of the queues whose names are in no variable of the command."""
+    texts = " ".join(state.environment.values())
+    return [one.queue_id for one in state.queues if one.temporary not in texts]
 
 
 def stop(

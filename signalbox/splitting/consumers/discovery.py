@@ -1,6 +1,7 @@
 """Discovery: a target's registry from its event source mappings, its variables and its role's policies."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -80,9 +81,9 @@ def _queues(
     for queue in mapped:
         if queue not in seen:
             seen.add(queue)
-            # A local command needs the variable that contains the queue's name, if the function has one.
-            variable = next((name for name, found in plain.items() if found == queue), None)
-            yield queue, _entry({"eventSource": queue} | ({"envVar": variable} if variable else {}))
+            # A local command gets the queue's name in the function's own variable, or in a new one.
+            variable = next((name for name, found in plain.items() if found == queue), _new_variable(queue))
+            yield queue, _entry({"eventSource": queue, "envVar": variable})
     for name, queue in plain.items():
         if queue not in seen:
             seen.add(queue)
@@ -93,6 +94,10 @@ def _queues(
         if texts and all(_is_queue(one, allowed) for one in texts) and inside.isdisjoint(seen):
             seen |= inside
             yield name, _entry({"envVar": name}) | {"namesFromJsonMap": True}
+
+
+def _new_variable(queue: QueueName) -> str:
+    return re.sub(r"\W", "_", queue.removesuffix(FIFO_SUFFIX), flags=re.ASCII).upper() + "_QUEUE"
 
 
 def _entry(source: Mapping[str, str]) -> dict[str, object]:

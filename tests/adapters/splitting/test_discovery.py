@@ -59,7 +59,7 @@ def test_mappings_and_variables_of_a_function_are_registered(discovery: AwsDisco
 
     documents = discovery.discover(FUNCTION)
 
-    assert sources(documents) == [{"eventSource": "memes"}, {"envVar": "ORDERS"}]
+    assert sources(documents) == [{"eventSource": "memes", "envVar": "MEMES_QUEUE"}, {"envVar": "ORDERS"}]
     assert documents[0]["spec"]["consumer"] == {"name": NAME, "workloadType": "Lambda"}
 
 
@@ -86,7 +86,7 @@ def test_mappings_of_other_sources_and_accounts_are_left_out(discovery: AwsDisco
 
     found = replace(discovery, functions=functions).discover(FUNCTION)
 
-    assert sources(found) == [{"eventSource": "orders"}]
+    assert sources(found) == [{"eventSource": "orders", "envVar": "ORDERS_QUEUE"}]
 
 
 def test_mappings_of_streams_are_left_out(discovery: AwsDiscovery) -> None:
@@ -110,7 +110,7 @@ def test_mappings_of_an_alias_are_found(discovery: AwsDiscovery, target: str) ->
     arn = client.create_alias(FunctionName=NAME, Name="live", FunctionVersion="1")["AliasArn"]
     mapping(to=arn)
 
-    assert sources(discovery.discover(Target.parse(target))) == [{"eventSource": "memes"}]
+    assert sources(discovery.discover(Target.parse(target))) == [{"eventSource": "memes", "envVar": "MEMES_QUEUE"}]
 
 
 def test_a_split_function_is_refused(discovery: AwsDiscovery) -> None:

@@ -73,6 +73,7 @@ def fake_stage() -> Iterator[FakeStage]:
         "SplitControlQueueUrl": boto3.client("sqs").create_queue(QueueName="signalbox-split-control")["QueueUrl"],
         "SplitReplyQueueUrl": reply_queue_url(f"{URLS}signalbox-split-control"),
         "TemporaryQueuePrefix": "mirrord-",
+        "Settings": json.dumps({"splittable_targets": "lambda/meme-app,lambda/demo-*,ssm/demo/queue,ecs/demo/app"}),
         "HistoryBucket": "lake",
         "HistoryDatabase": "signalbox_lake",
         "HistoryTable": "events_raw",

@@ -131,6 +131,22 @@ def test_queues_of_other_brokers_are_named_and_ignored(file):
     assert "not on SQS, so not split: meme-queue (RMQ)" in shown.stderr
 
 
+@pytest.mark.parametrize(
+    ("targets", "warned"),
+    [
+        (["lambda/demo-a", "lambda/demo-a:live", "deployment/web@default.main", "ssm//demo/queue"], []),
+        (["lambda/other", "ssm//other", "ecs/demo/other"], ["lambda/other", "ssm//other", "ecs/demo/other"]),
+    ],
+    ids=["permitted", "not permitted"],
+)
+def test_targets_that_the_stage_may_not_switch_are_named_when_their_registry_is_applied(stage, file, targets, warned):
+    stage.replies["apply"] = lambda _: {"targets": targets}
+
+    said = split("registry", "apply", "-f", str(file)).stderr.splitlines()
+
+    assert [line.split()[1] for line in said if "splittable_targets has" in line] == warned
+
+
 def test_queues_of_other_brokers_are_named_when_a_file_is_applied(stage, file):
     file.write_text(FIRST_EXAMPLE.replace("queueType: SQS", "queueType: RMQ", 1))
     stage.replies["apply"] = lambda _: {"targets": ["deployment/meme-app@default"]}

@@ -188,6 +188,14 @@ def test_a_command_runs_with_the_sessions_queues_and_its_status_is_returned(stag
     assert "its unconsumed messages are returned" in result.stderr
 
 
+def test_a_queue_whose_name_the_command_does_not_get_is_named(stage, config):
+    stage.replies["start"] = lambda _: session("ready", environment={"WORDS": "two words"})
+
+    result = split("run", *TARGET, "--config", config, *python("pass"))
+
+    assert "queue 'memes': no variable has its name, so the command cannot find it; add `envVar`" in result.stderr
+
+
 def test_a_missing_command_is_refused_before_anything_is_sent(stage, config):
     with pytest.raises(RejectedError, match="cannot run 'no-such-program': there is no such program"):
         split("run", *TARGET, "--config", config, "--", "no-such-program")

@@ -34,7 +34,9 @@ def in_variables(policies: list[dict[str, object]] | None = None, **variables: s
 
 
 def test_the_queue_of_a_mapping_is_registered() -> None:
-    assert sources(Evidence((MEMES,))) == {"memes": NameSource(SourceKind.EVENT_SOURCE, "memes")}
+    expected = NameSource(SourceKind.EVENT_SOURCE, "memes", variable="MEMES_QUEUE")
+
+    assert sources(Evidence((MEMES,))) == {"memes": expected}
 
 
 def test_a_local_command_reads_a_mapped_queue_from_the_variable_that_names_it() -> None:
