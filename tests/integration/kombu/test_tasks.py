@@ -1,0 +1,81 @@
+"""Celery's tasks on a stage: each is done, also when workers are killed, and only once when none is."""
+
+import os
+import random
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from signalbox.local.stage_folder import StageFolder
+from tests.integration.kombu.programs import Workers, workers_in
+
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
+
+TASKS, KILLED_EVERY_SECONDS, WORKERS = 10_000, 2, 3
+HOLD_SECONDS = 5
+SEED = 36
+
+
+@pytest.fixture
+def workers(deployed: object, stage_folder: StageFolder, tmp_path: Path) -> Iterator[Workers]:
+    with workers_in(tmp_path, stage_folder.path, visibility_seconds=HOLD_SECONDS) as workers:
+        yield workers
+
+
+def test_no_task_is_lost_while_workers_are_killed(workers: Workers) -> None:
+    """A worker is killed with its pool every two seconds, and another one starts."""
+    chance, over = random.Random(SEED), threading.Event()  # noqa: S311 - a test
+    alive = [workers.start("-c", "2") for _ in range(WORKERS)]
+
+    def kill() -> None:
+        while not over.wait(KILLED_EVERY_SECONDS):
+            worker = alive.pop(chance.randrange(len(alive)))
+            os.killpg(worker.pid, signal.SIGKILL)
+            worker.wait()
+            alive.append(workers.start("-c", "2"))
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        workers.send(TASKS)
+        done = workers.await_done(TASKS)
+    finally:
+        over.set()
+        killer.join()
+
+    assert set(done) == set(range(TASKS))
+    assert len(workers.running) > WORKERS
+
+
+def test_without_a_kill_every_task_is_done_once(workers: Workers) -> None:
+    """Some last longer than their invisibility, some begin later than that."""
+    workers.start("-c", "4")
+    workers.send(200)
+    workers.send(4, seconds=3 * HOLD_SECONDS, first=200)
+    workers.send(20, countdown=3 * HOLD_SECONDS, first=204)
+    workers.await_done(224)
+    workers.send(1, countdown=2 * HOLD_SECONDS, first=224)  # what was visible again would have been done by then
+
+    assert workers.await_done(225) == dict.fromkeys(range(225), 1)
+
+
+@pytest.mark.parametrize("order", [signal.SIGTERM, signal.SIGQUIT], ids=["warm", "cold"])
+def test_a_worker_that_is_shut_down_leaves_its_tasks_to_others(workers: Workers, order: signal.Signals) -> None:
+    """A warm shutdown ends the running tasks; a cold one stops them, and they are done again."""
+    first = workers.start("-c", "2")
+    workers.send(40, seconds=0.5)
+    workers.await_done(5)
+    os.kill(first.pid, order)
+    first.wait()
+    before = workers.done()
+    workers.start("-c", "4")
+
+    done = workers.await_done(40)
+
+    assert before == dict.fromkeys(before, 1)
+    assert set(done) == set(range(40))
+    if order == signal.SIGTERM:
+        assert done == dict.fromkeys(range(40), 1)
