@@ -32,7 +32,7 @@ class Task:
     @property
     def role_name(self) -> str:
         """The name of the role of all schedules of the function."""
-        return f"{self.function.node.scope.node.id}{self.function.node.id}"
+        return "".join(one.node.id for one in self.function.node.scopes[-2:])
 
 
 def every(*, minutes: int) -> scheduler.ScheduleExpression:
