@@ -30,12 +30,12 @@ LIVE = {"live", "exchange", "sarracenia"}
 # The capabilities whose modules each function may load, and the maximum number of modules, without packages. A higher
 # number makes the cold start of that function slower.
 BUDGET = {
-    "rendezvous.offer": ({"rendezvous"}, 39),
-    "rendezvous.poll": ({"rendezvous"}, 43),
-    "rendezvous.answer": ({"rendezvous"}, 41),
-    "rendezvous.client": ({"rendezvous"}, 43),
-    "rendezvous.page": ({"rendezvous"}, 40),
-    "rendezvous.sweep": ({"rendezvous"}, 45),
+    "rendezvous.offer": ({"rendezvous"}, 40),
+    "rendezvous.poll": ({"rendezvous"}, 44),
+    "rendezvous.answer": ({"rendezvous"}, 42),
+    "rendezvous.client": ({"rendezvous"}, 44),
+    "rendezvous.page": ({"rendezvous"}, 41),
+    "rendezvous.sweep": ({"rendezvous"}, 46),
     "splitting.split": ({"splitting"}, 62),
     "splitting.control": ({"splitting"}, 119),
     "exchange.route": (LIVE, 114),

@@ -166,9 +166,10 @@ def test_a_role_but_the_reader_of_history_is_assumed_by_a_service_only(account: 
 
 
 def test_queues_made_at_run_time_refuse_requests_without_tls(account: Account, identities, sqs) -> None:
-    clients = SqsClientQueues(sqs, arn_prefix=f"{QUEUES}snowflake-client-", stage=STAGE, sleep=lambda _: None)
-    clients.create(ClientId("a"))
-    own = OwnQueues(sqs, f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/", QUEUES)
+    urls, name = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/", "snowflake-client-"
+    clients = SqsClientQueues(sqs, QUEUES + name, url_prefix=urls + name, stage=STAGE, sleep=lambda _: None)
+    clients.create(ClientId("a"), message_id="m1")
+    own = OwnQueues(sqs, urls, QUEUES)
     own.make(QueueName("xs_alice"), {}, {})
     made = {
         "sqs:ReceiveMessage snowflake-client-a": "Rendezvous/ClientUser",

@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from signalbox.aws.shared.leases import DynamoLeases
+from signalbox.aws.shared.dynamodb import milliseconds
 from signalbox.queues import Lease, QueueName, QueueUrl
+from signalbox.rendezvous.model.states import offer_pool
 from signalbox.rendezvous.wire.nat import Nat
 from tests.integration.rendezvous.peers import DENIED, Parties, wait_for
 
@@ -41,8 +43,10 @@ def exists(parties: Parties, queue: str) -> bool:
 def forget_offer(parties: Parties, queue: QueueUrl) -> None:
     """Delete the record of the offer of a client queue, as DynamoDB does when it has expired."""
     client_id = name_of(queue).removeprefix(parties.deployment.outputs["ClientQueuePrefix"])
-    table = parties.deployment.session().resource("dynamodb").Table(parties.deployment.outputs["RendezvousTable"])
-    table.delete_item(Key={"pk": f"offer#{client_id}", "sk": "offer"})
+    record = parties.record(client_id)
+    assert record is not None
+    sent = f"{milliseconds(record.created_at):013}"
+    parties.table.delete_item(Key={"pk": offer_pool(record.nat), "sk": f"{sent}#{client_id}"})
 
 
 @contextmanager
