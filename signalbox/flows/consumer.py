@@ -13,6 +13,7 @@ import boto3
 
 from signalbox.errors import UnavailableError
 from signalbox.queues import FIFO_SUFFIX, QueueName, is_fifo
+from signalbox.verify.patience import MAPPING_SECONDS
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import DeleteMessageBatchRequestEntryTypeDef
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SOURCE = Path(__file__).with_name("recording_consumer.py")
-RUNTIME = "python3.12"
-READY_SECONDS = 30
+RUNTIME = "python3.13"  # that of the functions on AWS
 VISIBILITY_SECONDS = 6
 FUNCTION_SECONDS = 6
 READING = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes", "ChangeMessageVisibility")
@@ -92,6 +92,11 @@ class DeployedConsumer:
             "metadata": {"name": self.name},
             "spec": {"queues": queues, "consumer": {"name": self.name, "workloadType": "Lambda"}},
         }
+
+    def libraries(self) -> dict[str, str]:
+        """Return the versions of the runtime's libraries."""
+        answer = self.session.client("lambda").invoke(FunctionName=self.name, Payload=b"{}")
+        return dict(json.loads(answer["Payload"].read()))
 
     def received(self) -> list[Receipt]:
         """Return all receipts, ordered by time."""
@@ -233,7 +238,7 @@ def variable_of(queue: QueueName) -> str:
     return queue.removesuffix(FIFO_SUFFIX).upper().replace("-", "_") + "_QUEUE"
 
 
-def wait_until(look: Callable[[], T], what: str, *, seconds: float = READY_SECONDS) -> T:
+def wait_until(look: Callable[[], T], what: str, *, seconds: float = MAPPING_SECONDS) -> T:
     """Call `look` until its result is true, and return the result.
 
     Raises `UnavailableError` with the statement `what` if that takes longer than `seconds`.

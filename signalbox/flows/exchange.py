@@ -22,6 +22,7 @@ from signalbox.flows.trial import Trial, expect
 from signalbox.flows.weather_files import announcement, weather_files
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
+from signalbox.verify.patience import IAM_SECONDS, MAPPING_SECONDS, QUEUE_SECONDS, RECEIVE_SECONDS
 
 if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
@@ -30,10 +31,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 CAPABILITY = "exchange"
-# A key and its policy count after some seconds, the mapping of the user's control queue after up to a minute.
-KEY_SECONDS = 180.0
-USABLE_SECONDS = 30.0  # a new queue may be unknown for a second
-RECEIVE_SECONDS = 150.0  # a message whose function failed comes again after its visibility timeout
 BULLETINS, ALERTS = ("v03.bulletins.#",), ("v03.bulletins.WW.*", "v03.radar.#")
 # The numbers of files of `weather_files` that match the first queue, the second (two match both) and no queue.
 IN_BULLETINS, IN_ALERTS, UNROUTED = 8, 3, 1
@@ -180,7 +177,7 @@ def await_key(trial: Trial, client: ExchangeClient) -> None:
                 raise
             return False
 
-    trial.wait_until(is_known, "AWS knows the user's key", seconds=KEY_SECONDS)
+    trial.wait_until(is_known, "AWS knows the user's key", seconds=IAM_SECONDS + MAPPING_SECONDS)
 
 
 def received(consumer: "Consumer") -> "list[ReceivedMessage]":
@@ -200,7 +197,7 @@ def once_usable(trial: Trial, publish: Callable[[], T]) -> T:
             done.append(publish())
         return bool(done)
 
-    trial.wait_until(is_published, "a new exchange takes messages", seconds=USABLE_SECONDS)
+    trial.wait_until(is_published, "a new exchange takes messages", seconds=QUEUE_SECONDS)
     return done[0]
 
 

@@ -14,11 +14,11 @@ from signalbox.flows.trial import Trial, WrongResult, expect
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.options import LastEvents
 from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.verify.patience import RECEIVE_SECONDS
 
 T = TypeVar("T")
 CAPABILITY = "live"
 BEFORE, AFTER = 20, 10  # lines before the client joins, and new lines after that
-EVENT_SECONDS = 150.0  # a frame whose function failed comes again after a minute, the visibility timeout of the inbox
 
 
 def follow_log(trial: Trial, topic: str, *, pattern: TopicPattern, writer: Login, reader: LiveClient) -> None:
@@ -69,15 +69,15 @@ def confirmed(trial: Trial, request: Callable[[], T]) -> T:
             done.append(request())
         return bool(done)
 
-    trial.wait_until(is_confirmed, "a request has a reply", seconds=EVENT_SECONDS)
+    trial.wait_until(is_confirmed, "a request has a reply", seconds=RECEIVE_SECONDS)
     return done[0]
 
 
 def next_event(client: LiveClient) -> ReceivedEvent:
     """Return the next event. Raises `WrongResult` if none arrives."""
-    event = client.receive(EVENT_SECONDS)
+    event = client.receive(RECEIVE_SECONDS)
     if event is None:
-        raise WrongResult(f"no event arrived within {EVENT_SECONDS:g} s")
+        raise WrongResult(f"no event arrived within {RECEIVE_SECONDS:g} s")
     return event
 
 

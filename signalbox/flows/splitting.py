@@ -19,6 +19,7 @@ from signalbox.flows.consumer import LocalConsumer, Receipt
 from signalbox.flows.trial import Trial, WrongResult, expect
 from signalbox.queues import QueueName, is_fifo
 from signalbox.splitting.control.protocol import SessionStatus
+from signalbox.verify.patience import MAPPING_SECONDS, SPLIT_END_SECONDS
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageAttributeValueTypeDef
@@ -29,8 +30,7 @@ CAPABILITY = "splitting"
 DEVELOPERS = ("alice", "bob")
 DEPLOYED = "deployed"
 MESSAGES = 30
-RECEIVE_SECONDS = 60.0
-START, END_SECONDS = timedelta(minutes=3), 180.0
+START = timedelta(seconds=MAPPING_SECONDS)
 NEEDED_SETTINGS = "a stage in AWS needs the settings splittable_queues=demo-* and splittable_targets=lambda/demo-*"
 SHARED = "messages are shared by the filters"
 
@@ -140,7 +140,7 @@ class SharedQueues:
             self.trial.wait_until(
                 lambda: sum(map(len, bodies().values())) >= self._messages,
                 "all messages arrive",
-                seconds=RECEIVE_SECONDS,
+                seconds=MAPPING_SECONDS,
             )
             return bodies()
 
@@ -171,7 +171,7 @@ class SharedQueues:
                 return not splits(control, target)
             return False
 
-        self.trial.wait_until(are_over, "the sessions and the split have ended", seconds=END_SECONDS)
+        self.trial.wait_until(are_over, "the sessions and the split have ended", seconds=SPLIT_END_SECONDS)
 
     def _temporary_queues(self) -> int:
         prefix = self.trial.deployment.outputs["TemporaryQueuePrefix"]

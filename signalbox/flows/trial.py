@@ -12,7 +12,7 @@ import boto3
 
 from signalbox.errors import UnavailableError
 from signalbox.messages import MessageId
-from signalbox.verify.report import Answer, Outcome, Row, masked
+from signalbox.verify.report import Answer, Answered, Outcome, Question, Row, masked
 
 if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
@@ -86,7 +86,7 @@ class Journal:
     watch: Callable[[str], AbstractContextManager[object]] = nullcontext
     """Shows that a step runs."""
     rows: list[Row] = field(default_factory=list)
-    answers: dict[str, Answer] = field(default_factory=dict)
+    answers: dict[str, Answered] = field(default_factory=dict)
     stopping: threading.Event = field(default_factory=threading.Event)
 
     @contextmanager
@@ -116,9 +116,9 @@ class Journal:
         """Record something that was not tried."""
         self._add(Row(capability, what, Outcome.SKIPPED, detail=reason))
 
-    def answer(self, question: str, answer: Mapping[str, Answer]) -> None:
+    def answer(self, question: Question, answer: Mapping[str, Answer], *, is_expected: bool) -> None:
         """Record the answer to a question about AWS."""
-        self.answers[question] = answer
+        self.answers[question.text] = Answered(question, answer, is_expected)
 
     def _add(self, row: Row) -> None:
         self.rows.append(row)

@@ -51,13 +51,36 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """A question, the answer with which the stage works, and what is wrong after another one."""
+
+    text: str
+    expected: str
+    otherwise: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer of a stage, and whether it is the expected one."""
+
+    question: Question
+    answer: Answer
+    is_expected: bool
+
+    def to_document(self) -> dict[str, Answer]:
+        """Return the answer as JSON."""
+        document: dict[str, Answer] = {"answer": self.answer, "expected": self.question.expected}
+        return document | {"is_expected": self.is_expected, "otherwise": self.question.otherwise}
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """The report of a run; `stage` describes where it ran, `price` what it cost, `left` names what was not deleted."""
 
     run: str
     stage: Mapping[str, Answer]
     rows: Sequence[Row]
-    answers: Mapping[str, Answer]
+    answers: Mapping[str, Answered]
     price: Mapping[str, Answer]
     left: Sequence[str] = ()
     seconds: float = 0.0
@@ -79,7 +102,7 @@ class Report:
             "seconds": round(self.seconds, 1),
             "stage": self.stage,
             "rows": [row.to_document() for row in self.rows],
-            "answers": self.answers,
+            "answers": {text: answered.to_document() for text, answered in self.answers.items()},
             "price": self.price,
             "left": list(self.left),
         }
@@ -106,3 +129,23 @@ def shape(identifier: str) -> str:
     first, colon, rest = identifier.partition(":")
     form = f"{first[:4]} and {len(first) - 4} more characters" if len(first) > len("AIDA") else "a short text"
     return f"{form}, then ':' and {len(rest)} characters" if colon else form
+
+
+def start_seconds(line: str) -> float | None:
+    """Return the seconds of a function's start and first call, from Lambda's REPORT of a call that has a start."""
+    found = re.search(r"\bREPORT\b.*?\tDuration: ([\d.]+) ms.*\tInit Duration: ([\d.]+) ms", line, re.DOTALL)
+    return None if found is None else sum(map(float, found.groups())) / 1000
+
+
+def lowest_versions(requirements: str) -> dict[str, str]:
+    """Return the lowest version of each package in a file of requirements with one bound each."""
+    return dict(re.findall(r"^([\w-]+)>=([\d.]+)", requirements, re.MULTILINE))
+
+
+def has_lowest(found: Mapping[str, str], lowest: Mapping[str, str]) -> bool:
+    """Return whether each library has at least its lowest version."""
+    return all(name in found and _numbers(found[name]) >= _numbers(least) for name, least in lowest.items())
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())

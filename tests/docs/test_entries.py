@@ -22,6 +22,7 @@ from signalbox.live.admin import command_reader as live
 from signalbox.rendezvous.reporting import prometheus
 from signalbox.rendezvous.reporting.counters import LABELS, Metric
 from signalbox.splitting.control import commands as splitting
+from signalbox.verify.questions import QUESTIONS
 from stacks.history.lake import COLUMNS
 from stacks.settings.config import settings
 from tests.docs.markdown import ROOT, entries, headings, rows, section
@@ -153,6 +154,12 @@ def test_every_output_has_its_entry(stage):
     outputs = {name for name in stage.stage["Outputs"] if not name.startswith("ExportsOutput")}
 
     assert set(entries(section(DOCS / "operations.md", "Outputs"))) == outputs
+
+
+def test_every_question_about_aws_has_its_entry():
+    lines = [line for line in section(DOCS / "first-day.md", "The questions").splitlines() if line.startswith("| ")]
+
+    assert lines[1:] == [f"| {one.text} | {one.expected} | {one.otherwise} |" for one in QUESTIONS]
 
 
 def test_every_field_of_an_event_has_its_entry_and_type():

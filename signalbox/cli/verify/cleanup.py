@@ -18,14 +18,13 @@ from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import parse_user_name
 from signalbox.splitting.model.target import Target
 from signalbox.verify.names import MARK, RunId, RunNames, is_left_over, run_of
+from signalbox.verify.patience import SPLIT_END_SECONDS
 from signalbox.verify.report import masked
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
     from signalbox.cli.shared.deployment import Deployment
-
-SPLIT_SECONDS = 180
 
 
 def clean(deployment: "Deployment", run: RunId) -> list[str]:
@@ -75,7 +74,7 @@ def _end_sessions(deployment: "Deployment", names: RunNames) -> None:
     for session in (session for split in splits(control, target) for session in split.get("sessions", ())):
         with suppress(RejectedError):  # it has ended meanwhile
             control.ask("stop", {"target": target, "session": session["session"]})
-    wait_until(lambda: not splits(control, target), "the split has ended", seconds=SPLIT_SECONDS)
+    wait_until(lambda: not splits(control, target), "the split has ended", seconds=SPLIT_END_SECONDS)
 
 
 def _remove_registry(deployment: "Deployment", names: RunNames) -> None:

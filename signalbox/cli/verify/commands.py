@@ -138,8 +138,12 @@ def _print(report: "Report") -> None:
     )
     columns = ["capability", "what", "outcome", "measured", "median s", "maximum s", "detail"]
     print_table(columns, rows, title=f"Run {report.run}")
-    answers = ((question, json.dumps(answer)) for question, answer in report.answers.items())
-    print_table(["question about AWS", "answer of this stage"], answers)
+    answers = report.answers.values()
+    answered = ((one.question.text, json.dumps(one.answer), one.question.expected) for one in answers)
+    print_table(["question about AWS", "answer of this stage", "expected"], answered)
+    for one in answers:
+        if not one.is_expected:
+            print_line(f"not expected: {one.question.text}: {one.question.otherwise}")
     print_line(f"Price at list prices: about {report.price['usd']} USD. Duration: {report.seconds:.0f} s.")
     for problem in report.left:
         print_line(f"left: {problem}")

@@ -13,13 +13,13 @@ from signalbox.flows.exchange import COPIES, events_in_lake, facts_in_lake
 from signalbox.flows.live import AFTER, BEFORE
 from signalbox.flows.splitting import MESSAGES
 from signalbox.flows.trial import expect
-from signalbox.verify.report import Outcome
+from signalbox.verify.patience import LAKE_SECONDS
+from signalbox.verify.questions import DELAY, JOB_RUN, RECORD, TRUST
+from signalbox.verify.report import Answer, Outcome
 
 CAPABILITY = "history"
 JOB = "compact_history"
 PUBLISHED_SECONDS = 600.0
-# Firehose buffers for a minute, its first delivery takes longer, and it retries what fails.
-LAKE_SECONDS = 600.0
 PAUSE_SECONDS = {True: 10.0, False: 1.0}
 OTHERS_SECONDS = 1_500.0
 OTHERS = {"rendezvous", "splitting", "exchange"}
@@ -38,13 +38,15 @@ FACTS = {
 def verify_history(trial: NamedTrial, *, with_jobs: bool) -> None:
     """Run all steps."""
     journal, parts = trial.journal, trial.deployment.capabilities
+    with journal.step(CAPABILITY, "the delivery stream is active") as timing:
+        timing.detail = _stream_status(trial)
     if "exchange" in parts:
         _verify_arrival(trial)
     if with_jobs:
         _verify_job(trial)
     else:
         journal.skip(CAPABILITY, "a Glue job runs", "--without-jobs was given")
-        journal.answer("run of a Glue job", {"job": JOB, "skipped": True})
+        journal.answer(JOB_RUN, {"job": JOB, "skipped": True}, is_expected=True)
     others = OTHERS.intersection(parts)
     trial.wait_until(lambda: trial.ended >= others, "the other parts have ended", seconds=OTHERS_SECONDS)
     if others:
@@ -69,7 +71,7 @@ def _verify_arrival(trial: NamedTrial) -> None:
         waits = [time.time() - moment for moment in trial.published_at]
         timing.latencies += waits
         answer = {"newest_event_seconds": round(min(waits), 1), "oldest_event_seconds": round(max(waits), 1)}
-        journal.answer("time from an event to the lake (Firehose's buffering)", answer)
+        journal.answer(DELAY, answer, is_expected=True)
 
 
 def _verify_job(trial: NamedTrial) -> None:
@@ -80,7 +82,16 @@ def _verify_job(trial: NamedTrial) -> None:
         where = "Glue" if trial.is_in_aws else "Spark on this machine"
         timing.detail = f"{JOB}, in {where}"
         seconds = round(timing.latencies[0], 1)
-        journal.answer("run of a Glue job", {"job": JOB, "state": "SUCCEEDED", "in": where, "seconds": seconds})
+        answer: dict[str, Answer] = {"job": JOB, "state": "SUCCEEDED", "in": where, "seconds": seconds}
+        journal.answer(JOB_RUN, answer, is_expected=True)
+
+
+def _stream_status(trial: NamedTrial) -> str:
+    firehose = trial.deployment.session().client("firehose")
+    found = firehose.describe_delivery_stream(DeliveryStreamName=trial.deployment.outputs["HistoryStream"])
+    status = str(found["DeliveryStreamDescription"]["DeliveryStreamStatus"])
+    trial.journal.answer(TRUST, {"delivery_stream": status}, is_expected=status == "ACTIVE")
+    return status
 
 
 def _has_all(trial: NamedTrial) -> bool:
@@ -94,12 +105,20 @@ def _await_facts(trial: NamedTrial) -> dict[tuple[str, str], int]:
     worked, has_live = {row.capability for row in trial.journal.rows} - failed, "live" in trial.deployment.capabilities
     expected = {fact: least for fact, least in FACTS.items() if fact[0] in worked and (fact[1] != LOGGED or has_live)}
 
-    def found() -> dict[tuple[str, str], int]:
-        facts = _facts(trial)
-        return facts if all(facts.get(fact, 0) >= least for fact, least in expected.items()) else {}
+    facts: dict[tuple[str, str], int] = {}
+
+    def has_all() -> bool:
+        facts.update(_facts(trial))
+        return all(facts.get(fact, 0) >= least for fact, least in expected.items())
 
     pause = PAUSE_SECONDS[trial.is_in_aws]
-    return trial.wait_until(found, f"the lake has at least {expected}", seconds=LAKE_SECONDS, pause=pause)
+    try:
+        trial.wait_until(has_all, f"the lake has at least {expected}", seconds=LAKE_SECONDS, pause=pause)
+    finally:
+        # A batch of messages is one record: the frames and the messages of splits came in batches.
+        missing = sum(max(0, least - facts.get(fact, 0)) for fact, least in expected.items())
+        trial.journal.answer(RECORD, {"events": sum(facts.values()), "missing": missing}, is_expected=missing == 0)
+    return facts
 
 
 def _facts(trial: NamedTrial) -> dict[tuple[str, str], int]:

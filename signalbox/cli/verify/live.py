@@ -24,7 +24,6 @@ from signalbox.flows.live import (
     AFTER,
     BEFORE,
     CAPABILITY,
-    EVENT_SECONDS,
     confirmed,
     distinct,
     follow_log,
@@ -32,7 +31,7 @@ from signalbox.flows.live import (
     live_client,
     next_event,
 )
-from signalbox.flows.trial import Trial, expect
+from signalbox.flows.trial import Trial, WrongResult, expect
 from signalbox.live.admin.commands import secret_fields
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.codec import SUBPROTOCOL
@@ -40,6 +39,8 @@ from signalbox.live.wamp.messages import Payload, Publish
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.live.wamp.uris import NOT_AUTHORIZED
 from signalbox.verify.names import RunNames
+from signalbox.verify.patience import RECEIVE_SECONDS, START_SECONDS
+from signalbox.verify.questions import CONNECTIONS, FRAME_ORDER, ROUTE
 from signalbox.verify.report import Answer, inversions
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 GET_EVENTS = "wamp.subscription.get_events"
 SECRET_BYTES, SALT_BYTES = 24, 16
-START_SECONDS = 120.0  # five functions start, and a client has 10 s to join
 FRAMES = 100
 TOPIC, FRAME_TOPIC = "verify.events", "verify.frames"
 # Without a right that is left, a reader that loses its connection during the revocation could not join again.
@@ -76,7 +76,7 @@ def verify_live(trial: NamedTrial, client: "ExchangeClient", administrator: "Exc
             await_revocation(trial, subscriber)
     with journal.step(CAPABILITY, "wrong connections are refused"):
         refused = _refusals(trial)
-        journal.answer("refused WebSocket connections", refused)
+        journal.answer(CONNECTIONS, refused, is_expected=None not in refused.values())
         expect(None not in refused.values(), f"a wrong connection was accepted: {refused}")
     trial.meter.note("exchange", "publication", FRAMES)
     trial.meter.note("history", "event", 2 * FRAMES)
@@ -98,8 +98,12 @@ def _login(administrator: "ExchangeClient", realm: str, user: str) -> Login:
 
 def _await_functions(trial: NamedTrial, login: Login) -> None:
     """Join once: functions that start for the first time take longer than a client has to join."""
-    with _session(trial, login):
-        pass
+    try:
+        with _session(trial, login):
+            trial.journal.answer(ROUTE, {"joined": True}, is_expected=True)
+    except WrongResult as wrong:
+        trial.journal.answer(ROUTE, {"joined": False}, is_expected=False)
+        raise WrongResult(f"{wrong}. If the inbox queue gets no frame: {ROUTE.otherwise}") from wrong
 
 
 @contextmanager
@@ -149,7 +153,7 @@ def _order_of_frames(trial: NamedTrial, writer: Login, reader: Login) -> str:
             received += [int(str(next_event(subscriber).payload.arguments[0])) for _ in range(FRAMES)]
     late = inversions(received)
     answer = {"frames": FRAMES, "arrived": len(set(received)), "out_of_order": late}
-    trial.journal.answer("order of frames on their way into FIFO", answer)
+    trial.journal.answer(FRAME_ORDER, answer, is_expected=late == 0)
     expect(set(received) == set(range(FRAMES)), f"{FRAMES - len(set(received))} frames are missing")
     expect(late == 0, f"{late} of {FRAMES} frames came after a later one")
     return f"{FRAMES} frames in order"
@@ -169,7 +173,7 @@ def await_revocation(trial: Trial, subscriber: LiveClient) -> None:
             return True
         return False
 
-    trial.wait_until(is_revoked, "the subscription ends", seconds=EVENT_SECONDS, pause=0)
+    trial.wait_until(is_revoked, "the subscription ends", seconds=RECEIVE_SECONDS, pause=0)
 
 
 def _refusals(trial: NamedTrial) -> dict[str, Answer]:

@@ -4,6 +4,7 @@ import json
 import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from urllib.request import Request, urlopen
 
 from signalbox.cli.verify.trial import NamedTrial
@@ -14,12 +15,14 @@ from signalbox.errors import SignalboxError
 from signalbox.flows.rendezvous import CAPABILITY, exchange_answer, note_answer, offers_over_sqs, sqs_rendezvous
 from signalbox.flows.trial import expect
 from signalbox.rendezvous.wire.offer import offer_body
-from signalbox.rendezvous.wire.reply import TIMED_OUT, ClientReply
+from signalbox.rendezvous.wire.reply import ClientReply
+from signalbox.verify.names import began_at
+from signalbox.verify.patience import IAM_SECONDS, START_SECONDS
+from signalbox.verify.questions import OFFER_START, REDELIVERY
+from signalbox.verify.report import Answer, start_seconds
 
 OFFERS = 3
-KEY_SECONDS = 60.0  # a new access key counts after some seconds
 HTTP_SECONDS = 30.0
-START_SECONDS = 120.0
 PARKED_SECONDS = 5.0  # an offer that is denied at once gets its error within two
 
 
@@ -36,6 +39,8 @@ def verify_rendezvous(trial: NamedTrial) -> None:
         _over_http(trial, "amp", timing.latencies, use_amp=True)
     with trial.journal.step(CAPABILITY, "offer without an answer") as timing:
         timing.latencies.append(_parked(trial))
+    with trial.journal.step(CAPABILITY, "the start of `offer`") as timing:
+        timing.detail = _start_of_offer(trial)
 
 
 def _is_answered(trial: NamedTrial) -> bool:
@@ -63,7 +68,7 @@ def _await_key(trial: NamedTrial) -> None:
                 raise
         return False
 
-    trial.wait_until(is_known, "AWS knows the client's key", seconds=KEY_SECONDS)
+    trial.wait_until(is_known, "AWS knows the client's key", seconds=IAM_SECONDS)
 
 
 def _over_http(trial: NamedTrial, path: str, latencies: list[float], *, use_amp: bool) -> None:
@@ -86,9 +91,7 @@ def _over_http(trial: NamedTrial, path: str, latencies: list[float], *, use_amp:
 
 def _parked(trial: NamedTrial) -> float:
     """Send an offer that no proxy takes; return the time until the error, which its redelivery sends."""
-    outputs, sqs = trial.deployment.outputs, trial.deployment.session().client("sqs")
-    found = sqs.get_queue_attributes(QueueUrl=outputs["BrokerQueueUrl"], AttributeNames=["VisibilityTimeout"])
-    visibility = int(found["Attributes"]["VisibilityTimeout"])
+    visibility = _visibility_seconds(trial)
     started, text = time.monotonic(), ""
     try:
         offer = offer_body(sample_offer(secrets.token_hex(8)))
@@ -99,14 +102,45 @@ def _parked(trial: NamedTrial) -> float:
     trial.meter.note(CAPABILITY, "refusal")
     trial.meter.note(CAPABILITY, "client by SQS")
     expect(text, "an offer that no proxy took has an answer: another proxy polls this stage")
+    answer: dict[str, Answer] = {
+        "visibility_timeout_seconds": visibility,
+        "seconds_until_the_error": round(took, 2),
+        "error": text,
+    }
+    trial.journal.answer(REDELIVERY, answer, is_expected=took > PARKED_SECONDS)
     expect(took > PARKED_SECONDS, f"the offer was refused after {took:.1f} s with {text!r}, and not parked")
-    trial.journal.answer(
-        "redelivery of a failed batch item",
-        {
-            "visibility_timeout_seconds": visibility,
-            "seconds_until_the_error": round(took, 2),
-            "error": text,
-            "is_a_timeout": text == TIMED_OUT,
-        },
-    )
     return took
+
+
+def _visibility_seconds(trial: NamedTrial) -> int:
+    url, sqs = trial.deployment.outputs["BrokerQueueUrl"], trial.deployment.session().client("sqs")
+    found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
+    return int(found["Attributes"]["VisibilityTimeout"])
+
+
+def _start_of_offer(trial: NamedTrial) -> str:
+    """Compare the starts of the function `offer` in this run, each with its first call, with the visibility."""
+    session = trial.deployment.session()
+    lambda_, logs = session.client("lambda"), session.client("logs")
+    queue = trial.deployment.outputs["BrokerQueueArn"]
+    (mapping, *_) = lambda_.list_event_source_mappings(EventSourceArn=queue)["EventSourceMappings"]
+    function = lambda_.get_function_configuration(FunctionName=mapping["FunctionArn"])
+    lines: list[str] = []
+    with suppress(logs.exceptions.ResourceNotFoundException):
+        pages = logs.get_paginator("filter_log_events").paginate(
+            logGroupName=function["LoggingConfig"]["LogGroup"],
+            filterPattern='"Init Duration"',
+            startTime=int(began_at(trial.names.run).timestamp() * 1000),
+        )
+        lines = [event["message"] for page in pages for event in page["events"]]
+    starts, visibility = (
+        [taken for line in lines if (taken := start_seconds(line)) is not None],
+        _visibility_seconds(trial),
+    )
+    answer = {
+        "starts": len(starts),
+        "longest_seconds": max(starts, default=None),
+        "visibility_timeout_seconds": visibility,
+    }
+    trial.journal.answer(OFFER_START, answer, is_expected=max(starts, default=0.0) < visibility)
+    return f"{len(starts)} starts in this run"

@@ -15,6 +15,8 @@ from signalbox.doctor.findings import Verdict
 from signalbox.doctor.rules import name_prefixes, sources_finding
 from signalbox.flows.trial import expect
 from signalbox.queues import STAGE_TAG, own_tags
+from signalbox.verify.patience import QUEUE_SECONDS, RECEIVE_SECONDS
+from signalbox.verify.questions import CREATED_AGAIN, REDRIVE, SENDER
 from signalbox.verify.report import Answer, shape
 
 if TYPE_CHECKING:
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
 CAPABILITY = "SQS"
 CLIENT_USER = "-snowflake-client"  # after the name of the stage
-USABLE_SECONDS, RECEIVE_SECONDS = 30.0, 60.0
 
 
 def verify_sqs(trial: NamedTrial) -> None:
@@ -44,8 +45,9 @@ def _verify_creation(trial: NamedTrial, sqs: "SQSClient") -> None:
     journal = trial.journal
     with journal.step(CAPABILITY, "a queue is created again") as timing:
         answer = _created_again(trial, sqs)
-        journal.answer("repeated CreateQueue", answer)
-        expect(answer["the same policy text"] == "the same queue", "the functions rely on it, see the answers")
+        is_same = answer["the same policy text"] == "the same queue"
+        journal.answer(CREATED_AGAIN, answer, is_expected=is_same)
+        expect(is_same, CREATED_AGAIN.otherwise)
         timing.detail = f"an equal policy in other words: {answer['an equal policy in other words']}"
 
 
@@ -96,7 +98,7 @@ def _refused_redrive(trial: NamedTrial, sqs: "SQSClient") -> str:
         code = str(error.response["Error"]["Code"])
     else:
         code = "none"
-    trial.journal.answer("refused RedrivePolicy", {"code": code})
+    trial.journal.answer(REDRIVE, {"code": code}, is_expected=code != "none")
     expect(code != "none", "a queue may use the administrators' control queue as its dead-letter queue")
     return finding.text
 
@@ -111,7 +113,7 @@ def _sender_id(trial: NamedTrial, sqs: "SQSClient") -> str:
             return False
         return True
 
-    trial.wait_until(is_sent, "a new queue takes a message", seconds=USABLE_SECONDS)
+    trial.wait_until(is_sent, "a new queue takes a message", seconds=QUEUE_SECONDS)
     found: list[str] = []
 
     def is_received() -> bool:
@@ -122,5 +124,5 @@ def _sender_id(trial: NamedTrial, sqs: "SQSClient") -> str:
     trial.wait_until(is_received, "the message is received", seconds=RECEIVE_SECONDS, pause=0)
     user_id = trial.deployment.session().client("sts").get_caller_identity()["UserId"]
     answer: dict[str, Answer] = {"form": shape(found[0]), "equals_the_UserId_of_STS": found[0] == user_id}
-    trial.journal.answer("form of a SenderId", answer)
+    trial.journal.answer(SENDER, answer, is_expected=found[0] == user_id)
     return shape(found[0])

@@ -9,7 +9,19 @@ from glue_jobs.transforms.prices import PRICES
 from glue_jobs.transforms.prices import USAGES as PRICED
 from signalbox.verify.bill import bill, units
 from signalbox.verify.names import InvalidRunId, RunNames, began_at, is_left_over, new_run_id, parse_run_id, run_of
-from signalbox.verify.report import Outcome, Report, Row, inversions, masked, shape
+from signalbox.verify.questions import QUESTIONS
+from signalbox.verify.report import (
+    Answered,
+    Outcome,
+    Report,
+    Row,
+    has_lowest,
+    inversions,
+    lowest_versions,
+    masked,
+    shape,
+    start_seconds,
+)
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 RUN = new_run_id(NOON, random="ab")
@@ -39,6 +51,51 @@ def test_a_row_has_its_median_and_maximum():
     document = replace(OK, latencies=(3.0, 1.0, 2.0)).to_document()
 
     assert (document["measured"], document["median_seconds"], document["maximum_seconds"]) == (3, 2.0, 3.0)
+
+
+def test_an_answer_has_what_is_expected_and_what_is_wrong_otherwise():
+    question = QUESTIONS[0]
+    report = replace(
+        REPORT, answers={question.text: Answered(question, {"delivery_stream": "CREATING"}, is_expected=False)}
+    )
+
+    assert report.to_document()["answers"] == {
+        "trust policy of Firehose's role": {
+            "answer": {"delivery_stream": "CREATING"},
+            "expected": "the delivery stream is ACTIVE",
+            "is_expected": False,
+            "otherwise": question.otherwise,
+        }
+    }
+
+
+# https://docs.aws.amazon.com/lambda/latest/dg/python-logging.html
+REPORT_LINE = (
+    "REPORT RequestId: 1c8df7d3\tDuration: 140.50 ms\tBilled Duration: 260 ms\tMemory Size: 128 MB\t"
+    "Max Memory Used: 73 MB{start}\t\nXRAY TraceId: 1-5e34a6\tSegmentId: 07f5\tSampled: true"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [
+        (REPORT_LINE.format(start="\tInit Duration: 1117.41 ms"), 1.25791),
+        (REPORT_LINE.format(start=""), None),
+        ("START RequestId: 1c8df7d3", None),
+    ],
+)
+def test_a_start_and_its_call_are_read_from_the_report_of_lambda(line, seconds):
+    assert start_seconds(line) == (None if seconds is None else pytest.approx(seconds))
+
+
+@pytest.mark.parametrize(
+    ("found", "is_enough"),
+    [({"boto3": "1.35.100", "urllib3": "2.0"}, True), ({"boto3": "1.35.9", "urllib3": "2.0"}, False), ({}, False)],
+)
+def test_libraries_are_compared_with_the_lowest_versions_of_a_file(found, is_enough):
+    lowest = lowest_versions("# the runtime's\nboto3>=1.35.24     # tags\nurllib3>=1.26.19\n")
+
+    assert has_lowest(found, lowest) is is_enough
 
 
 def test_a_row_without_a_measurement_has_no_times():
