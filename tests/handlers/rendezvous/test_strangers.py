@@ -1,0 +1,69 @@
+"""What strangers cost at the limits of the rendezvous API is what the threat model states."""
+
+import json
+
+import pytest
+
+from lambdas.rendezvous import answer, client, offer, page, poll
+from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
+from signalbox.rendezvous.wire.offer import offer_body
+from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
+from tests.handlers.recorded_events import batch, message, request
+from tests.handlers.rendezvous.test_poll import POLL
+from tests.handlers.strangers import Bill, billed, day, stated
+
+HTTP = {"HTTP_API_request": 1.0}
+
+
+def polls(_stage, number: int) -> Bill:
+    forged = request("poll", body=json.dumps(POLL), headers={"x-forwarded-for": f"8.8.4.{number}"})
+    with billed(milliseconds=25, **HTTP) as bill:
+        poll.handler(forged, None)
+    return bill
+
+
+def answers(_stage, _number: int) -> Bill:
+    body = answer_body(ProxyAnswer("nobody", sample_answer(sample_offer("nobody"))))
+    with billed(milliseconds=25, **HTTP) as bill:
+        answer.handler(request("answer", body=body), None)
+    return bill
+
+
+def http_offers(stage, _number: int) -> Bill:
+    stage.expect_proxies()
+    with billed(milliseconds=5_000, **HTTP) as bill:  # held for its patience
+        client.handler(request("client", body=offer_body(sample_offer("a"), "unrestricted")), None)
+    return bill
+
+
+def pages(_stage, _number: int) -> Bill:
+    with billed(milliseconds=60, **HTTP) as bill:
+        page.handler(request("page", path="/prometheus"), None)
+    return bill
+
+
+def sqs_offers(stage, number: int) -> Bill:
+    """The client sends, Lambda receives and deletes, and the queue of the client is created and deleted."""
+    record = stage.received(message(f"client-{number}", body="junk"))
+    with billed(milliseconds=35) as bill:
+        offer.handler(batch(record), None)
+    bill.units["SQS standard request"] += 5
+    return bill
+
+
+@pytest.mark.parametrize(
+    ("what", "act"),
+    [
+        ("polls with made-up addresses", polls),
+        ("answers without an offer", answers),
+        ("offers over HTTP", http_offers),
+        ("pages", pages),
+        ("offers over SQS, with the shared key", sqs_offers),
+    ],
+)
+def test_strangers_cost_what_the_page_states(stage, what, act):
+    """After a first call, in which an instance reads and writes what it keeps."""
+    act(stage, 1)
+    rate, usd = stated(what)
+
+    assert day(act(stage, 2), rate) == usd
