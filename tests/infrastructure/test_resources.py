@@ -305,7 +305,7 @@ def test_settings_of_a_route_contain_all_of_the_stage_and_follow_the_route(stage
 def test_functions_that_anyone_can_call_have_reserved_concurrency_and_no_others(stage):
     assert reservations(stage) == {
         "Rendezvous/Client": 50,
-        "Rendezvous/Poll": 100,
+        "Rendezvous/Poll": 50,
         "Rendezvous/Answer": 50,
         "Rendezvous/Page": 10,
         "Live/Connect": 50,
