@@ -6,7 +6,7 @@ from typing import Any
 
 from lambdas.rendezvous import wiring
 from lambdas.rendezvous.responses import response
-from lambdas.shared import instance
+from lambdas.shared import instance, shutdown
 from lambdas.shared.http import Request, Response
 from signalbox.aws.rendezvous.queues import QueueGone
 from signalbox.history.event import HistoryEvent
@@ -15,6 +15,8 @@ from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import keyed_hash
 from signalbox.rendezvous.rules.answer_service import AnswerService
 from signalbox.rendezvous.wire.proxy import InvalidProxyMessage, ProxyAnswer, answer_response
+
+shutdown.before_end(wiring.flush)
 
 
 def handler(event: dict[str, Any], _context: object) -> Response:

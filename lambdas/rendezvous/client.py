@@ -6,7 +6,7 @@ from typing import Any
 
 from lambdas.rendezvous import wiring
 from lambdas.rendezvous.responses import response
-from lambdas.shared import instance
+from lambdas.shared import instance, shutdown
 from lambdas.shared.http import Request, Response
 from signalbox.rendezvous.model.states import ClientId, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.reporting import events
@@ -19,6 +19,9 @@ from signalbox.rendezvous.wire.reply import ClientReply, error_reply, legacy_rep
 from signalbox.rendezvous.wire.sdp import best_candidate_address
 
 AMP_PREFIX = "/amp/client/"
+
+
+shutdown.before_end(wiring.flush)
 
 
 def handler(event: dict[str, Any], _context: object) -> Response:

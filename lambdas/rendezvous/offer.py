@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from lambdas.rendezvous import wiring
-from lambdas.shared import instance
+from lambdas.shared import instance, shutdown
 from signalbox.errors import RejectedError
 from signalbox.messages import Message, MessageId
 from signalbox.rendezvous.model.states import OfferDelivery, parse_client_id
@@ -16,6 +16,9 @@ from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.rules.offer_service import DeliveryResult, OfferService
 
 logger = logging.getLogger(__name__)
+
+
+shutdown.before_end(wiring.flush)
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:

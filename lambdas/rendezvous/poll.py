@@ -8,7 +8,7 @@ from typing import Any
 
 from lambdas.rendezvous import wiring
 from lambdas.rendezvous.responses import response
-from lambdas.shared import instance
+from lambdas.shared import instance, shutdown
 from lambdas.shared.http import Request, Response
 from signalbox.networks import network_number
 from signalbox.rendezvous.model.states import Rendezvous
@@ -26,6 +26,9 @@ from signalbox.rendezvous.wire.proxy import (
 from signalbox.rendezvous.wire.relay import RelayPattern, is_relay_allowed
 
 MILLISECOND = timedelta(milliseconds=1)
+
+
+shutdown.before_end(wiring.flush)
 
 
 def handler(event: dict[str, Any], _context: object) -> Response:

@@ -66,6 +66,7 @@ def _recorded(parts: Iterable[SweptPart]) -> Iterable[SweptPart]:
     """Record each part when it is done, so that a killed run has recorded all but its last."""
     for part in parts:
         wiring.recorder().record(part.events)
+        wiring.flush()
         for failure in part.failures:
             logger.warning("a queue was not deleted: %s", failure)
         yield part

@@ -1,6 +1,7 @@
 """The adapters of the rendezvous functions, created once per function instance."""
 
 from dataclasses import replace
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.table import DynamoTable
 from signalbox.aws.shared.telemetry import PowertoolsTelemetry
 from signalbox.rendezvous.reporting import events
-from signalbox.rendezvous.reporting.event_recorder import EventRecorder
+from signalbox.rendezvous.reporting.event_recorder import COLLECTED_FOR, EventRecorder
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
 from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, BridgeList
 
@@ -47,8 +48,17 @@ def statistics() -> DynamoStatistics:
 
 @cache
 def recorder() -> EventRecorder:
-    """Return the recorder of events."""
-    return EventRecorder(instance.history(), statistics(), PowertoolsTelemetry())
+    """Return the recorder of events; on a local stage it writes them at once."""
+    collected_for = timedelta(0) if instance.is_local() else COLLECTED_FOR
+    return EventRecorder(
+        instance.history(), statistics(), PowertoolsTelemetry(), instance.CLOCK, collected_for=collected_for
+    )
+
+
+def flush() -> None:
+    """Write the collected events, if there are any."""
+    if recorder.cache_info().currsize:
+        recorder().flush()
 
 
 def record_bad_input(source: str, *, request_id: str, reason: str) -> None:

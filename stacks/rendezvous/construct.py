@@ -114,6 +114,7 @@ class Rendezvous(Construct):
                 environment=environment[name],
                 key=state.state_key,
                 config=config,
+                serves_strangers=name != "sweep",
             )
             for name, description in DESCRIPTIONS.items()
         }

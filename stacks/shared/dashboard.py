@@ -96,8 +96,8 @@ def _client_row() -> list[cloudwatch.IWidget]:
         _graph("Clients answered, denied, timed out", [matches, denied, _event("TimeoutExpired")]),
         _graph("Time to answer (ms)", _latencies("AnswerDelivered", of="rendezvous")),
         _graph(
-            "Polls and what broke the protocol",
-            [_event(name) for name in ("ProxyPollMatched", "ProxyPollIdle", "BadInputRejected", "OfferRejected")],
+            "What broke the protocol",
+            [_event(name) for name in ("BadInputRejected", "OfferRejected")],
         ),
     ]
 

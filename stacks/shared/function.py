@@ -67,6 +67,7 @@ class Function(lambda_.Function):
         config: Config,
         memory_megabytes: int = MEMORY_MEGABYTES,
         recursive_loop: lambda_.RecursiveLoop | None = None,
+        serves_strangers: bool = False,
     ) -> None:
         name = module.capitalize()
         role = iam.Role(scope, f"{name}Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
@@ -91,7 +92,12 @@ class Function(lambda_.Function):
             role=role,
             log_group=log_group,
             # CDK adds X-Ray's two write actions to the role; they support no resource-level permissions.
-            tracing=lambda_.Tracing.ACTIVE,
+            # Their number is up to strangers, who also choose which requests are traced.
+            tracing=lambda_.Tracing.DISABLED if serves_strangers else lambda_.Tracing.ACTIVE,
+            # Lambda's own START, END and REPORT of each run are below this level, and a kilobyte.
+            logging_format=lambda_.LoggingFormat.JSON,
+            system_log_level_v2=lambda_.SystemLogLevel.WARN if serves_strangers else lambda_.SystemLogLevel.INFO,
+            application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
             # No asynchronous retries: the schedule invokes the function again.
             retry_attempts=0,
             # By default Lambda ends a chain of invocations through SQS after the sixteenth of one function.

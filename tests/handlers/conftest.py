@@ -99,7 +99,8 @@ class Stage:
         ]
 
     def history(self) -> list[tuple[str, str]]:
-        """Return the kinds and outcomes of the written events, in order of time."""
+        """Return the kinds and outcomes of the recorded events, in order of time."""
+        wiring.flush()
         return [(row["kind"], row["outcome"]) for row in written_events(self.s3)]
 
     def _client_queue(self, client_id: str) -> str:

@@ -30,10 +30,10 @@ LIVE = {"live", "exchange", "sarracenia"}
 # The capabilities whose modules each function may load, and the maximum number of modules, without packages. A higher
 # number makes the cold start of that function slower.
 BUDGET = {
-    "rendezvous.offer": ({"rendezvous"}, 40),
-    "rendezvous.poll": ({"rendezvous"}, 44),
-    "rendezvous.answer": ({"rendezvous"}, 42),
-    "rendezvous.client": ({"rendezvous"}, 44),
+    "rendezvous.offer": ({"rendezvous"}, 41),
+    "rendezvous.poll": ({"rendezvous"}, 45),
+    "rendezvous.answer": ({"rendezvous"}, 43),
+    "rendezvous.client": ({"rendezvous"}, 45),
     "rendezvous.page": ({"rendezvous"}, 41),
     "rendezvous.sweep": ({"rendezvous"}, 46),
     "splitting.split": ({"splitting"}, 63),

@@ -33,7 +33,6 @@ AUDIT = {
 TABLE: dict[str, dict[str, str]] = {
     "Rendezvous/OfferRole": {
         "Rendezvous/OfferLogs": "logs: CreateLogStream PutLogEvents",
-        "*": "xray: PutTelemetryRecords PutTraceSegments",
         "Rendezvous/Broker": "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes ReceiveMessage",
         "Rendezvous/DeadOffers": "sqs: SendMessage",
         CLIENTS: "sqs: CreateQueue GetQueueAttributes ListQueueTags SendMessage SetQueueAttributes TagQueue",
@@ -44,14 +43,12 @@ TABLE: dict[str, dict[str, str]] = {
     },
     "Rendezvous/PollRole": {
         "Rendezvous/PollLogs": "logs: CreateLogStream PutLogEvents",
-        "*": "xray: PutTelemetryRecords PutTraceSegments",
         "Rendezvous": f"dynamodb: {OFFERS}",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": f"kms: {KEY_IN_USE}",
     },
     "Rendezvous/AnswerRole": {
         "Rendezvous/AnswerLogs": "logs: CreateLogStream PutLogEvents",
-        "*": "xray: PutTelemetryRecords PutTraceSegments",
         CLIENTS: "sqs: SendMessage",
         "Rendezvous/Broker": "sqs: DeleteMessage",
         "Rendezvous": f"dynamodb: {OFFERS}",
@@ -60,14 +57,12 @@ TABLE: dict[str, dict[str, str]] = {
     },
     "Rendezvous/ClientRole": {
         "Rendezvous/ClientLogs": "logs: CreateLogStream PutLogEvents",
-        "*": "xray: PutTelemetryRecords PutTraceSegments",
         "Rendezvous": f"dynamodb: {OFFERS}",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": f"kms: {KEY_IN_USE}",
     },
     "Rendezvous/PageRole": {
         "Rendezvous/PageLogs": "logs: CreateLogStream PutLogEvents",
-        "*": "xray: PutTelemetryRecords PutTraceSegments",
         "Rendezvous": "dynamodb: GetItem Query",
         "StateKey": f"kms: {KEY_IN_USE}",
     },

@@ -127,7 +127,10 @@ def test_every_function_runs_on_arm_traced_and_with_its_own_log_group(stage):
     for name, function in stage.every("AWS::Lambda::Function").items():
         properties = function["Properties"]
         assert properties["Architectures"] == ["arm64"], name
-        assert properties["TracingConfig"] == {"Mode": "Active"}, name
+        # Strangers choose the number of their requests: those are neither traced nor logged by Lambda.
+        is_strangers = name.startswith("Rendezvous/") and name != "Rendezvous/Sweep"
+        assert properties.get("TracingConfig") == (None if is_strangers else {"Mode": "Active"}), name
+        assert properties["LoggingConfig"]["SystemLogLevel"] == ("WARN" if is_strangers else "INFO"), name
         groups.add(stage.text(properties["LoggingConfig"]["LogGroup"]))
 
     assert len(groups) == len(FUNCTIONS)

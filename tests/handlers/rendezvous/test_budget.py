@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from glue_jobs.transforms.prices import USAGES
-from lambdas.rendezvous import answer, offer, poll, sweep
+from lambdas.rendezvous import answer, offer, poll, sweep, wiring
 from signalbox.clients.rendezvous.simulator import sample_offer
 from signalbox.rendezvous.wire.offer import offer_body
 from tests.handlers.billed_calls import READS, WRITES
@@ -20,7 +20,8 @@ OFFER = sample_offer("unrestricted")
 @pytest.fixture
 def rendezvous(stage, monkeypatch) -> Ledger:
     """The calls of a poll without an offer and of one rendezvous, with functions that have served others before."""
-    # An instance shares its polls once in ten seconds, however many there are; a slow machine exceeds them.
+    # An instance shares its polls and writes its events once in ten seconds; a slow machine exceeds them.
+    monkeypatch.setattr("lambdas.rendezvous.wiring.COLLECTED_FOR", timedelta(hours=1))
     monkeypatch.setattr("signalbox.rendezvous.rules.pacer.SHARED_EVERY", timedelta(hours=1))
     stage.expect_proxies()
     with ledger() as kept:
@@ -43,6 +44,7 @@ def serve(stage, kept: Ledger, *, client: str) -> None:
         assert '"success"' in answer.handler(event("answer"), None)["body"]
     assert stage.replies(client)
     stage.end_lease(client)
+    wiring.flush()
     with kept.of("sweep"):
         assert sweep.handler(event("sweep_leases"), Context()) == {"deleted": 1}
 
@@ -52,27 +54,20 @@ OFFER_CALLS = {
     ("offer", "CreateQueue", ""): (1, 0),
     ("offer", "Query", "pace"): (1, 0),
     ("offer", "PutItem", "offer"): (1, 1),
-    ("offer", "PutRecordBatch", ""): (1, 0),
 }
 POLL_CALLS = {
     ("poll", "Query", "offer"): (2, 0),  # an unrestricted proxy may serve the offers of both pools
     ("poll", "UpdateItem", "offer"): (1, 1),
-    ("poll", "PutRecordBatch", ""): (1, 0),
-    ("poll", "UpdateItem", "statistics"): (1, 1),
 }
 ANSWER_CALLS = {
     ("answer", "Query", "offer"): (2, 0),
     ("answer", "UpdateItem", "offer"): (1, 1),
     ("answer", "SendMessage", ""): (1, 0),
     ("answer", "DeleteMessage", ""): (1, 0),
-    ("answer", "PutRecordBatch", ""): (1, 0),
-    ("answer", "UpdateItem", "statistics"): (1, 1),
 }
 SWEEP_CALLS = {("sweep", "DeleteQueue", ""): (1, 0)}
 UNMATCHED_POLL_CALLS = {
     ("unmatched poll", "Query", "offer"): (2, 0),
-    ("unmatched poll", "PutRecordBatch", ""): (1, 0),
-    ("unmatched poll", "UpdateItem", "statistics"): (1, 1),
 }
 # The calls of a run of the sweep, which up to a hundred queues share.
 SHARED_CALLS = {
@@ -88,6 +83,17 @@ def test_a_rendezvous_makes_these_calls_and_writes_these_units(rendezvous):
     found = {kind: units for kind, units in rendezvous.by_kind().items() if kind not in SHARED_CALLS}
 
     assert found == OFFER_CALLS | POLL_CALLS | ANSWER_CALLS | SWEEP_CALLS | UNMATCHED_POLL_CALLS
+
+
+def test_a_hundred_polls_share_a_record_of_history_and_a_write_of_each_counter(stage, monkeypatch):
+    monkeypatch.setattr("lambdas.rendezvous.wiring.COLLECTED_FOR", timedelta(hours=1))
+    poll.handler(event("poll"), None)
+    with ledger() as kept, kept.of("poll"):
+        for _ in range(100):
+            poll.handler(event("poll"), None)
+
+    assert kept.by_kind()["poll", "PutRecordBatch", ""] == (1, 0)
+    assert kept.by_kind()["poll", "UpdateItem", "statistics"] == (1, 1)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from itertools import count
 from typing import Any
 
@@ -116,6 +117,7 @@ def steps(rendezvous: Rendezvous) -> dict[str, Callable[[], object]]:
 def test_after_a_kill_the_client_gets_one_answer(stage, monkeypatch, function, call, after) -> None:
     # A silent proxy's offer goes to the next poll.
     monkeypatch.setenv("MATCH_PATIENCE_SECONDS", "0")
+    monkeypatch.setattr("lambdas.rendezvous.wiring.COLLECTED_FOR", timedelta(0))  # each function writes its events
     stage.expect_proxies()
     rendezvous = Rendezvous(stage)
     for name, step in steps(rendezvous).items():

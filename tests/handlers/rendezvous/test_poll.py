@@ -2,7 +2,7 @@
 
 import json
 
-from lambdas.rendezvous import offer
+from lambdas.rendezvous import offer, wiring
 from lambdas.rendezvous.poll import handler
 from signalbox.clients.rendezvous.simulator import sample_offer
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, TEXT
@@ -41,6 +41,7 @@ def test_a_proxy_gets_the_parked_offer_byte_for_byte(stage):
         '"RelayURL":"wss://snowflake.torproject.net/"}'
     )
     assert stage.history() == [("offer", "parked"), ("proxy_poll", "matched")]
+    wiring.flush()
     assert [row["labels"].get("client") for row in written_events(stage.s3)] == [None, "client"]
 
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.aws.shared.dynamodb import milliseconds
+from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.queues import Lease, QueueName, QueueUrl
 from signalbox.rendezvous.model.states import offer_pool
 from signalbox.rendezvous.wire.nat import Nat

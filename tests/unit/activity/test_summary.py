@@ -93,15 +93,17 @@ def test_errors_are_failed_runs_and_events_of_messages_that_were_refused():
 
 
 def test_the_cost_of_the_hour_is_that_of_the_actions_of_its_events():
-    answers, polls = event_measure("rendezvous", "AnswerDelivered"), event_measure("rendezvous", "ProxyPollIdle")
-    answer, poll = ACTION_PRICES["rendezvous", "answer"], ACTION_PRICES["rendezvous", "poll"]
+    answers, refusals = event_measure("rendezvous", "AnswerDelivered"), event_measure("rendezvous", "OfferDenied")
+    answer, refusal = ACTION_PRICES["rendezvous", "answer"], ACTION_PRICES["rendezvous", "refusal"]
     http, sqs = ACTION_PRICES["rendezvous", "client by HTTP"], ACTION_PRICES["rendezvous", "client by SQS"]
     event = ACTION_PRICES["history", "event"]
 
-    found = {one.capability: one.usd for one in activities(SOURCES, {answers: {at(1): 1e6}, polls: {at(2): 2e6}}, NOW)}
+    found = {
+        one.capability: one.usd for one in activities(SOURCES, {answers: {at(1): 1e6}, refusals: {at(2): 2e6}}, NOW)
+    }
 
-    assert found["rendezvous"].least == pytest.approx(answer.least + http.least + 2 * poll.least)
-    assert found["rendezvous"].most == pytest.approx(answer.most + sqs.most + 2 * poll.most)
+    assert found["rendezvous"].least == pytest.approx(answer.least + 2 * refusal.least + 3 * http.least)
+    assert found["rendezvous"].most == pytest.approx(answer.most + 2 * refusal.most + 3 * sqs.most)
     assert found["history"] == pytest.approx((3 * event.least, 3 * event.most))
     assert found["exchange"] == PriceRange(0, 0)
 

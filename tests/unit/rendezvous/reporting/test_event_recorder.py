@@ -5,9 +5,9 @@ from datetime import timedelta
 
 from signalbox.rendezvous.model.states import OfferState
 from signalbox.rendezvous.reporting import events
-from signalbox.rendezvous.reporting.event_recorder import EventRecorder
+from signalbox.rendezvous.reporting.event_recorder import MOST_COLLECTED, EventRecorder
 from signalbox.rendezvous.wire.nat import Nat
-from tests.fakes.rendezvous import START, MemoryHistory, MemoryStatistics, MemoryTelemetry
+from tests.fakes.rendezvous import START, MemoryClock, MemoryHistory, MemoryStatistics, MemoryTelemetry
 from tests.unit.rendezvous.model.test_states import RECORD
 from tests.unit.rendezvous.rules.services import ANSWER, OFFER, delivery, proxy
 
@@ -19,7 +19,7 @@ ANSWERED = replace(
 
 
 def recorder() -> EventRecorder:
-    return EventRecorder(MemoryHistory(), MemoryStatistics(), MemoryTelemetry())
+    return EventRecorder(MemoryHistory(), MemoryStatistics(), MemoryTelemetry(), MemoryClock())
 
 
 def poll_event(sid_hash: str = "s1", address_hash: str | None = "addr1", *, outcome: str = "idle", seconds: int = 0):
@@ -40,9 +40,42 @@ def test_an_event_is_written_once_and_counted() -> None:
     recording.record([poll_event(), poll_event("s2", seconds=1)])
 
     counters = recording.statistics.counters(START.date())
-    assert len(recording.history.events) == len(recording.telemetry.counted) == 2
+    assert len(recording.history.events) == 2
+    assert recording.telemetry.counted == [], "polls are too many for metrics"
     assert counters["poll|unrestricted|idle|standalone|with"] == 2
     assert counters["proxy|CA|unrestricted|standalone"] == 1
+
+
+def test_events_are_written_at_once_after_a_pause_and_together_when_they_follow_one_another() -> None:
+    recording = recorder()
+    seen = []
+    for seconds in (0, 1, 2, 10, 20):
+        recording.clock.moment = START + timedelta(seconds=seconds)
+        recording.record([poll_event(str(seconds))])
+        seen.append(len(recording.history.events))
+
+    assert seen == [1, 1, 1, 4, 5]
+
+
+def test_many_events_are_written_before_the_time() -> None:
+    recording = recorder()
+    recording.record([poll_event()])
+
+    recording.record([poll_event(str(number)) for number in range(MOST_COLLECTED - 1)])
+    before = len(recording.history.events)
+    recording.record([poll_event("last")])
+
+    assert (before, len(recording.history.events)) == (1, MOST_COLLECTED + 1)
+
+
+def test_the_end_of_an_instance_writes_what_it_has_collected() -> None:
+    recording = recorder()
+    recording.record([events.answer(ANSWERED, at=START)])
+    recording.record([events.answer(ANSWERED, at=START)])
+
+    recording.flush()
+
+    assert len(recording.history.events) == len(recording.telemetry.counted) == 2
 
 
 def test_without_events_nothing_is_written() -> None:
