@@ -20,8 +20,8 @@ from signalbox.exchange.control import command_reader as exchange
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin import command_reader as live
 from signalbox.rendezvous.reporting import prometheus
-from signalbox.rendezvous.reporting.event_recorder import UNMEASURED
 from signalbox.rendezvous.reporting.counters import LABELS, Metric
+from signalbox.rendezvous.reporting.event_recorder import UNMEASURED
 from signalbox.splitting.control import commands as splitting
 from signalbox.verify.questions import QUESTIONS
 from stacks.history.lake import COLUMNS
