@@ -25,10 +25,6 @@ TRIES = 3
 CALLS_AT_ONCE = 50  # long polls, one for each consumed queue, and other calls
 
 
-class InvalidBrokerUrl(RejectedError):
-    """Raised for a broker URL that names no stage."""
-
-
 @dataclass(frozen=True, slots=True)
 class Address:
     """A stage and the user of a connection; without a user, an administrator."""
@@ -37,21 +33,20 @@ class Address:
     stage: str = DEFAULT_STAGE
     user: UserName | None = None
     region: str | None = None
-    port: int | None = None
-    """The port of the local stage's emulator, if the URL names one."""
+    port: int | None = None  # of the local stage's emulator, if the URL names it
 
     @classmethod
     def of_connection(cls, connection: "Connection") -> "Address":
         """Parse the URL of a connection. kombu passes it on whole, but in parts after a failover.
 
-        Raises `InvalidBrokerUrl` and `InvalidUserName`.
+        Raises `RejectedError`, also for the name of a user.
         """
         place, port, user = connection.hostname, connection.port, connection.userid
         stage, query = connection.virtual_host.strip("/"), dict[str, str]()
         if "://" in (place or ""):
             _scheme, place, port, user, _password, stage, query = url_to_parts(place)
         if place not in (LOCAL, AWS) or (place == LOCAL and stage):
-            raise InvalidBrokerUrl(f"broker URL: expected {FORMS}, not {str(connection.hostname)[:200]!r}")
+            raise RejectedError(f"broker URL: expected {FORMS}, not {str(connection.hostname)[:200]!r}")
         region = query.get("region") or connection.transport_options.get("region")
         return cls(place, stage or DEFAULT_STAGE, parse_user_name(user) if user else None, region, port)
 

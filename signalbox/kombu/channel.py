@@ -17,14 +17,14 @@ from amqp.exceptions import (
 from amqp.protocol import queue_declare_ok_t
 from kombu.transport import virtual
 from kombu.transport.base import to_rabbitmq_queue_arguments
+from kombu.utils.json import dumps
 from kombu.utils.uuid import uuid
 
 from signalbox.exchange.control.command_reader import MAXIMUM_RECEIVES, MINIMUM_EXPIRES_SECONDS
 from signalbox.kombu.consumers import Consumer, Delivery, receive, with_tag
-from signalbox.kombu.declarations import Declarations
-from signalbox.kombu.messages import body_of
-from signalbox.kombu.names import escaped, pattern_of
+from signalbox.kombu.names import DEFAULT, escaped, pattern_of
 from signalbox.kombu.receipts import Receipt, Receipts
+from signalbox.sending import MAXIMUM_ENTRIES
 
 if TYPE_CHECKING:
     from signalbox.kombu.stage import Stage
@@ -34,9 +34,7 @@ EXCHANGE_TYPES = frozenset({"direct", "topic", "fanout"})
 EXPIRES, MESSAGE_TTL, DELIVERY_LIMIT = "x-expires", "x-message-ttl", "x-delivery-limit"
 PRIORITIES = "x-max-priority"  # accepted, since every message has a priority
 NO_ROUTE = 312
-# SQS answers from all of its servers only if it may wait.
-GET_SECONDS, PURGE_SECONDS = 1, 1
-TENS = 10
+ASK_ALL_SECONDS = 1  # SQS answers from all of its servers only if it may wait
 
 Arguments = Mapping[str, Any] | None
 logger = logging.getLogger(__name__)
@@ -59,13 +57,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
         return self._transport.stage
 
     @property
-    def declarations(self) -> Declarations:
-        """The declarations of the connection."""
-        return self._transport.stage.declarations
-
-    @property
-    def receipts(self) -> Receipts:
-        """The unacknowledged messages of the connection."""
+    def _receipts(self) -> Receipts:
         return self._transport.receipts
 
     @property
@@ -91,22 +83,22 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
         name, other = self.stage.namespace.exchange(exchange), (arguments or {}).get("alternate-exchange")
         alternate = self.stage.namespace.exchange(other) if other else None
         if alternate:
-            self.declarations.settle()  # it must exist
-        self.declarations.send("declare_exchange", {"exchange": name, "alternate": alternate})
+            self.stage.settle()  # it must exist
+        self.stage.send("declare_exchange", {"exchange": name, "alternate": alternate})
 
     def exchange_delete(self, exchange: str, if_unused: bool = False, **_: Any) -> None:
         """Delete an exchange; with `if_unused`, only without bindings."""
         name = self.stage.namespace.exchange(exchange)
-        self.declarations.ask("delete_exchange", {"exchange": name, "force": not if_unused})
+        self.stage.ask("delete_exchange", {"exchange": name, "force": not if_unused})
         self._transport.kinds.pop(exchange, None)
 
     def exchange_bind(self, destination: str, source: str = "", routing_key: str = "", **_: Any) -> None:
         """Bind an exchange to another one."""
-        self.declarations.bind(self._binding(source, routing_key, destination=destination))
+        self.stage.bind(self._binding(source, routing_key, destination=destination))
 
     def exchange_unbind(self, destination: str, source: str = "", routing_key: str = "", **_: Any) -> None:
         """Remove a binding of an exchange to another one."""
-        self.declarations.ask("unbind", self._binding(source, routing_key, destination=destination))
+        self.stage.ask("unbind", self._binding(source, routing_key, destination=destination))
 
     def queue_declare(
         self, queue: str = "", arguments: Arguments = None, passive: bool = False, **flags: Any
@@ -119,13 +111,13 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
         if passive:
             return queue_declare_ok_t(name, self.stage.size(name), 0)
         expires = bool(flags.get("exclusive") or flags.get("auto_delete"))
-        self.declarations.send("declare_queue", self._queue_fields(name, arguments or {}, expires=expires))
+        self.stage.send("declare_queue", self._queue_fields(name, arguments or {}, expires=expires))
         if self.stage.client.user is not None:
-            default = self.stage.namespace.default_exchange
-            self.declarations.send("declare_exchange", {"exchange": default})
+            default = self.stage.namespace.exchange(DEFAULT)
+            self.stage.send("declare_exchange", {"exchange": default})
             queue_name = self.stage.namespace.queue(name)
-            self.declarations.bind({"exchange": default, "pattern": escaped(name), "queue": queue_name})
-        self.declarations.settle()
+            self.stage.bind({"exchange": default, "pattern": escaped(name), "queue": queue_name})
+        self.stage.settle()
         return queue_declare_ok_t(name, 0, 0)
 
     def prepare_queue_arguments(self, arguments: Arguments, **options: Any) -> Any:
@@ -135,26 +127,24 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
     def queue_bind(self, queue: str, exchange: str = "", routing_key: str = "", **_: Any) -> None:
         """Bind a queue to an exchange; the default exchange has bindings of its own."""
         if exchange:
-            self.declarations.bind(self._binding(exchange, routing_key, queue=queue))
+            self.stage.bind(self._binding(exchange, routing_key, queue=queue))
 
     def queue_unbind(self, queue: str, exchange: str = "", routing_key: str = "", **_: Any) -> None:
         """Remove a binding."""
-        self.declarations.ask("unbind", self._binding(exchange, routing_key, queue=queue))
+        self.stage.ask("unbind", self._binding(exchange, routing_key, queue=queue))
 
     def queue_delete(self, queue: str, if_unused: bool = False, if_empty: bool = False, **_: Any) -> int:
         """Delete a queue; return about how many messages it had. With `if_unused`, not while this channel uses it."""
         if if_unused and any(one.queue == queue for one in self._consuming.values()):
             raise PreconditionFailed(f"queue {queue!r} has consumers")
-        reply = self.declarations.ask(
-            "delete_queue", {"queue": self.stage.namespace.queue(queue), "if_empty": if_empty}
-        )
+        reply = self.stage.ask("delete_queue", {"queue": self.stage.namespace.queue(queue), "if_empty": if_empty})
         return int(reply.get("lost") or 0)
 
     def queue_purge(self, queue: str, **_: Any) -> int:
         """Delete all waiting messages and return their number."""
-        self.declarations.settle()
-        receipts, url, purged = self.receipts, self.stage.queue_url(queue), 0
-        while found := receive(receipts, url, maximum=TENS, wait_seconds=PURGE_SECONDS):
+        self.stage.settle()
+        receipts, url, purged = self._receipts, self.stage.queue_url(queue), 0
+        while found := receive(receipts, url, maximum=MAXIMUM_ENTRIES, wait_seconds=ASK_ALL_SECONDS):
             receipts.ack([receipts.add(Receipt(url, one.receipt, self)) for one in found])
             receipts.flush()
             purged += len(found)
@@ -176,24 +166,21 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
             self._return(message, exchange, routing_key)
             return
         try:
-            self.stage.send(body_of(message), exchange=exchange, routing_key=routing_key)
+            self.stage.publish(dumps(message), exchange=exchange, routing_key=routing_key)
         except NotFound:
             if exchange:
                 raise
             logger.debug("a message was dropped, since there is no queue %r", routing_key)
 
-    def encode_body(self, body: Any, encoding: str | None = None) -> tuple[Any, str | None]:
+    def encode_body(self, body: Any, encoding: str | None = None) -> Any:
         """Return a body as text; only bytes are encoded."""
-        if isinstance(body, str):
-            return body, "utf-8"
-        encoded: tuple[Any, str | None] = super().encode_body(body, encoding)
-        return encoded
+        return (body, "utf-8") if isinstance(body, str) else super().encode_body(body, encoding)
 
     def basic_consume(
         self, queue: str, no_ack: bool, callback: Callable[[Any], object], consumer_tag: str, **_: Any
     ) -> None:
         """Receive messages of a queue from now on."""
-        self.declarations.settle()
+        self.stage.settle()
         consumer = Consumer(self, queue, no_ack, callback)
         self._consuming[consumer_tag] = consumer
         self._transport.receive_for(consumer, self.stage.queue_url(queue))
@@ -208,22 +195,22 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
             return
         waiting = self._transport.stop_receiving(consumer)
         if self._transport.has_event_loop or self.closed:
-            self.receipts.release(one.tag for one in waiting)
-            return
-        for delivery in waiting:
-            self.deliver(delivery)
+            self._receipts.release(one.tag for one in waiting)
+        else:
+            for delivery in waiting:
+                self.deliver(delivery)
 
     def deliver(self, delivery: Delivery) -> None:
         """Pass a message to its consumer."""
         if delivery.consumer.no_ack:
-            self.receipts.ack([delivery.tag])
+            self._receipts.ack([delivery.tag])
         delivery.consumer.callback(self.Message(delivery.payload, channel=self))
 
     def basic_get(self, queue: str, no_ack: bool = False, **_: Any) -> Any:
         """Return a message of a queue, or None if there is none within a second."""
-        self.declarations.settle()
-        receipts, url = self.receipts, self.stage.queue_url(queue)
-        for found in receive(receipts, url, maximum=1, wait_seconds=GET_SECONDS):
+        self.stage.settle()
+        receipts, url = self._receipts, self.stage.queue_url(queue)
+        for found in receive(receipts, url, maximum=1, wait_seconds=ASK_ALL_SECONDS):
             tag = receipts.add(Receipt(url, found.receipt, self))
             if no_ack:
                 receipts.ack([tag])
@@ -232,22 +219,22 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
 
     def basic_ack(self, delivery_tag: int, multiple: bool = False) -> None:
         """Acknowledge a message, or all up to it."""
-        self.receipts.ack(self.receipts.of_channel(self, up_to=delivery_tag) if multiple else [delivery_tag])
+        self._receipts.ack(self._receipts.of_channel(self, up_to=delivery_tag) if multiple else [delivery_tag])
 
     def basic_reject(self, delivery_tag: int, requeue: bool = False) -> None:
         """Make a message available to all consumers at once, or delete it."""
-        (self.receipts.release if requeue else self.receipts.ack)([delivery_tag])
+        (self._receipts.release if requeue else self._receipts.ack)([delivery_tag])
 
     def basic_recover(self, requeue: bool = False) -> None:
         """Make all unacknowledged messages of the channel available to all consumers."""
         if not requeue:
             raise AMQPNotImplementedError("basic_recover: messages can only go to all consumers, with requeue")
-        self.receipts.release(self.receipts.of_channel(self))
+        self._receipts.release(self._receipts.of_channel(self))
 
     def basic_qos(self, prefetch_size: int = 0, prefetch_count: int = 0, apply_global: bool = False) -> None:
         """Set how many unacknowledged messages each consumer of the channel may have; 0 is no limit."""
         super().basic_qos(prefetch_size, prefetch_count, apply_global)
-        self.receipts.notify()
+        self._receipts.notify()
 
     def close(self) -> None:
         """Stop all consumers; others get the unacknowledged messages."""
@@ -255,9 +242,9 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
             self.closed: bool = True
             for tag in list(self._consuming):
                 self.basic_cancel(tag)
-            self.receipts.settle(self)
+            self._receipts.settle(self)
             try:
-                self.declarations.settle()
+                self.stage.settle()
             finally:
                 self._transport.close_channel(self)
 

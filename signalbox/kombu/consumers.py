@@ -1,11 +1,11 @@
 """Consumers of a connection: a thread for each queue polls SQS, and an inbox holds what is not delivered yet."""
 
 import heapq
-import logging
 import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from signalbox.kombu.channel import Channel
 
 LONG_POLL_SECONDS = 20  # the maximum of SQS
-logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, slots=True)
@@ -105,11 +104,9 @@ class Inbox:
 
     def silence(self) -> None:
         """Make the socket unreadable until something new comes."""
-        try:
+        with suppress(BlockingIOError):
             while self._bell[0].recv(4096):
                 pass
-        except BlockingIOError:
-            pass
 
     def close(self) -> None:
         """Close the socket."""
@@ -119,12 +116,8 @@ class Inbox:
 
     def _ring(self) -> None:
         self.changed.notify_all()
-        try:
+        with suppress(OSError):  # it is full, and readable anyway, or closed
             self._bell[1].send(b"!")
-        except BlockingIOError:
-            pass  # it is readable anyway
-        except OSError as error:
-            logger.debug("a closed connection received something: %s", error)
 
 
 @dataclass(eq=False, slots=True)
@@ -147,10 +140,8 @@ class Receiver:
         while room := self._room():
             try:
                 messages = receive(self.receipts, self.queue_url, maximum=room, wait_seconds=self.wait_seconds)
-            except NotFound as error:
-                self._fail(ConsumerCancelled(str(error)))
             except Exception as error:  # noqa: BLE001 - the program gets it, as from its own call
-                self._fail(error)
+                self._fail(ConsumerCancelled(str(error)) if isinstance(error, NotFound) else error)
             else:
                 self._put(messages)
 

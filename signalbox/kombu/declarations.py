@@ -36,15 +36,11 @@ class Declarations:
                 self._sent[self.client.control.send(command, given)] = declaration
                 self._known.add(declaration)
 
-    def declare(self, command: str, fields: Mapping[str, object]) -> None:
-        """Declare something, and await it with all that was sent before."""
-        self.send(command, fields)
-        self.settle()
-
     def bind(self, fields: Mapping[str, object]) -> None:
         """Declare a binding of what was sent before."""
         self.settle()
-        self.declare("bind", fields)
+        self.send("bind", fields)
+        self.settle()
 
     def knows(self, name: str) -> bool:
         """Return whether this connection declared an exchange or a queue of a name of the stage."""

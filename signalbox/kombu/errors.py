@@ -20,6 +20,10 @@ from signalbox.exchange.control.errors import NotPermitted
 MISSING = frozenset({"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"})
 # Errors of SQS about a message, which no repetition mends.
 INVALID = frozenset({"InvalidParameterValue", "InvalidMessageContents", "AWS.SimpleQueueService.BatchRequestTooLong"})
+KINDS: tuple[tuple[Any, frozenset[str]], ...] = (
+    *((NotFound, MISSING), (AccessRefused, DENIALS), (PreconditionFailed, INVALID)),
+    (RecoverableConnectionError, frozenset()),  # all others
+)
 
 
 @contextmanager
@@ -31,19 +35,12 @@ def amqp_errors(what: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        raise _of_code(error.response["Error"]["Code"])(f"{what}: {error}") from error
+        code = error.response["Error"]["Code"]
+        raise next(kind for kind, codes in KINDS if code in codes or not codes)(f"{what}: {error}") from error
     except RejectedError as error:
         raise _of_refusal(error)(f"{what}: {error}") from error
     except (BotoCoreError, SignalboxError) as error:
         raise RecoverableConnectionError(f"{what}: {error}") from error
-
-
-def _of_code(code: str) -> Any:
-    if code in MISSING:
-        return NotFound
-    if code in DENIALS:
-        return AccessRefused
-    return PreconditionFailed if code in INVALID else RecoverableConnectionError
 
 
 def _of_refusal(error: RejectedError) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kombu.utils.json import dumps, loads
+from kombu.utils.json import loads
 
 RECEIVED: Final = ("ApproximateReceiveCount", "SentTimestamp")
 PUBLISHED_AT, EXPIRES_AT, TOPIC, EXCHANGE = "published_at", "expires_at", "topic", "exchange"
@@ -35,11 +35,6 @@ class Received:
         lifetime = float(properties.get("expiration") or "inf")
         expires_at = min(float(attributes.get(EXPIRES_AT) or "inf"), sent_at + lifetime)
         return cls(payload, message["ReceiptHandle"], int(properties.get("priority") or 0), sent_at, expires_at)
-
-
-def body_of(message: Mapping[str, Any]) -> str:
-    """Return the body of a message of SQS."""
-    return str(dumps(message))
 
 
 def _envelope(body: str) -> dict[str, Any] | None:

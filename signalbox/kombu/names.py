@@ -9,6 +9,8 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName, sqs_name
 
 # Names of Sarracenia, whose owner a name states: kombu's programs use such exchanges and queues under the same names.
 OF_ANY_USER, QUEUES, PUBLIC, PUBLIC_SUFFIX = ("xs_", "xl_", "xr_"), "q_", "xpublic", "_public"
+# The exchange of a user to which every queue is bound by its name. Administrators send to queues directly.
+DEFAULT = "default"
 WILDCARDS = {"*": "%2A", "#": "%23"}
 
 
@@ -36,11 +38,6 @@ class Namespace:
         private = name + "\0" if name.endswith(PUBLIC_SUFFIX) else name
         beginning = f"xs_{self.user}_" if self.user else "x_"
         return ExchangeName(sqs_name(private, prefix=self.prefix + beginning).removeprefix(self.prefix))
-
-    @property
-    def default_exchange(self) -> ExchangeName:
-        """The exchange of a user to which every queue is bound by its name. Administrators send to queues directly."""
-        return self.exchange("default")
 
 
 def _refuse_ordered(name: str) -> None:

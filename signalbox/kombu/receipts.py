@@ -53,9 +53,9 @@ class Receipts:
             return tag
 
     def of_channel(self, channel: object, *, up_to: float = float("inf")) -> list[int]:
-        """Return the tags of a channel's messages."""
+        """Return the tags of the messages of a channel, or of all channels."""
         with self.changed:
-            return [tag for tag, one in self._held.items() if one.channel is channel and tag <= up_to]
+            return [tag for tag, one in self._held.items() if channel in (None, one.channel) and tag <= up_to]
 
     def ack(self, tags: Iterable[int]) -> None:
         """Acknowledge messages: SQS deletes them a moment later, up to ten with a call."""
@@ -75,8 +75,7 @@ class Receipts:
 
         What AWS refuses now comes again when its time is over.
         """
-        with self.changed:
-            held = [tag for tag, one in self._held.items() if channel is None or one.channel is channel]
+        held = self.of_channel(channel)
         try:
             self.flush()
         except (BotoCoreError, ClientError) as error:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from amqp.exceptions import NotFound
 
@@ -15,13 +15,10 @@ from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, Re
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.kombu.declarations import Declarations
 from signalbox.kombu.errors import amqp_errors
-from signalbox.kombu.names import Namespace, escaped
+from signalbox.kombu.names import DEFAULT, Namespace, escaped
 from signalbox.messages import outgoing
 from signalbox.new_queues import when_usable
 from signalbox.sarracenia.rights.names import ExchangeName
-
-if TYPE_CHECKING:
-    from signalbox.clients.exchange.client import ExchangeClient
 
 Answer = TypeVar("Answer")
 WAITING: Final = "ApproximateNumberOfMessages"
@@ -30,19 +27,16 @@ ROUTES_SECONDS = 5.0  # how long a mandatory message relies on the bindings that
 
 
 @dataclass(slots=True)
-class Stage:
+class Stage(Declarations):
     """The exchanges and queues of a stage in the namespace of a connection. Raises errors of AMQP. Thread-safe."""
 
-    client: "ExchangeClient"
-    namespace: Namespace
-    declarations: Declarations
     _routes: RoutingGraph = field(default_factory=RoutingGraph)
     _routes_read_at: float = float("-inf")
 
-    @classmethod
-    def of_client(cls, client: "ExchangeClient") -> "Stage":
-        """Return the stage of a client."""
-        return cls(client, Namespace(client.user, client.names.prefix), Declarations(client))
+    @property
+    def namespace(self) -> Namespace:
+        """The names of the connection."""
+        return Namespace(self.client.user, self.client.names.prefix)
 
     def queue_url(self, queue: str) -> str:
         """Return the URL of a queue of kombu's name."""
@@ -50,14 +44,14 @@ class Stage:
 
     def check_exchange(self, exchange: str) -> None:
         """Raise `NotFound` if an exchange does not exist."""
-        self.declarations.settle()
+        self.settle()
         name = self.namespace.exchange(exchange)
         with amqp_errors(f"exchange {exchange!r}"):
             self._usable(name, lambda: self.client.sqs.get_queue_url(QueueName=self.client.names.queue(name)))
 
     def size(self, queue: str) -> int:
         """Return the approximate number of waiting messages of a queue. Raises `NotFound` if it does not exist."""
-        self.declarations.settle()
+        self.settle()
         name = self.namespace.queue(queue)
         with amqp_errors(f"queue {queue!r}"):
             reply = self._usable(
@@ -66,12 +60,12 @@ class Stage:
             )
         return int(reply["Attributes"][WAITING])
 
-    def send(self, body: str, *, exchange: str, routing_key: str) -> None:
+    def publish(self, body: str, *, exchange: str, routing_key: str) -> None:
         """Publish a message, which is stored durably when this returns.
 
         Raises `NotFound` if the exchange does not exist, or, of the default exchange, the queue.
         """
-        self.declarations.settle()
+        self.settle()
         name = self._destination(exchange, routing_key)
         with amqp_errors(f"publish to exchange {exchange!r} with key {routing_key!r}"):
             message = MessageProperties.of_publication(escaped(routing_key), body).published()
@@ -81,31 +75,26 @@ class Stage:
     def reaches_a_queue(self, exchange: str, routing_key: str) -> bool:
         """Return whether a message would reach a queue, by bindings that are at most five seconds old."""
         if not exchange and self.client.user is None:
-            return self.has_queue(routing_key)
-        name = ExchangeName(self._destination(exchange, routing_key))
-        key = RoutingKey(escaped(routing_key))
+            try:
+                self.size(routing_key)
+            except NotFound:
+                return False
+            return True
+        name, key = ExchangeName(self._destination(exchange, routing_key)), RoutingKey(escaped(routing_key))
         is_old = self._routes_read_at + ROUTES_SECONDS < time.monotonic()
         if is_old or not self._routes.routes(name, key).queues:
             self._read_routes()
         return bool(self._routes.routes(name, key).queues)
 
-    def has_queue(self, queue: str) -> bool:
-        """Return whether a queue exists."""
-        try:
-            self.size(queue)
-        except NotFound:
-            return False
-        return True
-
     def _destination(self, exchange: str, routing_key: str) -> str:
         """Return the name of the exchange or queue to send to: only administrators may send to queues."""
         if not exchange and self.client.user is None:
             return self.namespace.queue(routing_key)
-        return self.namespace.exchange(exchange) if exchange else self.namespace.default_exchange
+        return self.namespace.exchange(exchange or DEFAULT)
 
     def _usable(self, name: str, call: Callable[[], Answer]) -> Answer:
         """Return the result of a call about a queue of SQS, which may be new if this connection declared it."""
-        if not self.declarations.knows(name):
+        if not self.knows(name):
             return call()
         return when_usable(call, missing=self.client.sqs.exceptions.QueueDoesNotExist, sleep=time.sleep)
 
@@ -114,8 +103,8 @@ class Stage:
 
     def _read_routes(self) -> None:
         graph = RoutingGraph()
-        bindings = [_binding(one) for one in self.declarations.ask("bindings", {})]
-        for found in self.declarations.ask("exchanges", {}):
+        bindings = [_binding(one) for one in self.ask("bindings", {})]
+        for found in self.ask("exchanges", {}):
             name = ExchangeName(found["exchange"])
             exchange = Exchange(name, None, NEVER, alternate=found.get("alternate"))
             graph.put(exchange, (one for one in bindings if one.exchange == name))

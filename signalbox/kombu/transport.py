@@ -11,7 +11,6 @@ from botocore.exceptions import BotoCoreError
 from kombu.transport import virtual
 from kombu.utils.url import maybe_sanitize_url
 
-from signalbox import __version__
 from signalbox.clients.exchange.consumer import HEARTBEATS_PER_HOLD, HOLD, heartbeat
 from signalbox.kombu.address import Address
 from signalbox.kombu.channel import EXCHANGE_TYPES, Channel
@@ -43,11 +42,11 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # kombu has no types
     stage: Stage
     inbox: Inbox
     receipts: Receipts
+    kinds: dict[str, str]
+    _receivers: list[Receiver]
 
     def __init__(self, client: "Connection", **options: object) -> None:
         super().__init__(client, **options)
-        self.kinds: dict[str, str] = {}
-        self._receivers: list[Receiver] = []
         self._loop: Any = None
         self._threads = ExitStack()
 
@@ -55,18 +54,14 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # kombu has no types
         """Return the broker URL; it has no password."""
         return str(maybe_sanitize_url(uri, mask))
 
-    def driver_version(self) -> str:
-        """Return the version of Signalbox."""
-        return __version__
-
     def establish_connection(self) -> "Transport":
         """Connect to the stage. Raises errors of AMQP."""
         with amqp_errors("connect"):
             client = Address.of_connection(self.client).client(connect_seconds=self.client.connect_timeout or 5)
         options = self.client.transport_options
         hold = min(MAXIMUM_HOLD_SECONDS, int(options.get("visibility_timeout") or HOLD.total_seconds()))
-        self.stage = Stage.of_client(client)
-        self.kinds = {}
+        self.stage = Stage(client)
+        self.kinds, self._receivers = {}, []
         changed = threading.Condition(threading.RLock())
         self.inbox, self.receipts = Inbox(changed), Receipts(client.sqs, hold, changed)
         self._open_threads()

@@ -74,6 +74,12 @@ class Workers:
         path = self.folder / "done"
         return Counter(map(int, path.read_text().split())) if path.exists() else Counter()
 
+    @property
+    def ready(self) -> set[int]:
+        """The processes of workers that have begun to receive tasks."""
+        path = self.folder / "done-ready"
+        return set(map(int, path.read_text().split())) if path.exists() else set()
+
     def await_done(self, count: int) -> Counter[int]:
         """Wait until `count` different tasks are done; return `done`."""
         wait_for(lambda: len(self.done()) >= count, f"{count} tasks done", progress=self.done)

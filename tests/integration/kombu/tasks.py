@@ -4,8 +4,10 @@ import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from celery import Celery
+from celery.signals import worker_ready
 
 app = Celery("tasks", broker=os.environ.get("BROKER", "signalbox://local"))
 app.conf.update(
@@ -21,8 +23,15 @@ SENDERS = 4
 def note(number: int, seconds: float) -> None:
     """Work, then append the number with one write, which no other one interrupts."""
     time.sleep(seconds)
-    with open(os.environ["DONE"], "ab", buffering=0) as done:  # noqa: PTH123 - unbuffered
+    with Path(os.environ["DONE"]).open("ab", buffering=0) as done:
         done.write(b"%d\n" % number)
+
+
+@worker_ready.connect
+def write_ready(**_: object) -> None:
+    """Write down that this worker receives tasks."""
+    with Path(f"{os.environ['DONE']}-ready").open("ab", buffering=0) as ready:
+        ready.write(b"%d\n" % os.getpid())
 
 
 def send(first: int, end: int, seconds: float, countdown: float) -> None:

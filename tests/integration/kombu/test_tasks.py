@@ -26,16 +26,18 @@ def workers(deployed: object, stage_folder: StageFolder, tmp_path: Path) -> Iter
 
 
 def test_no_task_is_lost_while_workers_are_killed(workers: Workers) -> None:
-    """A worker is killed with its pool every two seconds, and another one starts."""
+    """Every two seconds a worker that receives tasks is killed with its pool, and another one starts."""
     chance, over = random.Random(SEED), threading.Event()  # noqa: S311 - a test
     alive = [workers.start("-c", "2") for _ in range(WORKERS)]
 
     def kill() -> None:
         while not over.wait(KILLED_EVERY_SECONDS):
-            worker = alive.pop(chance.randrange(len(alive)))
-            os.killpg(worker.pid, signal.SIGKILL)
-            worker.wait()
-            alive.append(workers.start("-c", "2"))
+            ready = [one for one in alive if one.pid in workers.ready]
+            for worker in chance.sample(ready, k=min(1, len(ready))):
+                os.killpg(worker.pid, signal.SIGKILL)
+                worker.wait()
+                alive.remove(worker)
+                alive.append(workers.start("-c", "2"))
 
     killer = threading.Thread(target=kill)
     killer.start()

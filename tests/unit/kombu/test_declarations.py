@@ -63,7 +63,7 @@ def test_two_round_trips_declare_everything_and_none_declares_it_again(control, 
 def test_a_queue_that_expires_is_declared_and_bound_again(control, declarations):
     for _ in range(2):
         declarations.send("declare_exchange", {"exchange": "xs"})
-        declarations.declare("declare_queue", {"queue": "q", "expires_seconds": 60})
+        declarations.send("declare_queue", {"queue": "q", "expires_seconds": 60})
         declarations.bind({"exchange": "xs", "queue": "q", "pattern": "a"})
 
     sent = [one for one in control.journal if one.startswith(">")]

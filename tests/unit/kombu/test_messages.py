@@ -3,8 +3,9 @@
 import json
 
 import pytest
+from kombu.utils.json import dumps
 
-from signalbox.kombu.messages import Received, body_of
+from signalbox.kombu.messages import Received
 
 SENT_AT = 1_000_000
 
@@ -22,7 +23,7 @@ def received(body: str, *, times: int = 1, **attributes: str) -> Received:
 
 def body(**properties: object) -> str:
     info = {"exchange": "tasks", "routing_key": "a.b"}
-    return body_of({"body": "{}", "headers": {"id": 1}, "properties": {"delivery_info": info, **properties}})
+    return dumps({"body": "{}", "headers": {"id": 1}, "properties": {"delivery_info": info, **properties}})
 
 
 def test_a_message_of_kombu_is_read_as_it_was_written():

@@ -1,0 +1,35 @@
+"""A plugin of pytest for the suites of kombu and Celery: keeps the tests that open a connection to a broker."""
+
+import os
+
+import kombu
+import pytest
+
+CONNECTED = {"connection", "failover_connection", "manager", "celery_session_worker"}
+BROKER, NO_BROKER = "TEST_BROKER", "NO_BROKER"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out the other tests."""
+    items[:] = [item for item in items if CONNECTED & set(getattr(item, "fixturenames", ()))]
+
+
+def connection_to(*urls: str) -> kombu.Connection:
+    """Return a connection of kombu's cases with the options of the broker."""
+    options = {"is_secure": False, "region": "us-east-1", "wait_time_seconds": 1, "supports_fanout": True}
+    return kombu.Connection(";".join(urls), transport_options=options if urls[-1].startswith("sqs") else {})
+
+
+@pytest.fixture
+def connection() -> kombu.Connection:
+    return connection_to(os.environ[BROKER])
+
+
+@pytest.fixture
+def failover_connection() -> kombu.Connection:
+    return connection_to(os.environ[NO_BROKER], os.environ[BROKER])
+
+
+@pytest.fixture
+def invalid_connection() -> kombu.Connection:
+    return connection_to(os.environ[NO_BROKER])
