@@ -46,7 +46,7 @@ def test_each_capability_alone_does_its_work_and_its_data_outlives_the_others(st
             write_and_find_an_event(deployment)
 
     client = stage_client(deployment.session().client("sqs"), deployment.outputs)
-    assert EXCHANGE in {one["name"] for one in client.exchanges()}
+    assert EXCHANGE in {one["exchange"] for one in client.exchanges()}
 
 
 def write_and_find_an_event(deployment: Deployment) -> None:
