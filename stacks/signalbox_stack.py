@@ -46,14 +46,14 @@ class SignalboxStack(Stack):
         **options: object,
     ) -> None:
         super().__init__(scope, name, **options)  # type: ignore[arg-type]  # passed through to the stack
-        self.state, self.config = state, config
-        self.lake = HistoryLake(self, "HistoryLake", state=state, config=config) if config.has("history") else None
+        self.state, self.config = state.state, config
+        self.lake = HistoryLake(self, "HistoryLake", state=self.state, config=config) if config.has("history") else None
         self._compose()
         self.jobs: dict[str, HistoryJob] = {}
         self.overflow = None if self.lake is None else self._add_history(self.lake)
         if self.live is not None:
             self.live.functions["overview"].add_environment("ACTIVITY_SOURCES", self._activity_sources())
-        self.schedules = Schedules(self, "Schedules", key=state.queue_key, config=config)
+        self.schedules = Schedules(self, "Schedules", key=self.state.queue_key, config=config)
         self._schedule()
         self.monitoring = Monitoring(
             self,

@@ -1,5 +1,7 @@
 """The state stack: keys, tables, the history bucket with its database, and secrets, which survive a redeploy."""
 
+from collections.abc import Sequence
+
 from aws_cdk import Duration, RemovalPolicy, SecretValue, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_glue as glue
@@ -30,8 +32,11 @@ AUDIT_PREFIX = "audits/"
 QUERY_PREFIX = "queries/"
 
 
-class StateStack(Stack):
-    """All resources with state, retained on deletion: those of the capabilities that the stage has or had."""
+class State:
+    """The keys and the data of capabilities: of `parts`, or of those that the configuration names.
+
+    Without `keys`, one for queues and one for all else are made.
+    """
 
     rendezvous_table: dynamodb.Table
     lease_table: dynamodb.Table
@@ -43,33 +48,45 @@ class StateStack(Stack):
     history_bucket: s3.Bucket
     history_database: glue.Database
 
-    def __init__(self, scope: Construct, name: str, *, config: Config, **options: object) -> None:
-        super().__init__(scope, name, **options)  # type: ignore[arg-type]  # passed through to the stack
+    def __init__(
+        self,
+        scope: Construct,
+        *,
+        config: Config,
+        keys: tuple[kms.IKey, kms.IKey] | None = None,
+        parts: Sequence[str] | None = None,
+    ) -> None:
         # What a failed first deployment created is deleted, so that the next attempt finds no name taken and no key
         # remains that costs money. Tables stay even then: deletion protection would make the rollback fail.
         removal = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if config.keeps_state else RemovalPolicy.DESTROY
         table_removal = RemovalPolicy.RETAIN if config.keeps_state else RemovalPolicy.DESTROY
         # The client's credentials are public and may use the queue key: state has a key of its own.
-        self.queue_key = Key(self, "QueueKey", description="Queues", services=("sqs",), removal=removal)
-        self.state_key = Key(
-            self, "StateKey", description="Tables, history, logs", services=STATE_SERVICES, removal=removal
-        )
-        self.state_key.serve_logs()
-        stored, key = config.stored_parts, self.state_key
+        made = keys or (_queue_key(scope, removal), _state_key(scope, removal))
+        self.queue_key: kms.IKey = made[0]
+        self.state_key: kms.IKey = made[1]
+        stored, key = config.stored_parts if parts is None else parts, self.state_key
         if "rendezvous" in stored:
-            self.rendezvous_table = rendezvous_table(self, key=key, removal=table_removal)
-            self.lease_table = lease_table(self, key=key, removal=table_removal)
-            self.client_secret = _client_secret(self, key=key, removal=removal)
+            self.rendezvous_table = rendezvous_table(scope, key=key, removal=table_removal)
+            self.lease_table = lease_table(scope, key=key, removal=table_removal)
+            self.client_secret = _client_secret(scope, key=key, removal=removal)
         if "splitting" in stored:
-            self.split_table = split_table(self, key=key, removal=table_removal)
+            self.split_table = split_table(scope, key=key, removal=table_removal)
         if "exchange" in stored:
-            self.exchange_table = exchange_table(self, key=key, removal=table_removal)
+            self.exchange_table = exchange_table(scope, key=key, removal=table_removal)
         if "live" in stored:
-            self.live_table = live_table(self, key=key, removal=table_removal)
-            self.live_pepper = _live_pepper(self, key=key, removal=removal)
+            self.live_table = live_table(scope, key=key, removal=table_removal)
+            self.live_pepper = _live_pepper(scope, key=key, removal=removal)
         if "history" in stored:
-            self.history_bucket = _history_bucket(self, config=config, key=key, removal=removal)
-            self.history_database = _history_database(self, self.history_bucket, config=config, removal=removal)
+            self.history_bucket = _history_bucket(scope, config=config, key=key, removal=removal)
+            self.history_database = _history_database(scope, self.history_bucket, config=config, removal=removal)
+
+
+class StateStack(Stack):
+    """All resources with state, retained on deletion: those of the capabilities that the stage has or had."""
+
+    def __init__(self, scope: Construct, name: str, *, config: Config, **options: object) -> None:
+        super().__init__(scope, name, **options)  # type: ignore[arg-type]  # passed through to the stack
+        self.state = State(self, config=config)
         self._export()
 
     def _export(self) -> None:
@@ -86,11 +103,21 @@ class StateStack(Stack):
                 self.export_value(child.bucket_arn)
             elif isinstance(child, secretsmanager.Secret):
                 self.export_value(child.secret_arn)
-        self.export_value(self.queue_key.key_arn)
-        self.export_value(self.state_key.key_arn)
+        self.export_value(self.state.queue_key.key_arn)
+        self.export_value(self.state.state_key.key_arn)
 
 
-def _history_bucket(scope: Construct, *, config: Config, key: Key, removal: RemovalPolicy) -> s3.Bucket:
+def _queue_key(scope: Construct, removal: RemovalPolicy) -> Key:
+    return Key(scope, "QueueKey", description="Queues", services=("sqs",), removal=removal)
+
+
+def _state_key(scope: Construct, removal: RemovalPolicy) -> Key:
+    key = Key(scope, "StateKey", description="Tables, history, logs", services=STATE_SERVICES, removal=removal)
+    key.serve_logs()
+    return key
+
+
+def _history_bucket(scope: Construct, *, config: Config, key: kms.IKey, removal: RemovalPolicy) -> s3.Bucket:
     return s3.Bucket(
         scope,
         "History",
@@ -143,7 +170,7 @@ def _lifecycle(config: Config) -> list[s3.LifecycleRule]:
     ]
 
 
-def _client_secret(scope: Construct, *, key: Key, removal: RemovalPolicy) -> secretsmanager.Secret:
+def _client_secret(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> secretsmanager.Secret:
     return secretsmanager.Secret(
         scope,
         "ClientKey",
@@ -156,7 +183,7 @@ def _client_secret(scope: Construct, *, key: Key, removal: RemovalPolicy) -> sec
     )
 
 
-def _live_pepper(scope: Construct, *, key: Key, removal: RemovalPolicy) -> secretsmanager.Secret:
+def _live_pepper(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> secretsmanager.Secret:
     return secretsmanager.Secret(
         scope,
         "LivePepper",

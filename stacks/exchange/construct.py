@@ -19,7 +19,7 @@ from stacks.shared.environment import stream
 from stacks.shared.function import METRICS_NAMESPACE, Function, Program
 from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.shared.schedules import Task, daily, every
-from stacks.state_stack import StateStack
+from stacks.state_stack import State
 
 # The maximum of SQS for FIFO queues, and for standard queues without a batching window.
 BATCH = 10
@@ -42,7 +42,7 @@ class Exchange(Construct):
         scope: Construct,
         name: str,
         *,
-        state: StateStack,
+        state: State,
         lake: HistoryLake | None,
         program: Program,
         config: Config,
@@ -115,7 +115,7 @@ class Exchange(Construct):
             "MeasureQueues": Task(control, "measure", every(minutes=5)),
         }
 
-    def outputs(self, state: StateStack, config: Config) -> dict[str, str]:
+    def outputs(self, state: State, config: Config) -> dict[str, str]:
         """Return the outputs of the stack by name."""
         return {
             "ExchangeControlQueueUrl": self.control_queue.queue_url,
@@ -139,7 +139,7 @@ class Exchange(Construct):
             ordered=ordered,
         )
 
-    def _resources(self, state: StateStack, lake: HistoryLake | None) -> dict[str, str]:
+    def _resources(self, state: State, lake: HistoryLake | None) -> dict[str, str]:
         return {
             "EXCHANGE_TABLE": state.exchange_table.table_name,
             **stream(lake),

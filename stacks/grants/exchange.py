@@ -26,13 +26,13 @@ from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
 from stacks.shared.function import Function
 from stacks.shared.tables import BY_KIND
-from stacks.state_stack import KEPT_PREFIX, StateStack
+from stacks.state_stack import KEPT_PREFIX, State
 
 # Lambda reads the queues of event source mappings with the function's role.
 READ_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 
 
-def grant_exchange(exchange: Exchange, *, state: StateStack, lake: HistoryLake | None, config: Config) -> None:
+def grant_exchange(exchange: Exchange, *, state: State, lake: HistoryLake | None, config: Config) -> None:
     """Grant the two functions their permissions."""
     route = exchange.functions["route"]
     _grant_route(route, exchange=exchange, state=state, config=config)
@@ -46,7 +46,7 @@ def grant_exchange(exchange: Exchange, *, state: StateStack, lake: HistoryLake |
         allow_key(function, state.queue_key, service="sqs")
 
 
-def _grant_route(route: Function, *, exchange: Exchange, state: StateStack, config: Config) -> None:
+def _grant_route(route: Function, *, exchange: Exchange, state: State, config: Config) -> None:
     retries = [exchange.retries.queue_arn, exchange.ordered_retries.queue_arn]
     allow(route, READ_QUEUE, [exchange_queues_arn(config), *retries])
     # Copies, dead letters of queues, and dead letters of exchanges.
@@ -57,7 +57,7 @@ def _grant_route(route: Function, *, exchange: Exchange, state: StateStack, conf
     allow_items(route, state.exchange_table, actions=actions)
 
 
-def _grant_control(control: Function, *, exchange: Exchange, state: StateStack, config: Config) -> None:
+def _grant_control(control: Function, *, exchange: Exchange, state: State, config: Config) -> None:
     queues, replies = [exchange_queues_arn(config), bound_queues_arn(config)], user_reply_queues_arn(config)
     allow(control, READ_QUEUE, [exchange.control_queue.queue_arn, user_control_queues_arn(config)])
     allow(control, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:SetQueueAttributes", "sqs:DeleteQueue"], queues)

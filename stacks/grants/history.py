@@ -16,7 +16,7 @@ from stacks.shared.arns import arn, queue_arn
 from stacks.shared.function import Function
 from stacks.shared.keys import through
 from stacks.shared.tables import BY_KIND
-from stacks.state_stack import ERROR_PREFIX, KEPT_PREFIX, QUERY_PREFIX, RAW_PREFIX, TABLE_PREFIX, StateStack
+from stacks.state_stack import ERROR_PREFIX, KEPT_PREFIX, QUERY_PREFIX, RAW_PREFIX, TABLE_PREFIX, State
 
 READ_TABLES = ("glue:GetDatabase", "glue:GetTable")
 WRITE_TABLES = ("glue:CreateTable", "glue:UpdateTable")
@@ -31,7 +31,7 @@ READ_DEAD_LETTERS = (
 )
 
 
-def grant_delivery(lake: HistoryLake, *, state: StateStack) -> None:
+def grant_delivery(lake: HistoryLake, *, state: State) -> None:
     """Allow Firehose to write history and errors, and to read the table whose schema it converts to."""
     role, bucket = lake.delivery_role, lake.bucket
     written = [bucket.arn_for_objects(f"{prefix}*") for prefix in (RAW_PREFIX, ERROR_PREFIX)]
@@ -48,7 +48,7 @@ def grant_reader(lake: HistoryLake) -> None:
     allow(lake.reader_role, [*READ_TABLES, "glue:GetTables"], _catalog(lake, ("*",)))
 
 
-def grant_overflow(overflow: HistoryOverflow, *, writers: Iterable[Function], state: StateStack) -> None:
+def grant_overflow(overflow: HistoryOverflow, *, writers: Iterable[Function], state: State) -> None:
     """Allow `writers` to send to the overflow queue, and `drain` to move its events to Firehose."""
     # An event source mapping reads the queue with the function's role.
     read = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]
@@ -60,7 +60,7 @@ def grant_overflow(overflow: HistoryOverflow, *, writers: Iterable[Function], st
         allow_key(function, state.queue_key, service="sqs")
 
 
-def grant_job(job: HistoryJob, *, lake: HistoryLake, state: StateStack, config: Config) -> None:
+def grant_job(job: HistoryJob, *, lake: HistoryLake, state: State, config: Config) -> None:
     """Allow a job to read and write the tables and folders of its definition, and to log."""
     role, bucket, definition = job.role, state.history_bucket, job.definition
     folders = list(folders_of(job))
@@ -102,13 +102,13 @@ def dead_letters_arns(config: Config) -> list[str]:
     return [*dead_publications_arns(config), *queues]
 
 
-def _grant_export(role: iam.Role, *, state: StateStack) -> None:
+def _grant_export(role: iam.Role, *, state: State) -> None:
     allow_items(role, state.exchange_table, actions=READ_ITEMS, index=BY_KIND)
     allow_items(role, state.live_table, actions=READ_ITEMS)
     allow_key(role, state.state_key, service="dynamodb")
 
 
-def _grant_replay(role: iam.Role, *, state: StateStack, config: Config) -> None:
+def _grant_replay(role: iam.Role, *, state: State, config: Config) -> None:
     allow(role, ["sqs:SendMessage", "sqs:GetQueueUrl"], [exchange_queues_arn(config), bound_queues_arn(config)])
     allow(role, READ_DEAD_LETTERS, dead_letters_arns(config))
     allow(role, ["s3:GetObject"], [state.history_bucket.arn_for_objects(f"{KEPT_PREFIX}*")])

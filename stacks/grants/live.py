@@ -10,13 +10,13 @@ from stacks.settings.config import Config
 from stacks.shared.arns import arn
 from stacks.shared.function import Function
 from stacks.shared.tables import BY_KIND
-from stacks.state_stack import REPORTS, StateStack
+from stacks.state_stack import REPORTS, State
 
 # Reads and writes of several items.
 BATCHES = ("dynamodb:BatchGetItem", "dynamodb:BatchWriteItem", "dynamodb:ConditionCheckItem")
 
 
-def grant_live(live: Live, *, state: StateStack, lake: HistoryLake | None, config: Config) -> None:
+def grant_live(live: Live, *, state: State, lake: HistoryLake | None, config: Config) -> None:
     """Grant the functions and the WebSocket API what they need."""
     inbox = live.inbox.queue_arn
     if live.websocket.sender:
@@ -38,7 +38,7 @@ def grant_live(live: Live, *, state: StateStack, lake: HistoryLake | None, confi
     _grant_page(live.functions["page"], live=live, state=state)
 
 
-def grant_live_routing(exchange: Exchange, *, live: Live, state: StateStack) -> None:
+def grant_live_routing(exchange: Exchange, *, live: Live, state: State) -> None:
     """Grant the router the log, subscribers, denies and outboxes, and the control plane grants, secrets and inboxes."""
     route, control = exchange.functions["route"], exchange.functions["control"]
     # A transaction needs the rights to its single writes.
@@ -49,7 +49,7 @@ def grant_live_routing(exchange: Exchange, *, live: Live, state: StateStack) -> 
     allow(control, ["sqs:SendMessage"], [live.inbox.queue_arn])
 
 
-def _grant_connect(connect: Function, *, live: Live, state: StateStack) -> None:
+def _grant_connect(connect: Function, *, live: Live, state: State) -> None:
     # For the tokens of Arvados' clients; other connections only put and update items.
     actions = (*READ_ITEMS, "dynamodb:PutItem", "dynamodb:UpdateItem", BATCHES[0])
     allow_items(connect, state.live_table, actions=actions)
@@ -57,7 +57,7 @@ def _grant_connect(connect: Function, *, live: Live, state: StateStack) -> None:
     allow(connect, ["sqs:SendMessage"], [live.timers.queue_arn])
 
 
-def _grant_session(session: Function, *, live: Live, state: StateStack, config: Config) -> None:
+def _grant_session(session: Function, *, live: Live, state: State, config: Config) -> None:
     allow(session, READ_QUEUE, [live.inbox.queue_arn, live.timers.queue_arn])
     # To publish for clients, reply to them, start timers and pass calls on.
     sent = [live.outbox.queue_arn, live.timers.queue_arn, live.overview_calls.queue_arn, ordered_exchanges_arn(config)]
@@ -69,7 +69,7 @@ def _grant_session(session: Function, *, live: Live, state: StateStack, config: 
     allow_key(session, state.state_key, service="secretsmanager")
 
 
-def _grant_overview(overview: Function, *, live: Live, state: StateStack) -> None:
+def _grant_overview(overview: Function, *, live: Live, state: State) -> None:
     """Grant reads of exchanges, logs and metrics, and replies into outboxes."""
     allow(overview, READ_QUEUE, [live.overview_calls.queue_arn])
     allow(overview, ["sqs:SendMessage"], [live.outbox.queue_arn, live.ordered_dead_letters.queue_arn])
@@ -78,9 +78,7 @@ def _grant_overview(overview: Function, *, live: Live, state: StateStack) -> Non
     allow(overview, ["cloudwatch:GetMetricData"], ["*"])  # supports neither resources nor namespaces
 
 
-def _grant_overview_of_others(
-    overview: Function, *, state: StateStack, lake: HistoryLake | None, config: Config
-) -> None:
+def _grant_overview_of_others(overview: Function, *, state: State, lake: HistoryLake | None, config: Config) -> None:
     """Grant reads of the counters, splits and pictures of reports that the stage has."""
     if config.has("rendezvous"):
         allow_items(overview, state.rendezvous_table, actions=("dynamodb:Query",))
@@ -92,7 +90,7 @@ def _grant_overview_of_others(
         allow_key(overview, state.state_key, service="s3")
 
 
-def _grant_deliver(deliver: Function, *, live: Live, state: StateStack) -> None:
+def _grant_deliver(deliver: Function, *, live: Live, state: State) -> None:
     allow(deliver, [*READ_QUEUE, "sqs:ChangeMessageVisibility"], [live.outbox.queue_arn])
     allow(deliver, ["sqs:SendMessage"], [live.ordered_dead_letters.queue_arn])
     allow_items(deliver, state.live_table, actions=("dynamodb:Query", "dynamodb:PutItem", BATCHES[0]))
@@ -100,13 +98,13 @@ def _grant_deliver(deliver: Function, *, live: Live, state: StateStack) -> None:
     allow(deliver, ["execute-api:ManageConnections"], [connections_arn(live.websocket.api.api_id)])
 
 
-def _grant_page(page: Function, *, live: Live, state: StateStack) -> None:
+def _grant_page(page: Function, *, live: Live, state: State) -> None:
     allow_items(page, state.live_table, actions=("dynamodb:GetItem",))
     allow_items(page, state.exchange_table, actions=READ_ITEMS, index=BY_KIND)
     allow(page, ["sqs:GetQueueAttributes"], [live.inbox.queue_arn, live.outbox.queue_arn])
 
 
-def _pepper_arn(state: StateStack, config: Config) -> str:
+def _pepper_arn(state: State, config: Config) -> str:
     named = state.live_pepper.secret_arn
     # A reference in a template yields the secret's name on the emulator, without the suffix that AWS appends.
     return arn("secretsmanager", f"secret:{named}-??????") if config.local else named

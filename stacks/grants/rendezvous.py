@@ -6,7 +6,7 @@ from stacks.rendezvous.construct import Rendezvous
 from stacks.rendezvous.environment import client_queues_arn
 from stacks.settings.config import Config
 from stacks.shared.tables import BY_EXPIRY
-from stacks.state_stack import StateStack
+from stacks.state_stack import State
 
 CHANGE_ITEMS = ("dynamodb:PutItem", "dynamodb:UpdateItem")
 KEYS_ONLY: Conditions = {
@@ -15,7 +15,7 @@ KEYS_ONLY: Conditions = {
 }
 
 
-def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: HistoryLake | None, config: Config) -> None:
+def grant_rendezvous(rendezvous: Rendezvous, *, state: State, lake: HistoryLake | None, config: Config) -> None:
     """Grant the six functions and the client their permissions."""
     broker, clients = rendezvous.broker, f"{client_queues_arn(config)}*"
     offer, poll, answer, client, page, sweep = (rendezvous.functions[name] for name in _FUNCTIONS)

@@ -20,7 +20,7 @@ from stacks.state_stack import (
     REPLAY_PREFIX,
     REPORT_PREFIX,
     SPLIT_REPORT_PREFIX,
-    StateStack,
+    State,
 )
 
 EVENTS = "events"
@@ -60,7 +60,7 @@ class HistoryJobs(Construct):
     """The jobs by name, with one security configuration."""
 
     def __init__(
-        self, scope: Construct, name: str, *, state: StateStack, lake: HistoryLake, key: kms.IKey, config: Config
+        self, scope: Construct, name: str, *, state: State, lake: HistoryLake, key: kms.IKey, config: Config
     ) -> None:
         super().__init__(scope, name)
         security = None if config.local else _security(self, key)
@@ -90,7 +90,7 @@ def schedule(jobs: Iterable[HistoryJob], schedules: Schedules, config: Config) -
             schedules.start_job(name, job.job.job_name, arguments=started_at.arguments, expression=expression)
 
 
-def job_definitions(state: StateStack, config: Config) -> dict[str, JobDefinition]:
+def job_definitions(state: State, config: Config) -> dict[str, JobDefinition]:
     """Return the definitions of the jobs of the stage's capabilities by construct id."""
     reports = {table: job for table, job in DAILY.items() if config.has(REPORTED.get(table, "exchange"))}
     return {
@@ -102,7 +102,7 @@ def job_definitions(state: StateStack, config: Config) -> dict[str, JobDefinitio
     }
 
 
-def _export(state: StateStack, config: Config) -> dict[str, JobDefinition]:
+def _export(state: State, config: Config) -> dict[str, JobDefinition]:
     return {
         "ExportLogs": JobDefinition(
             "export_logs",
@@ -122,7 +122,7 @@ def _export(state: StateStack, config: Config) -> dict[str, JobDefinition]:
     }
 
 
-def _replay(state: StateStack, config: Config) -> dict[str, JobDefinition]:
+def _replay(state: State, config: Config) -> dict[str, JobDefinition]:
     return {
         "Replay": JobDefinition(
             "replay",
@@ -156,7 +156,7 @@ def _report(table: str, script: str) -> JobDefinition:
     )
 
 
-def _day(state: StateStack, config: Config) -> JobDefinition:
+def _day(state: State, config: Config) -> JobDefinition:
     # The previous day, and the reports of the day before it again: events may arrive up to a day late.
     days = {"--day": SCHEDULED_TIME, "--days": "2", "--compact_days": "1"}
     cleaning = {"--retention_days": str(config.history_retention_days), "--maintain": "yes"}
@@ -175,7 +175,7 @@ def _day(state: StateStack, config: Config) -> JobDefinition:
     )
 
 
-def _compaction(state: StateStack, config: Config) -> JobDefinition:
+def _compaction(state: State, config: Config) -> JobDefinition:
     # One hour more than the interval between runs: events may arrive late.
     hours = {"--to": SCHEDULED_TIME, "--hours": str(config.history_interval_hours + 1)}
     return JobDefinition(
@@ -191,7 +191,7 @@ def _compaction(state: StateStack, config: Config) -> JobDefinition:
     )
 
 
-def _of_compaction(state: StateStack) -> dict[str, str]:
+def _of_compaction(state: State) -> dict[str, str]:
     return {
         "--maintain": "no",
         "--index_path": f"s3://{state.history_bucket.bucket_name}/{INDEX_PREFIX.rstrip('/')}",

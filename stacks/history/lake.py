@@ -12,7 +12,7 @@ from constructs import Construct
 from stacks.settings.config import Config
 from stacks.shared.alarms import alarm
 from stacks.shared.logs import LogGroup
-from stacks.state_stack import ERROR_PREFIX, RAW_PREFIX, StateStack
+from stacks.state_stack import ERROR_PREFIX, RAW_PREFIX, State
 
 TABLE = "events_raw"
 # The fields of signalbox/history/event.py with Hive's types; a test compares the two.
@@ -40,7 +40,7 @@ PARTITIONS = {"dt": "string", "hour": "string"}
 class HistoryLake(Construct):
     """The delivery stream for `HistoryEvent` records, its table and alarms, in the database of the state stack."""
 
-    def __init__(self, scope: Construct, name: str, *, state: StateStack, config: Config) -> None:
+    def __init__(self, scope: Construct, name: str, *, state: State, config: Config) -> None:
         super().__init__(scope, name)
         self.bucket, self.key = state.history_bucket, state.state_key
         self.database_name = config.history_database

@@ -10,7 +10,7 @@ from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
 from stacks.shared.function import Function, Program
 from stacks.shared.queue import Queue, age_alarm
-from stacks.state_stack import StateStack
+from stacks.state_stack import State
 
 TIMEOUT_SECONDS = 50
 VISIBILITY = Duration.seconds(VISIBILITY_PER_TIMEOUT * TIMEOUT_SECONDS)
@@ -25,7 +25,7 @@ class HistoryOverflow(Construct):
     """The overflow queue and its function; the permissions are in `stacks/grants/history.py`."""
 
     def __init__(
-        self, scope: Construct, name: str, *, lake: HistoryLake, state: StateStack, program: Program, config: Config
+        self, scope: Construct, name: str, *, lake: HistoryLake, state: State, program: Program, config: Config
     ) -> None:
         super().__init__(scope, name)
         self.lake, self.state = lake, state

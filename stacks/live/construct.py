@@ -20,7 +20,7 @@ from stacks.shared.function import Function, Program
 from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, Target
 from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.shared.schedules import Task, every
-from stacks.state_stack import StateStack
+from stacks.state_stack import State
 
 # The maximum of a FIFO queue, and of other queues without a batching window.
 BATCH = 10
@@ -49,7 +49,7 @@ class Live(Construct):
         scope: Construct,
         name: str,
         *,
-        state: StateStack,
+        state: State,
         lake: HistoryLake | None,
         program: Program,
         config: Config,
@@ -81,7 +81,7 @@ class Live(Construct):
         )
         self.alarms = self._alarms(config)
 
-    def connect_to(self, exchange: Exchange, *, state: StateStack) -> None:
+    def connect_to(self, exchange: Exchange, *, state: State) -> None:
         """Give the exchange the queues of connections, and the role that may publish in the name of users."""
         route, control = exchange.functions["route"], exchange.functions["control"]
         route.add_environment("LIVE_SESSION_ROLE_ID", self.functions["session"].own_role.role_id)
@@ -99,7 +99,7 @@ class Live(Construct):
         """Return the scheduled tasks by name."""
         return {"SweepSessions": Task(self.functions["session"], "sweep", every(minutes=5))}
 
-    def outputs(self, state: StateStack, _config: Config) -> dict[str, str]:
+    def outputs(self, state: State, _config: Config) -> dict[str, str]:
         """Return the outputs of the stack by name."""
         return {
             "LiveWebSocketUrl": self.websocket.stage.url,
@@ -127,7 +127,7 @@ class Live(Construct):
         )
 
     def _functions(
-        self, state: StateStack, lake: HistoryLake | None, *, program: Program, config: Config
+        self, state: State, lake: HistoryLake | None, *, program: Program, config: Config
     ) -> dict[str, Function]:
         resources = self._resources(state) | _of_others(state, lake, config)
         descriptions = DESCRIPTIONS | ({"receive": RECEIVE} if config.local else {})
@@ -147,7 +147,7 @@ class Live(Construct):
             for name, description in descriptions.items()
         }
 
-    def _resources(self, state: StateStack) -> dict[str, str]:
+    def _resources(self, state: State) -> dict[str, str]:
         return {
             "LIVE_TABLE": state.live_table.table_name,
             "EXCHANGE_TABLE": state.exchange_table.table_name,
@@ -191,7 +191,7 @@ class Live(Construct):
         return [*ages, self.dead_letters.alarm, self.ordered_dead_letters.alarm, self.page.alarm]
 
 
-def _of_others(state: StateStack, lake: HistoryLake | None, config: Config) -> dict[str, str]:
+def _of_others(state: State, lake: HistoryLake | None, config: Config) -> dict[str, str]:
     """Return the variables of the overview's sources, which are of other capabilities."""
     return {
         **({"RENDEZVOUS_TABLE": state.rendezvous_table.table_name} if config.has("rendezvous") else {}),

@@ -16,7 +16,7 @@ from stacks.shared.function import Function, Program
 from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, Target
 from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.shared.schedules import Task, daily, every
-from stacks.state_stack import StateStack
+from stacks.state_stack import State
 
 # SQS passes at most this many messages to a function without a batching window.
 BATCH = 10
@@ -43,7 +43,7 @@ class Rendezvous(Construct):
         scope: Construct,
         name: str,
         *,
-        state: StateStack,
+        state: State,
         lake: HistoryLake | None,
         program: Program,
         config: Config,
@@ -82,7 +82,7 @@ class Rendezvous(Construct):
             "SweepStrays": Task(sweep, "strays", daily(hour=3)),
         }
 
-    def outputs(self, state: StateStack, config: Config) -> dict[str, str]:
+    def outputs(self, state: State, config: Config) -> dict[str, str]:
         """Return the outputs of the stack by name."""
         return {
             "BrokerQueueUrl": self.broker.queue.queue_url,
@@ -100,7 +100,7 @@ class Rendezvous(Construct):
         }
 
     def _functions(
-        self, state: StateStack, lake: HistoryLake | None, *, program: Program, config: Config
+        self, state: State, lake: HistoryLake | None, *, program: Program, config: Config
     ) -> dict[str, Function]:
         environment = environments(self.broker, state=state, lake=lake, config=config)
         return {
@@ -119,7 +119,7 @@ class Rendezvous(Construct):
             for name, description in DESCRIPTIONS.items()
         }
 
-    def _api(self, state: StateStack, config: Config) -> PublicApi:
+    def _api(self, state: State, config: Config) -> PublicApi:
         proxies = config.proxy_concurrency * CALLS_PER_SECOND
         # An HTTP client waits for its answer, a second or more: as many a second as there may be at once.
         client = Target(self.functions["client"], config.client_concurrency)
@@ -152,7 +152,7 @@ def _timeout(name: str, config: Config) -> int:
     }[name]
 
 
-def _broker(scope: Construct, *, state: StateStack, config: Config) -> Broker:
+def _broker(scope: Construct, *, state: State, config: Config) -> Broker:
     dead_letters = DeadLetterQueue(
         scope,
         "DeadOffers",

@@ -8,7 +8,7 @@ from stacks.settings.choices import OFFER_VISIBILITY_SECONDS
 from stacks.settings.config import Config
 from stacks.shared.environment import selected, stream
 from stacks.shared.queue import DATA_KEY_REUSE
-from stacks.state_stack import StateStack
+from stacks.state_stack import State
 
 HISTORY = ("RENDEZVOUS_TABLE", "HISTORY_STREAM")
 # The policy of signalbox/rendezvous/rules/policy.py: a function that needs a part of it gets all, so that no default
@@ -57,7 +57,7 @@ NEEDS = {
 
 
 def environments(
-    broker: Broker, *, state: StateStack, lake: HistoryLake | None, config: Config
+    broker: Broker, *, state: State, lake: HistoryLake | None, config: Config
 ) -> dict[str, dict[str, str]]:
     """Return the environment of every function by function name."""
     everything = _resources(broker, state=state, config=config) | stream(lake) | _values(config)
@@ -69,7 +69,7 @@ def client_queues_arn(config: Config) -> str:
     return f"arn:{Aws.PARTITION}:sqs:{Aws.REGION}:{Aws.ACCOUNT_ID}:{config.client_queue_prefix}"
 
 
-def _resources(broker: Broker, *, state: StateStack, config: Config) -> dict[str, str]:
+def _resources(broker: Broker, *, state: State, config: Config) -> dict[str, str]:
     return {
         "RENDEZVOUS_TABLE": state.rendezvous_table.table_name,
         "LEASE_TABLE": state.lease_table.table_name,

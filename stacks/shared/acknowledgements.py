@@ -110,21 +110,21 @@ def acknowledge(state: StateStack, stack: SignalboxStack, config: Config) -> Non
 def _acknowledge_state(state: StateStack, config: Config) -> None:
     if "history" in config.stored_parts:
         _accept(
-            state.history_bucket,
+            state.state.history_bucket,
             "S1",
             "Only the delivery stream and the jobs may touch the bucket. Accounts that want each access on record "
             "switch on data events in CloudTrail, which, unlike access logs, can be encrypted with a customer's key.",
         )
     if "rendezvous" in config.stored_parts:
         _accept(
-            state.client_secret,
+            state.state.client_secret,
             "SMG4",
             "The key is public by design: it is printed into every client's bridge line. Rotating it would cut the "
             "clients off; `signalbox rendezvous credentials --rotate` does it on request.",
         )
     if "live" in config.stored_parts:
         _accept(
-            state.live_pepper,
+            state.state.live_pepper,
             "SMG4",
             "It grants no access: it gives unknown users stable challenges, like those of known users; a new value "
             "would change them and reveal which users are unknown.",
@@ -236,7 +236,7 @@ def _acknowledge_job(job: HistoryJob, bucket: str, config: Config) -> None:
 
 def _imported(state: StateStack, stack: Stack) -> str:
     """Return the bucket's ARN as cdk-nag writes it in the stack that imports it."""
-    reference: dict[str, str] = stack.resolve(state.export_value(state.history_bucket.bucket_arn))
+    reference: dict[str, str] = stack.resolve(state.export_value(state.state.history_bucket.bucket_arn))
     return reference["Fn::ImportValue"]
 
 

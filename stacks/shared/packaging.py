@@ -13,8 +13,10 @@ from pathlib import Path
 
 from stacks.settings.config import Config
 
-ROOT = Path(__file__).resolve().parents[2]
-CACHE = ROOT / ".signalbox" / "build"
+# In the wheel of `packages/signalbox-cdk`, the sources of the functions are next to the constructs.
+PACKED = Path(__file__).resolve().parents[1] / "source"
+ROOT = PACKED if PACKED.is_dir() else Path(__file__).resolve().parents[2]
+CACHE = Path.home() / ".cache" / "signalbox-cdk" if PACKED.is_dir() else ROOT / ".signalbox" / "build"
 LOCK = ROOT / "lambdas" / "requirements.lock"
 # The Python of the functions on AWS, whatever Python builds them. Its runtime is on Amazon Linux 2023.
 LAMBDA_PYTHON = "3.13"

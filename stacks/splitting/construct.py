@@ -16,7 +16,7 @@ from stacks.shared.function import Function, Program
 from stacks.shared.queue import DeadLetterQueue, age_alarm
 from stacks.shared.schedules import Task, daily, every
 from stacks.splitting.environment import environment
-from stacks.state_stack import AUDIT_PREFIX, StateStack
+from stacks.state_stack import AUDIT_PREFIX, State
 
 # CPU scales with memory, and filters need nothing else; the sandbox of filters may use 64 MB.
 MEMORY_MEGABYTES = 1024
@@ -45,7 +45,7 @@ class Splitting(Construct):
         scope: Construct,
         name: str,
         *,
-        state: StateStack,
+        state: State,
         lake: HistoryLake | None,
         program: Program,
         config: Config,
@@ -118,7 +118,7 @@ class Splitting(Construct):
             **(kept if config.has("history") else {}),
         }
 
-    def outputs(self, state: StateStack, config: Config) -> dict[str, str]:
+    def outputs(self, state: State, config: Config) -> dict[str, str]:
         """Return the outputs of the stack by name."""
         return {
             "SplitControlQueueUrl": self.control_queue.queue_url,

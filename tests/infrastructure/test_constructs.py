@@ -1,0 +1,114 @@
+"""The constructs in an ordinary CDK app, which knows no setting and no stage."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from aws_cdk import App, RemovalPolicy, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sqs as sqs
+
+from stacks.constructs import DEFAULTS, Exchange, Live, Options, Rendezvous, Splitting
+from tests.infrastructure.templates import Resource
+
+Make = Callable[[Stack, Options], Any]
+
+
+def existing_function(stack: Stack, name: str = "Existing") -> lambda_.Function:
+    code = lambda_.Code.from_inline("def handler(event, context): pass")
+    return lambda_.Function(stack, name, code=code, handler="index.handler", runtime=lambda_.Runtime.PYTHON_3_13)
+
+
+def an_exchange(stack: Stack, options: Options) -> Exchange:
+    return Exchange(stack, "Bus", options=options)
+
+
+def a_split(stack: Stack, options: Options) -> Splitting:
+    consumer, queue = existing_function(stack), sqs.Queue(stack, "Orders")
+    return Splitting(stack, "Split", consumers=[consumer], queues=[queue], options=options)
+
+
+def a_broker(stack: Stack, options: Options) -> Rendezvous:
+    return Rendezvous(stack, "Broker", options=options)
+
+
+def a_live_bus(stack: Stack, options: Options) -> Live:
+    return Live(stack, "Live", exchange=an_exchange(stack, options))
+
+
+def template(tmp_path, make: Make, options: Options = DEFAULTS) -> Resource:
+    app = App(outdir=str(tmp_path), context={"aws:cdk:bundling-stacks": []}, builtin_cloud_formation_validation=False)
+    make(Stack(app, "Shop"), options)
+    return app.synth().get_stack_by_name("Shop").template
+
+
+def of_type(found: Resource, kind: str) -> dict[str, Resource]:
+    return {name: one for name, one in found["Resources"].items() if one["Type"] == kind}
+
+
+@pytest.mark.parametrize("make", [an_exchange, a_split, a_broker, a_live_bus])
+def test_data_is_kept_unless_the_app_says_otherwise(make, tmp_path):
+    kept = template(tmp_path / "kept", make)
+    gone = template(tmp_path / "gone", make, Options(removal_policy=RemovalPolicy.DESTROY))
+
+    assert {one["DeletionPolicy"] for one in of_type(kept, "AWS::DynamoDB::Table").values()} == {"Retain"}
+    assert {one["DeletionPolicy"] for one in of_type(gone, "AWS::DynamoDB::Table").values()} == {"Delete"}
+
+
+@pytest.mark.parametrize(("make", "most"), [(an_exchange, 42), (a_split, 40), (a_broker, 70), (a_live_bus, 100)])
+def test_with_a_key_and_alarms_of_the_app_a_part_is_small(make, most, tmp_path):
+    def with_own(stack: Stack, _: Options) -> None:
+        make(stack, Options(encryption_key=kms.Key(stack, "Own"), add_alarms=False))
+
+    found = template(tmp_path, with_own)
+
+    kinds = Counter(one["Type"] for one in found["Resources"].values())
+    assert kinds["AWS::KMS::Key"] == 1
+    assert "AWS::CloudWatch::Alarm" not in kinds
+    assert sum(kinds.values()) <= most
+
+
+def test_alarms_notify_the_topic_of_the_app_and_roles_have_its_boundary(tmp_path):
+    def with_own(stack: Stack, _: Options) -> None:
+        statement = iam.PolicyStatement(not_actions=["iam:*"], resources=["*"])
+        boundary = iam.ManagedPolicy(stack, "Boundary", statements=[statement])
+        an_exchange(stack, Options(alarm_topic=sns.Topic(stack, "Alarms"), permissions_boundary=boundary))
+
+    found = template(tmp_path, with_own)
+
+    (topic,) = of_type(found, "AWS::SNS::Topic")
+    notified = [one["Properties"]["AlarmActions"] for one in of_type(found, "AWS::CloudWatch::Alarm").values()]
+    assert notified
+    assert notified == [[{"Ref": topic}]] * len(notified)
+    assert all("PermissionsBoundary" in one["Properties"] for one in of_type(found, "AWS::IAM::Role").values())
+
+
+def test_a_function_of_the_app_may_publish_and_nothing_else(tmp_path):
+    def publishing(stack: Stack, options: Options) -> None:
+        an_exchange(stack, options).grant_publish(existing_function(stack, "Publisher"))
+
+    found = template(tmp_path, publishing)
+
+    (policy,) = [one for name, one in of_type(found, "AWS::IAM::Policy").items() if name.startswith("Publisher")]
+    allowed = {action for one in policy["Properties"]["PolicyDocument"]["Statement"] for action in one["Action"]}
+    assert allowed == {"sqs:SendMessage", "sqs:GetQueueUrl", "kms:Decrypt", "kms:GenerateDataKey"}
+
+
+def test_two_stacks_share_no_name(tmp_path):
+    app = App(outdir=str(tmp_path), context={"aws:cdk:bundling-stacks": []}, builtin_cloud_formation_validation=False)
+    for name in ("Shop", "ShopOfTheOtherTeamWithALongName"):
+        an_exchange(Stack(app, name), Options())
+    assembly = app.synth()
+
+    names = [
+        one["Properties"]["QueueName"]
+        for stack in assembly.stacks
+        for one in of_type(stack.template, "AWS::SQS::Queue").values()
+        if "QueueName" in one.get("Properties", {})
+    ]
+    assert len(names) == len(set(names)) == 8
+    assert max(map(len, names)) <= 80
