@@ -8,7 +8,7 @@ OF ?= rendezvous $(if $(ARGS),,splitting exchange live)
 MINUTES ?= 10
 # Images of Python often set it; without bytecode each program compiles its packages again, which takes longer than its work.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help up down check test release format bench soak deploy clean
+.PHONY: help up down check test release format bench soak deploy wheels clean
 
 help: ; @sed -n 's,^\([a-z]*\): .* [#][#] ,make \1\t,p' Makefile
 up: ; @$(SIGNALBOX) local up $(ARGS) ## start the emulator, deploy, run the demo (ARGS="--port 4567 -c key=value")
@@ -20,4 +20,5 @@ format: ; @$(SETUP) && .venv/bin/ruff format . && .venv/bin/ruff check --fix . &
 bench: ; @$(SETUP) && for of in $(OF); do .venv/bin/python -m benchmarks.$$of $(ARGS) || exit 1; done ## measure, side by side with the originals
 soak: ; @$(SETUP) && .venv/bin/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS) ## load and kill everything under injected faults, then account for each message (MINUTES=10 SEED=1)
 deploy: ; @$(SIGNALBOX) deploy $(ARGS) ## deploy to the AWS account of your credentials
+wheels: ; @$(SETUP) && for of in . packages/*/; do .venv/bin/uv build --quiet --wheel --out-dir dist $$of || exit 1; done ## build the distributions of this repository into dist/
 clean: ; @$(PYTHON) signalbox/local/setup.py --remove ## remove what the other targets made in this folder
