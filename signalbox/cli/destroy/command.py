@@ -57,6 +57,18 @@ def destroy(
     _print_result(result, plan, stage, as_json=as_json)
     if result.failed:
         raise typer.Exit(FAILED)
+    if not aws:
+        _note_destroyed()
+
+
+def _note_destroyed() -> None:
+    """Let the commands that use the local stage report that it was destroyed."""
+    from signalbox.cli.shared.deployment import DESTROYED, find_deployment
+    from signalbox.local.files import read_json, write_json
+
+    folder = find_deployment(is_being_destroyed=True).folder
+    if folder is not None:
+        write_json(folder / "local.json", {**(read_json(folder / "local.json") or {}), DESTROYED: True})
 
 
 def _session(stage: str, *, aws: bool) -> "boto3.Session":
@@ -66,7 +78,7 @@ def _session(stage: str, *, aws: bool) -> "boto3.Session":
     if aws:
         return aws_session()
     # The file of the local stage stays after its stack is gone, so that an interrupted removal can continue.
-    local = find_deployment()
+    local = find_deployment(is_being_destroyed=True)
     known = stage_name(local.outputs.get("ExchangeControlQueueUrl", ""))
     if known != stage:
         raise RejectedError(f"the local stage is {known!r}, not {stage!r}; give --aws for a stage in AWS")
@@ -107,7 +119,7 @@ def _print_plan(plan: "Plan", inventory: "Inventory", *, as_json: bool) -> None:
     if as_json:
         print_json({"stage": inventory.stage, "region": inventory.session.region_name, **plan.document()})
         return
-    title = f"Removed from stage {inventory.stage} in {inventory.session.region_name}"
+    title = f"To be removed from stage {inventory.stage} in {inventory.session.region_name}"
     print_table(["kind", "name", "effect"], [(one.kind, one.name, one.note) for one in plan.removed], title=title)
     if plan.kept:
         print_table(["stays", "name", "why"], [(one.kind, one.name, WHY_IT_STAYS[one.kind]) for one in plan.kept])

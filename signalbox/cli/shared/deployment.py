@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from signalbox.aws.rendezvous.credentials import ClientCredentials
 
 LOCAL = Path(".signalbox", "local.json")
+DESTROYED = "destroyed"  # in that file, until the stage is deployed again
 DEFAULT_STAGE = "signalbox"
 WHICH_REGION = "the region is that of AWS_REGION, AWS_DEFAULT_REGION or the profile; `--stage` names the stage"
 # The capabilities, and how the names of their outputs begin.
@@ -129,10 +130,13 @@ class Deployment:
         )
 
 
-def find_deployment(*, aws: bool = False, stage: str = DEFAULT_STAGE, folder: Path | None = None) -> Deployment:
+def find_deployment(
+    *, aws: bool = False, stage: str = DEFAULT_STAGE, folder: Path | None = None, is_being_destroyed: bool = False
+) -> Deployment:
     """Return the stage in AWS with `aws`, else the local stage of `folder` or of its nearest parent that has one.
 
-    Raises `RejectedError` if there is none, and for the name of a stage without `aws`: it would be ignored.
+    Raises `RejectedError` if there is none, if it was destroyed, unless it still `is_being_destroyed`, and for the name
+    of a stage without `aws`: it would be ignored.
     """
     if aws:
         return aws_deployment(aws_session(), stage=stage)
@@ -141,7 +145,11 @@ def find_deployment(*, aws: bool = False, stage: str = DEFAULT_STAGE, folder: Pa
     start = (folder or Path.cwd()).resolve()
     for parent in (start, *start.parents):
         if (parent / LOCAL).is_file():
-            return local_deployment(json.loads((parent / LOCAL).read_text()), folder=(parent / LOCAL).parent)
+            local = json.loads((parent / LOCAL).read_text())
+            if local.get(DESTROYED) and not is_being_destroyed:
+                remedy = "`make up` or `signalbox local up` deploys it again"
+                raise RejectedError(f"the local stage of {str(parent)!r} was destroyed: {remedy}")
+            return local_deployment(local, folder=(parent / LOCAL).parent)
     raise RejectedError(
         f"no local stage runs in {str(start)!r} or above (there is no {LOCAL}): start one with `make up` or "
         "`signalbox local up`, or give --aws for a stage in AWS"

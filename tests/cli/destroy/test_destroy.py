@@ -9,9 +9,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from signalbox.aws.splitting.splits import DynamoSplits
-from signalbox.cli.destroy import removal, splits
+from signalbox.cli.destroy import command, removal, splits
 from signalbox.cli.main import app
 from signalbox.cli.shared import confirmation
+from signalbox.cli.shared.deployment import find_deployment
 from signalbox.errors import RejectedError
 from signalbox.splitting.model.split import SplitSession, Stage
 from tests.cli.shared.stage import FakeStage, reply_queue_url, serving
@@ -210,6 +211,23 @@ def test_a_second_run_finds_nothing_left_but_data(stage):
 
     assert (again["removed"], again["failed"]) == ([], [])
     assert len(again["stays"]) == 4
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_local_stage_is_destroyed_until_it_is_deployed_again(tmp_path, monkeypatch):
+    here = {"outputs": {"ExchangeControlQueueUrl": "https://sqs/1/signalbox-exchange-control"}, "region": "us-east-1"}
+    here |= {"rendezvous_url": "", "endpoint_url": "http://127.0.0.1:1", "admin_credentials": {}}
+    (tmp_path / ".signalbox").mkdir()
+    (tmp_path / ".signalbox" / "local.json").write_text(json.dumps(here))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "_session", lambda *_, **__: boto3.Session())
+
+    done = CliRunner().invoke(app, ["destroy", "signalbox", "--yes", "--json"], catch_exceptions=False)
+
+    assert done.exit_code == 0
+    with pytest.raises(RejectedError, match="was destroyed: `make up` or `signalbox local up` deploys it again"):
+        find_deployment()
+    assert find_deployment(is_being_destroyed=True).region == "us-east-1"
 
 
 def test_everything_includes_the_data(stage):
