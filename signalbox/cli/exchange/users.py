@@ -96,7 +96,7 @@ def _add_with_key(name: str, role: Role, ownership: Ownership, *, yes: bool, opt
     # A user without a key was created by a command that did not finish.
     if known is not None and known.user_id == added.user_id and users.identities.has_key(users.name):
         say(f"user {name!r} existed ({known.role}, {known.ownership}) and keeps the key; `user rotate` creates another")
-        _print(document, as_json=options.as_json)
+        _print({**document, **users.queues()}, as_json=options.as_json)
         say(f"in {users.deployment.place}")
         return
     users.issue_key(document, as_json=options.as_json)
@@ -274,7 +274,14 @@ class _Users:
             "secret_access_key": key.secret_access_key,
             "broker": broker.url,
             "credentials_conf": broker.url_with_key,
+            **self.queues(),
         }
+
+    def queues(self) -> dict[str, str]:
+        """Return the URLs of the user's control queue and reply queue."""
+        names, prefix = self.identities.control_queues.names, self.identities.control_queues.administrators_url
+        own = {"control_queue": names.control_queue(self.name), "reply_queue": names.reply_queue(self.name)}
+        return {kind: f"{prefix.rpartition('/')[0]}/{name}" for kind, name in own.items()}
 
 
 def _unbound(binding: Mapping[str, Any]) -> str:

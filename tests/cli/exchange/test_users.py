@@ -78,6 +78,8 @@ def test_a_new_user_gets_a_key_and_a_line_for_sr3(here):
     assert (broker.user, broker.host, broker.stage) == ("alice", "sqs.us-east-1.amazonaws.com", "signalbox")
     assert (broker.access_key_id, broker.secret_access_key) == tuple(document[name] for name in KEYS)
     assert document["broker"] == "amqpsqs://alice@sqs.us-east-1.amazonaws.com/signalbox"
+    queues = [document[name].rpartition("/")[2] for name in ("control_queue", "reply_queue")]
+    assert queues == ["signalbox-exchange-control-alice", "signalbox-exchange-reply-alice"]
     assert result.stderr.startswith(f"· the secret is not shown again; commands find it in {here}/users/alice.json\n")
     assert result.stderr.endswith("· in stage signalbox in us-east-1\n")
 
@@ -86,7 +88,8 @@ def test_the_text_output_has_a_line_for_each_value(here):
     lines = signalbox("user", "add", "alice", "--role", "source").stdout.splitlines()
 
     assert [line.split("  ")[0] for line in lines] == [
-        *("user", "role", "ownership", "access key id", "secret access key", "broker", "credentials conf")
+        *("user", "role", "ownership", "access key id", "secret access key", "broker", "credentials conf"),
+        *("control queue", "reply queue"),
     ]
 
 
@@ -146,7 +149,9 @@ def test_an_existing_user_gets_another_role_and_keeps_the_key(removals):
 
     result = signalbox("user", "add", "alice", "--role", "feeder", "--json")
 
-    assert json.loads(result.stdout) == {"user": "alice", "role": "feeder", "ownership": "strict"}
+    document = json.loads(result.stdout)
+    assert [document[name] for name in ("user", "role", "ownership")] == ["alice", "feeder", "strict"]
+    assert "secret_access_key" not in document
     assert "user 'alice' existed (source, strict) and keeps the key" in result.stderr
     assert "binding of xs_bob to q_alice removed" in result.stderr
     (asked,) = removals.asked
