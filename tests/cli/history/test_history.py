@@ -95,8 +95,8 @@ def failing_query(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, object
 
     def query(document: dict[str, object]) -> Result:
         def run_jobs(_deployment: object, jobs: Sequence[Job], _on_line: object) -> None:
-            ((script, arguments),) = jobs
-            assert script == "query"
+            (first, window), (script, arguments) = jobs
+            assert (first, window["maintain"], script) == ("compact_history", "no", "query")
             Path(arguments["output"]).write_text(json.dumps(document))
 
         deployment = Deployment({}, "us-east-1", "", endpoint_url="http://127.0.0.1:4566")
