@@ -10,7 +10,7 @@ from stacks.settings.setting import Setting, parts, settings_of
 # An offer that exceeds its patience by this much is not parked: the queue has no working reader.
 OFFER_AGE_GRACE_SECONDS = 60
 # What an unmatched poll costs (docs/rendezvous.md); a test compares it with the counted calls.
-POLL_USD_PER_MILLION = 1.6
+POLL_USD_PER_MILLION = 1.7
 MINUTES_OF_MONTH = 30 * 24 * 60
 # The target of splitting's demo on the local stage.
 DEMO, DEMO_TARGETS = ("demo-*",), ("lambda/demo-*", "ecs/demo/demo-*", "ssm/demo-*")
