@@ -167,7 +167,7 @@ class Choices:
         10, "Batches of offers that are handled in parallel.", unit="functions", minimum=2, maximum=1000
     )
     sweep_interval_minutes: int = setting(
-        1, "Interval at which client queues with an expired lease are deleted.", unit="min", minimum=1, maximum=1440
+        5, "Interval at which client queues with an expired lease are deleted.", unit="min", minimum=1, maximum=1440
     )
     temporary_queue_prefix: str = setting(
         "mirrord-",

@@ -1,10 +1,15 @@
 """Write the costs of rendezvous, by counted calls, into docs/rendezvous.md: `python -m tests.docs.rendezvous_costs`."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from glue_jobs.transforms.prices import PRICES, PRICES_DATE, REGION
+from signalbox.aws.rendezvous.offers import PAGE_SIZE, SOUGHT_PAGE_SIZE
+from signalbox.rendezvous.model.pace import LONGEST_INTERVAL, SHORTEST_INTERVAL
+from signalbox.rendezvous.rules.poll_service import SHORT_LOOK
+from stacks.settings.config import Config
 from tests.docs.costs import MINUTES, STANDING_PRICES
 from tests.docs.markdown import with_section
 
@@ -85,6 +90,22 @@ COLUMNS = {
     "Firehose": (FIREHOSE,),
     "logs": (LOGS,),
 }
+PROXIES, OFFERS = (20_000, 200_000), (1, 50)
+# To answer bursts: polls that are asleep cannot be woken.
+POLLS_FOR_AN_OFFER = 5
+RECORD_BYTES, READ_BYTES = 500, 4096
+SECONDS_TO_ANSWER = 2  # after the offer was sent
+# Of a run, with the time of its calls.
+POLL_SECONDS, OFFER_SECONDS, ANSWER_SECONDS = 0.02, 0.1, 0.1
+CONFIG = Config()
+SCALE = (
+    "With many proxies that follow `NextPoll`, five polls for each offer, and at least those of the default budget, "
+    "calculated:"
+)
+SCALE_COLUMNS = (
+    *("Proxies", "Offers a second", "Interval", "Polls a second", "Runs a second"),
+    *("Writes a second of a pool", "Reads", "Executions", "USD a month", "First limit"),
+)
 BUDGETS = (10, 25, 50, 100)
 WAITS = (
     "What `poll_budget_usd` pays for; half of the offers that all polls fit wait for less than the time in the third "
@@ -108,8 +129,39 @@ def section() -> str:
             "|---|---:|---:|---:|",
             *map(_budget, BUDGETS),
             "",
+            SCALE,
+            "",
+            f"| {' | '.join(SCALE_COLUMNS)} |",
+            f"|{'---:|' * 9}---|",
+            *(_scale(proxies, offers) for proxies in PROXIES for offers in OFFERS),
+            "",
         )
     )
+
+
+def _scale(proxies: int, offers: int) -> str:
+    """Return a row for proxies that follow `NextPoll`, and offers in equal parts for both pools."""
+    target = max(POLLS_FOR_AN_OFFER * offers, BUDGETS[1] / UNMATCHED.usd() * 1_000_000 / (MINUTES * 60))
+    interval = min(max(proxies / target, SHORTEST_INTERVAL.total_seconds()), LONGEST_INTERVAL.total_seconds())
+    polls = proxies / interval
+    records = min(SHORT_LOOK.total_seconds() * offers / 2, PAGE_SIZE)
+    units = math.ceil(records * RECORD_BYTES / READ_BYTES) / 2
+    # `answer` reads pages of the newest records until it finds its match.
+    pages = max(math.ceil(offers / 2 * SECONDS_TO_ANSWER / SOUGHT_PAGE_SIZE), 1)
+    used = {
+        "writes of a pool": (offers / 2 * (RENDEZVOUS_WRITES + LOST_CLAIMS), 1000),
+        "reads of a pool": (polls * units + offers * pages, 3000),
+        "concurrency of `poll`": (polls * POLL_SECONDS, CONFIG.proxy_concurrency),
+        "concurrency of `offer`": (offers * OFFER_SECONDS, CONFIG.offer_concurrency),
+    }
+    name, (number, limit) = max(used.items(), key=lambda item: item[1][0] / item[1][1])
+    more_reads = Priced("", {READS: 2 * (units - POOL_READS) * polls + 2 * (pages - 1) * offers}).usd()
+    usd = (offers * ANSWERED.usd() + polls * UNMATCHED.usd() + more_reads) * MINUTES * 60 / 1_000_000
+    executions = polls * POLL_SECONDS + offers * (OFFER_SECONDS + ANSWER_SECONDS)
+    (writes, _), (reads, _) = used["writes of a pool"], used["reads of a pool"]
+    cells = (f"{proxies:,}", offers, f"{interval:,.0f} s", f"{polls:,.0f}", f"{polls + 2 * offers:,.0f}")
+    cells += (f"{writes:,.1f}", f"{reads:,.0f}", f"{executions:,.1f}", f"{usd:,.0f}")
+    return f"| {' | '.join(map(str, cells))} | {name}: {100 * number / limit:.0f} % |"
 
 
 def _cells(row: Priced) -> list[str]:
