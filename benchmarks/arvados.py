@@ -38,8 +38,8 @@ def _measured(options: argparse.Namespace) -> Results:
     parts = set(options.only or PARTS)
     results = Results(this_machine("arvados"))
     if "viewers" in parts:
-        with step("viewers") as say:
-            results = replace(results, viewing=viewers.measure(say))
+        with step("viewers"):
+            results = replace(results, viewing=viewers.measure())
     if parts - {"viewers"}:
         with running_stage(port=options.port) as stage, step("lines and containers"):
             realm = on_stage.declared_realm(stage)
@@ -77,8 +77,8 @@ def _viewing(viewing: Sequence[Viewing]) -> Table:
         ]
         for one in viewing
     ]
-    note = f"The work of the stand-in for the API server, for {VIEWERS:,} viewers of a container, in {SECONDS:.0f} s."
-    return Table("The log of a container with many viewers", columns, rows, note)
+    title = f"The work of the API server's stand-in for {VIEWERS:,} viewers of a container, in {SECONDS:.0f} s"
+    return Table(title, columns, rows)
 
 
 def targets(results: Results) -> Iterator[tuple[str, bool]]:

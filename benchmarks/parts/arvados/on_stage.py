@@ -43,7 +43,7 @@ LINES, LINE_SECONDS = 1_000, 0.1
 CONTAINERS, CONTAINER_SECONDS = 50, 4.0  # at most between two
 LIST_SECONDS = 10.0  # CloudVMs.PollInterval of Arvados
 END_SECONDS = 120.0
-EVENT, LIST = "its event", f"a list each {LIST_SECONDS:.0f} s"
+EVENT, LIST = "its event", "a list each 10 s"
 
 
 def declared_realm(stage: Stage) -> BridgedRealm:
@@ -81,8 +81,7 @@ def line_milliseconds(realm: BridgedRealm) -> Summary | None:
             if event is None:
                 raise UnavailableError(f"line {len(arrived)} did not arrive")
             arrived += [time.perf_counter()] * str(event.payload.arguments[0]).count("\n")
-    sizes = [len(line("0000")) * (number + 1) for number in range(LINES)]
-    begun = [polls[bisect_left(polls, (size, 0.0))][1] for size in sizes]
+    begun = [polls[bisect_left(polls, (len(line("0000")) * number, 0.0))][1] for number in range(1, LINES + 1)]
     return summary([(at - begin) * 1000 for at, begin in zip(arrived, begun, strict=True)])
 
 
@@ -117,8 +116,8 @@ def queued_milliseconds(realm: BridgedRealm) -> dict[str, Summary]:
             wait(lambda: all(queued.keys() <= seen.keys() for seen in ways.values()), seconds=END_SECONDS)
         for work in works:
             work.result()
-    times = {way: summary([(seen[one] - at) * 1000 for one, at in queued.items()]) for way, seen in ways.items()}
-    return {way: found for way, found in times.items() if found}
+    times = ((way, [(seen[one] - at) * 1000 for one, at in queued.items()]) for way, seen in ways.items())
+    return {way: found for way, taken in times if (found := summary(taken))}
 
 
 def _publish(realm: BridgedRealm, database: ClusterDatabase, over: threading.Event) -> None:

@@ -37,13 +37,11 @@ class Viewing:
     missing: int | None = None
 
 
-def measure(say: Callable[[str], None]) -> list[Viewing]:
+def measure() -> list[Viewing]:
     """Measure both ways, one after the other, with a new container each."""
     with api_server.running() as (url, work):
-        say(f"{VIEWERS:,} viewers who poll")
         polling = Viewing("each polls, as Workbench", asyncio.run(_polled(url, work)))
     with api_server.running() as (url, work), ExitStack() as stack:
-        say(f"{VIEWERS:,} viewers who are subscribed")
         return [polling, _subscribed(url, work, stack)]
 
 

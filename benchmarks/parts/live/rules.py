@@ -179,10 +179,9 @@ async def _serving() -> AsyncIterator[str]:
             async for text in connection:
                 router.receive_text(peer, str(text))
 
-    # No pings: clients that only count bytes answer none.
+    # Clients that only count bytes answer no pings.
     options: dict[str, Any] = {"compression": None, "close_timeout": 1, "ping_interval": None}
-    protocols = [Subprotocol(codec.SUBPROTOCOL)]
-    async with serve(handle, "127.0.0.1", 0, subprotocols=protocols, **options) as server:
+    async with serve(handle, "127.0.0.1", 0, subprotocols=[Subprotocol(codec.SUBPROTOCOL)], **options) as server:
         (socket,) = server.sockets
         yield f"ws://127.0.0.1:{socket.getsockname()[1]}/"
 
