@@ -48,8 +48,20 @@ class Workers:
 
     def start(self, *options: str) -> subprocess.Popen[bytes]:
         """Start a worker in a session of its own, so that a signal reaches its pool, too."""
-        command = [sys.executable, "-m", "celery", "-A", "tasks", "worker", "--loglevel", "WARNING", *options]
-        command += ["-n", f"{len(self.running)}-{os.getpid()}@%h"]
+        name = f"{len(self.running)}-{os.getpid()}@%h"
+        command = [
+            sys.executable,
+            "-m",
+            "celery",
+            "-A",
+            "tasks",
+            "worker",
+            "--loglevel",
+            "WARNING",
+            "-n",
+            name,
+            *options,
+        ]
         with (self.folder / "workers.log").open("ab") as log:
             self.running.append(
                 subprocess.Popen(  # noqa: S603 - our own words
