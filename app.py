@@ -4,6 +4,7 @@ import os
 import sys
 
 from aws_cdk import App, CliCredentialsStackSynthesizer, Environment, IStackSynthesizer, Tags, Validations
+from aws_cdk import aws_iam as iam
 from cdk_nag import AwsSolutionsChecks
 
 from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, BridgeList, InvalidBridgeList
@@ -31,6 +32,10 @@ def build(app: App) -> tuple[StateStack, SignalboxStack]:
         synthesizer=_synthesizer(config),
         **options,
     )
+    if config.permissions_boundary:
+        for one in (state, stack):
+            boundary = iam.ManagedPolicy.from_managed_policy_name(one, "Boundary", config.permissions_boundary)
+            iam.PermissionsBoundary.of(one).apply(boundary)
     acknowledge(state, stack, config)
     Tags.of(app).add("signalbox:stage", config.stage)
     return state, stack

@@ -32,6 +32,9 @@ def deploy(
         bool, typer.Option("--skip-doctor", help="Do not examine the account first, as `signalbox doctor` does.")
     ] = False,
     yes: Yes = False,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Do not ask before permissions are widened, as in a pipeline.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Deploy even if the doctor finds an obstacle.")] = False,
 ) -> None:
     """Deploy to the AWS account of your standard credentials; asks before it widens permissions.
@@ -48,7 +51,7 @@ def deploy(
     settings.confirm(yes=yes)
     if not skip_doctor:
         _examine(settings.context, force=force)
-    raise typer.Exit(deploy_to_aws(settings.context, bootstrap=bootstrap))
+    raise typer.Exit(deploy_to_aws(settings.context, bootstrap=bootstrap, approve=approve))
 
 
 def _settings_of_stage(context: list[str], reset: list[str]) -> "SettingsPlan":

@@ -86,11 +86,12 @@ def stacks(assembly: Path) -> list[str]:
     return [artifact.name for artifact in stack_artifacts(artifacts_of(assembly), place)]
 
 
-def deploy_to_aws(context: Iterable[str], *, bootstrap: bool) -> int:
+def deploy_to_aws(context: Iterable[str], *, bootstrap: bool, approve: bool) -> int:
     """Deploy with the standard AWS credentials and the CDK CLI in the foreground; return its exit status."""
     settings = [word for setting in context for word in ("--context", setting)]
+    unasked = ["--require-approval", "never"] if approve else []
     status = _run_in_foreground("bootstrap", settings) if bootstrap else 0
-    return status or _run_in_foreground("deploy", ["--all", *settings])
+    return status or _run_in_foreground("deploy", ["--all", *unasked, *settings])
 
 
 def _run_in_foreground(command: str, options: Iterable[str]) -> int:

@@ -321,6 +321,12 @@ class Choices:
     log_retention_days: int = setting(30, "How long logs are kept.", unit="days", choices=LOG_RETENTION_DAYS)
     alarms: bool = setting(default=True, description="Create the alarms; without them no failure is reported.")
     dashboard: bool = setting(default=True, description="Create the CloudWatch dashboard.")
+    permissions_boundary: str | None = setting(
+        None,
+        "Name of a managed policy of the account that bounds the permissions of all roles and users of the stage, also "
+        "of users of the exchange.",
+        pattern=r"[A-Za-z0-9_+=,.@-]{1,128}",
+    )
     alarm_topic_arn: str | None = setting(
         None,
         "SNS topic that is notified of every alarm; without it, alarms are only on the dashboard.",

@@ -19,6 +19,7 @@ DIFFERENCES: dict[str, str] = {
     "exchange/test_queues.py::test_an_ordered_exchange_has_queues_that_keep_order_by_key": ATTRIBUTES,
     "exchange/test_queues.py::test_both_are_encrypted_and_take_nothing_without_tls": ATTRIBUTES,
     "exchange/test_queues.py::test_made_again_a_queue_has_the_new_settings_and_its_messages": ATTRIBUTES,
+    "exchange/test_users.py::test_a_boundary_of_the_stage_bounds_a_new_user": KEYS,
     "exchange/test_users.py::test_a_control_queue_follows_the_administrators": KEYS,
     "exchange/test_users.py::test_a_foreign_identity_is_not_changed[make]": KEYS,
     "exchange/test_users.py::test_a_foreign_queue_is_not_deleted": KEYS,

@@ -190,6 +190,14 @@ def test_alarms_notify_the_topic_of_the_setting():
         assert alarm["Properties"]["AlarmActions"] == [topic], name
 
 
+def test_a_boundary_of_the_setting_bounds_every_role_and_user():
+    stage = templates(permissions_boundary="limits")
+
+    identities = stage.every("AWS::IAM::Role") | stage.every("AWS::IAM::User")
+    for name, identity in identities.items():
+        assert "policy/limits" in json.dumps(identity["Properties"]["PermissionsBoundary"]), name
+
+
 def test_every_table_is_on_demand_encrypted_restorable_and_has_a_time_to_live(stage):
     for name, table in stage.every("AWS::DynamoDB::Table").items():
         properties = table["Properties"]

@@ -1,10 +1,11 @@
 """Users of the exchange: for each an IAM identity, a control queue that identifies the user, and a reply queue."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from signalbox.aws.exchange.policy import policy_text, user_policy
 from signalbox.aws.exchange.user_control_queues import USER_TAG, UserControlQueues
@@ -23,6 +24,7 @@ from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_p
 if TYPE_CHECKING:
     import boto3
     from mypy_boto3_iam.client import IAMClient
+    from mypy_boto3_iam.type_defs import TagTypeDef
 
 OWN = ("q_", "xs_")  # the beginnings of the names of queues and of exchanges that users own
 PATH, POLICY = "/signalbox/", "exchange"
@@ -50,13 +52,17 @@ class ExchangeUsers:
 
     iam: "IAMClient"
     control_queues: UserControlQueues
+    boundary: str | None = None
+    """The ARN of the policy that bounds the permissions of users."""
 
     @classmethod
     def of(cls, session: "boto3.Session", outputs: Mapping[str, str]) -> "ExchangeUsers":
         """Return the users of a deployed stage."""
         url, prefix = outputs["ExchangeControlQueueUrl"], outputs["ExchangePrefix"]
         queues = UserControlQueues(session.client("sqs"), session.client("lambda"), url, prefix)
-        return cls(session.client("iam"), queues)
+        settings = json.loads(outputs.get("Settings", "{}"))
+        account, name = url.split("/")[-2], settings.get("permissions_boundary")
+        return cls(session.client("iam"), queues, f"arn:aws:iam::{account}:policy/{name}" if name else None)
 
     def make(self, name: UserName, role: Role, ownership: Ownership) -> str:
         """Create a user without a key, or change a user's role; return the user's IAM unique id.
@@ -120,13 +126,13 @@ class ExchangeUsers:
 
     def _identity(self, name: UserName) -> str:
         with effect(_subject(name)):
-            found = self._user_id(name)
-            if found is not None:
-                return found
-            tags = self._tags(name).items()
-            made = self.iam.create_user(
-                UserName=self._iam_name(name), Path=PATH, Tags=[{"Key": key, "Value": value} for key, value in tags]
-            )
+            return self._user_id(name) or self._new_user(name)
+
+    def _new_user(self, name: UserName) -> str:
+        tags: list[TagTypeDef] = [{"Key": key, "Value": value} for key, value in self._tags(name).items()]
+        # An account may refuse users without a boundary.
+        bound: Any = {} if self.boundary is None else {"PermissionsBoundary": self.boundary}
+        made = self.iam.create_user(UserName=self._iam_name(name), Path=PATH, Tags=tags, **bound)
         return made["User"]["UserId"]
 
     def _user_id(self, name: UserName) -> str | None:

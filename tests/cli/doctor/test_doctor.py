@@ -169,8 +169,8 @@ def deployments(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, object]]:
     """Record deployments instead of running the CDK."""
     made: list[Mapping[str, object]] = []
 
-    def record(context: list[str], *, bootstrap: bool) -> int:
-        made.append({"context": context, "bootstrap": bootstrap})
+    def record(context: list[str], *, bootstrap: bool, approve: bool) -> int:
+        made.append({"context": context, "bootstrap": bootstrap, "approve": approve})
         return 0
 
     monkeypatch.setattr(cdk, "deploy_to_aws", record)
@@ -182,12 +182,12 @@ def deploy(*options: str) -> Result:
 
 
 def test_a_deployment_begins_with_the_doctor(wire: Wire, deployments):
-    shown = deploy("-c", "stage=try", "--bootstrap")
+    shown = deploy("-c", "stage=try", "--bootstrap", "--approve")
 
     assert shown.exit_code == 0
     assert shown.stderr.startswith(f"· stage try in eu-central-1, from {CHECKOUT}\n")
     assert "ok    credentials" in shown.stdout
-    assert deployments == [{"context": ["stage=try"], "bootstrap": True}]
+    assert deployments == [{"context": ["stage=try"], "bootstrap": True, "approve": True}]
 
 
 def test_a_deployment_names_the_region_of_its_settings_and_refuses_unknown_ones(wire: Wire, deployments):
