@@ -11,11 +11,11 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help up down check test release format bench soak deploy wheels clean
 
 help: ; @sed -n 's,^\([a-z]*\): .* [#][#] ,make \1\t,p' Makefile
-up: ; @$(SIGNALBOX) local up $(ARGS) ## start the emulator, deploy, run the demo (ARGS="--port 4567 -c key=value")
+up: ; @$(SIGNALBOX) local up $(ARGS) ## start the emulator, deploy, run the demo: 2 minutes and 1 GB at first, then seconds (ARGS="--port 4567 -c key=value")
 down: ; @$(SIGNALBOX) local down --yes ## stop everything that `make up` started
-check: ; @$(SETUP) && $(CHECK) check ## format, lint, types, contracts, fast tests, synth, documents
-test: ; @$(SETUP) && $(CHECK) test ## that, and each capability on a stage, the page in a browser, and Spark
-release: ; @$(SETUP) && $(CHECK) release $(PART) ## everything else, in parts; goes on after those that have passed (PART="core soak")
+check: ; @$(SETUP) && $(CHECK) check ## format, lint, types, contracts, fast tests, synth, documents: 3 minutes on two quiet cores
+test: ; @$(SETUP) && $(CHECK) test ## that, and each capability on a stage, the page in a browser, and Spark: 10 minutes, 400 MB at first
+release: ; @$(SETUP) && $(CHECK) release $(PART) ## everything else, in parts; 90 minutes; goes on after those that have passed (PART="core soak")
 format: ; @$(SETUP) && .venv/bin/ruff format . && .venv/bin/ruff check --fix . && .venv/bin/python -m signalbox.local.javascript ## put the code into the house format
 bench: ; @$(SETUP) && for of in $(OF); do .venv/bin/python -m benchmarks.$$of $(ARGS) || exit 1; done ## measure, side by side with the originals
 soak: ; @$(SETUP) && .venv/bin/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS) ## load and kill everything under injected faults, then account for each message (MINUTES=10 SEED=1)
