@@ -13,7 +13,7 @@ import boto3
 from signalbox.aws.rendezvous.credentials import client_credentials
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.throttled_keys import retry_throttled_keys
-from signalbox.errors import RejectedError
+from signalbox.errors import RejectedError, SignalboxError
 from signalbox.local import cdk, eks
 from signalbox.local.assembly import sources
 from signalbox.local.assembly.current import current_stage, deployment_of, synthesized
@@ -26,6 +26,10 @@ from signalbox.local.session import stack_outputs
 from signalbox.local.stage_folder import StageFolder
 
 DEFAULT_PORT = 4566
+OTHER_VERSION = (
+    "the running emulator is of another version, and may lack what this one deploys: `make up ARGS=--fresh` starts "
+    "this one, without the data of the stage"
+)
 # Settings for a laptop, unless others are given: consumers and queues named `demo-…` can be split, and an exchange's
 # queues named `q_demo…`; pauses for SQS's eventual consistency are short, since the emulator is consistent, and failed
 # calls are soon tried again.
@@ -109,7 +113,7 @@ def up(
                 synthesized(stage_folder.assembly, digest, synthesize)
         folder = assembly or stage_folder.assembly
         running = starting() if starting else start() if fresh or running is None else running
-        with step("deploy") as say:
+        with _named_version(running), step("deploy") as say:
             eks.create_cluster(running.session())
             cdk.deploy(folder, emulator=running, say=say)
         local = _record(stage_folder, running, cdk.stacks(folder), digest=digest)
@@ -197,6 +201,17 @@ def _kept_faults(running: Emulator, faults: int | None) -> int | None:
         present = "no fault injection" if running.faults is None else f"fault injection of seed {running.faults}"
         raise RejectedError(f"the stage runs with {present}; to change it, run `make down` first, or use --fresh")
     return running.faults
+
+
+@contextmanager
+def _named_version(running: Emulator) -> Iterator[None]:
+    """Name the remedy if a deployment fails on an emulator of another version, which may lack what it needs."""
+    try:
+        yield
+    except SignalboxError as error:
+        if running.version == lifecycle.version():
+            raise
+        raise type(error)(f"{error}\n{OTHER_VERSION}") from error
 
 
 def _region(context: Sequence[str]) -> str:

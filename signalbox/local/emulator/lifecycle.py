@@ -1,6 +1,7 @@
 """The emulator's lifecycle: started in the background on loopback, found again, stopped with all its workers."""
 
 import fcntl
+import hashlib
 import http.client
 import json
 import os
@@ -13,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -53,6 +55,7 @@ class Emulator:
     administrator: Credentials
     faults: int | None = None
     """The seed of fault injection."""
+    version: str = ""
 
     @property
     def endpoint_url(self) -> str:
@@ -62,6 +65,15 @@ class Emulator:
     def session(self) -> boto3.Session:
         """Return a session of the administrator."""
         return LocalSession(self.endpoint_url, region=self.region, **asdict(self.administrator))
+
+
+def version() -> str:
+    """Return a digest of the emulator's environment and of our parts of it."""
+    ours = sorted(Path(__file__).parent.rglob("*.py"))
+    digest = hashlib.sha256()
+    for path in (*ours, PYTHON.parents[1] / "stamp"):
+        digest.update(path.read_bytes() if path.exists() else b"")
+    return digest.hexdigest()
 
 
 def running(stage_folder: StageFolder) -> Emulator | None:
@@ -135,7 +147,7 @@ def _started(
     _send(process, {"access_key_id": root.access_key_id, "instance": instance, "faults": faults})
     _wait_for(process, stage_folder, port=port, instance=instance)
     administrator = _administrator(f"http://{HOST}:{port}", root, region=region)
-    return Emulator(port, instance, region, administrator, faults)
+    return Emulator(port, instance, region, administrator, faults, version())
 
 
 def check_port(stage_folder: StageFolder, port: int) -> None:
