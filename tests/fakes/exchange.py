@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from signalbox.errors import EffectFailed, EffectRefused, SignalboxError
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.connections import Connection, ConnectionCheck, Readers
+from signalbox.exchange.model.events import ADMINISTRATOR
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.records import (
     Binding,
@@ -171,6 +172,7 @@ class MemoryBindings:
 @dataclass
 class MemoryUsers:
     users: dict[UserName, User] = field(default_factory=dict)
+    administrators: list[str] = field(default_factory=list)
 
     def find(self, name: UserName) -> User | None:
         return self.users.get(name)
@@ -179,7 +181,13 @@ class MemoryUsers:
         return {name: self.users[name] for name in names if name in self.users}
 
     def find_sender(self, user_id: str) -> UserName | None:
+        if user_id in self.administrators:
+            return UserName(ADMINISTRATOR)
         return next((user.name for user in self.users.values() if user.user_id == user_id), None)
+
+    def note_administrator(self, user_id: str) -> None:
+        if self.find_sender(user_id) is None:
+            self.administrators.append(user_id)
 
     def every(self) -> Sequence[User]:
         return [user for user in self._sorted() if not user.is_live_only]

@@ -1,6 +1,7 @@
 """The DynamoDB stores of exchange, queue and user records."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -40,6 +41,7 @@ from signalbox.aws.shared.dynamodb import (
 from signalbox.backoff import Backoff
 from signalbox.errors import Contended
 from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.events import ADMINISTRATOR
 from signalbox.exchange.model.records import DeclaredQueue, Exchange, ResourceKind, ResourceRef, User
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
@@ -172,9 +174,16 @@ class DynamoUsers:
         return {user.name: user for user in found}
 
     def find_sender(self, user_id: str) -> UserName | None:
-        """Return the user with an IAM unique id, or None."""
+        """Return the user with an IAM unique id, `ADMINISTRATOR` for one who was noted, or None."""
         item = _read(self.table, sender_key(user_id))
         return UserName(item["name"]) if item else None
+
+    def note_administrator(self, user_id: str) -> None:
+        """Store the IAM unique id of an administrator; that of a user stays."""
+        with suppress(self.table.meta.client.exceptions.ConditionalCheckFailedException):
+            self.table.put_item(
+                Item=sender_key(user_id) | {"name": ADMINISTRATOR}, ConditionExpression="attribute_not_exists(pk)"
+            )
 
     def every(self) -> Sequence[User]:
         """Return the users with an IAM identity, by name, eventually consistent."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from signalbox.control.delivery import UnprovenSender
 from signalbox.exchange.control.errors import NotFound, NotPermitted
+from signalbox.exchange.model.events import ADMINISTRATOR
 from signalbox.exchange.model.ports import Users
 from signalbox.exchange.model.records import ResourceKind, ResourceRef, User
 from signalbox.sarracenia.rights.names import UserName
@@ -64,15 +65,23 @@ def prove_sender(users: Users, name: UserName | None, *, sender_id: str) -> None
     IAM permits the user alone to send there, and this does not trust it alone. Raises `UnprovenSender`.
     """
     if name is None:
-        known = users.find_sender(sender_id)
-        if known is not None:
-            raise UnprovenSender(f"user {str(known)!r} sent a command to the administrators' control queue")
+        _prove_administrator(users, sender_id.partition(":")[0])
         return
     user = users.find(name)
     if user is None or user.user_id != sender_id:
         raise UnprovenSender(
             f"{sender_id!r} sent a command to the control queue of user {str(name)!r}, who has another id"
         )
+
+
+def _prove_administrator(users: Users, principal: str) -> None:
+    """Note a new administrator, by whose id publications are those of administrators, too."""
+    known = users.find_sender(principal)
+    if known not in (None, ADMINISTRATOR):
+        raise UnprovenSender(f"user {str(known)!r} sent a command to the administrators' control queue")
+    # The number of an account is not the id of one principal.
+    if known is None and not principal.isdigit():
+        users.note_administrator(principal)
 
 
 def _denial(user: User, right: Right, resource: ResourceRef) -> str:

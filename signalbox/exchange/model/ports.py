@@ -105,7 +105,10 @@ class Users(Protocol):
         """Return those of the named users that exist."""
 
     def find_sender(self, user_id: str) -> UserName | None:
-        """Return the user with an IAM unique id, or None."""
+        """Return the user with an IAM unique id, `ADMINISTRATOR` for one who was noted, or None."""
+
+    def note_administrator(self, user_id: str) -> None:
+        """Store the IAM unique id of an administrator."""
 
     def every(self) -> Sequence[User]:
         """Return the users with an IAM identity and a control queue, by name: without those that are live-only."""

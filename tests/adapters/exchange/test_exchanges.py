@@ -9,6 +9,7 @@ import pytest
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers, UsersChanged
 from signalbox.aws.exchange.routing_table import DynamoRoutingTable
 from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.events import ADMINISTRATOR
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.ports import Exchanges, Queues, Users
 from signalbox.exchange.model.records import (
@@ -196,6 +197,15 @@ class TestUsers:
 
         assert users.find_sender(str(USER.user_id)) == USER.name
         assert users.find_sender("AIDASOMEBODYELSE") is None
+
+    def test_an_administrator_is_noted_and_a_user_stays_one(self, users: Users) -> None:
+        users.put(USER)
+
+        for user_id in (str(USER.user_id), "AIDAADMIN", "AIDAADMIN"):
+            users.note_administrator(user_id)
+
+        assert users.find_sender("AIDAADMIN") == ADMINISTRATOR
+        assert users.find_sender(str(USER.user_id)) == USER.name
 
     def test_a_user_is_stored_and_removed_twice_as_once(self, users: Users) -> None:
         again = replace(USER, user_id="AIDA2", role=Role.SUBSCRIBER)

@@ -25,6 +25,15 @@ def test_a_user_and_an_administrator_are_proven():
     prove_sender(users(), None, sender_id="AROA9:admin")
 
 
+def test_an_administrator_is_noted_once_by_the_id_that_messages_have():
+    stored = users()
+
+    for sender in ("AROA9:admin", "AROA9:other", "123456789012:federated"):
+        prove_sender(stored, None, sender_id=sender)
+
+    assert stored.administrators == ["AROA9"]
+
+
 @pytest.mark.parametrize(
     ("name", "sender"), [(ALICE, "AIDA2"), (ALICE, "AROA9:admin"), (UserName("bob"), "AIDA1"), (None, "AIDA1")]
 )
