@@ -44,6 +44,8 @@ export class TopicsView {
     );
     this.list = el("ul", { class: "topics" });
     this.note = el("p", { class: "empty", role: "status" });
+    // Apart from the note, which each refresh of the list writes.
+    this.problem = el("p", { class: "empty", role: "status" });
     this.element = el(
       "section",
       { class: "topics-view", "aria-labelledby": "topics-title" },
@@ -58,6 +60,7 @@ export class TopicsView {
         el("button", { class: "primary", value: "log" }, "Open as log"),
         el("button", { value: "record" }, "Open as record"),
       ),
+      this.problem,
       this.list,
       this.note,
     );
@@ -84,6 +87,7 @@ export class TopicsView {
   }
 
   _typed() {
+    this.problem.textContent = "";
     clearTimeout(this.typing);
     this.typing = setTimeout(() => this.refresh(), TYPING_MS);
   }
@@ -91,16 +95,17 @@ export class TopicsView {
   /** @param {SubmitEvent} event */
   _submit(event) {
     event.preventDefault();
+    this.problem.textContent = "";
     const uri = this.filter.value.trim();
     const button = event.submitter;
     const kind = button instanceof HTMLButtonElement && button.value === "record" ? "record" : "log";
     if (!uri && this.match.value === "exact") {
-      this.note.textContent = "Enter a topic, or choose «prefix» to open all topics.";
+      this.problem.textContent = "Enter a topic, or choose «prefix» to open all topics.";
       this.filter.focus();
       return;
     }
     if (this.match.value !== "exact" && kind === "record") {
-      this.note.textContent = "A record is a single topic. Open a pattern as a log.";
+      this.problem.textContent = "A record is a single topic. Open a pattern as a log.";
       return;
     }
     this.open(kind, formatName(uri, this.match.value));
