@@ -309,7 +309,7 @@ class Choices:
         1, "Hour of the day at which yesterday's reports are made.", unit="h (UTC)", minimum=0, maximum=23
     )
     history_interval_hours: int = setting(
-        6,
+        24,
         "Interval at which history is compacted and logs of topics are exported. Events of a topic that are kept "
         "for a shorter time are not all exported.",
         unit="h",
@@ -320,7 +320,16 @@ class Choices:
     )
     log_retention_days: int = setting(30, "How long logs are kept.", unit="days", choices=LOG_RETENTION_DAYS)
     alarms: bool = setting(default=True, description="Create the alarms; without them no failure is reported.")
-    dashboard: bool = setting(default=True, description="Create the CloudWatch dashboard.")
+    every_alarm: bool = setting(
+        default=False,
+        description="Create an alarm for each function, queue and job, and not only one for each way to stall, lose or "
+        "fail.",
+    )
+    dashboard: bool = setting(default=False, description="Create the CloudWatch dashboard.")
+    traces: bool = setting(
+        default=False,
+        description="Trace the runs of functions with X-Ray, except those of strangers' requests to rendezvous.",
+    )
     permissions_boundary: str | None = setting(
         None,
         "Name of a managed policy of the account that bounds the permissions of all roles and users of the stage, also "

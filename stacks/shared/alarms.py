@@ -7,6 +7,23 @@ from constructs import Construct
 
 from stacks.settings.config import Config
 
+# One for each way to stall, lose or fail, by construct path: the age of what waits, errors that clients see, and what
+# history loses. The others name the function, queue or job.
+ESSENTIAL = (
+    "Rendezvous/AgeAlarm",
+    "Rendezvous/Api/ServerErrors",
+    "Splitting/AgeAlarm",
+    "Exchange/BacklogAlarm",
+    "Exchange/DeadLetters/Alarm",
+    "Live/Inbox/AgeAlarm",
+    "Live/Outbox/AgeAlarm",
+    "Live/Api/ServerErrors",
+    "HistoryLake/ConversionFailing",
+    "HistoryLake/DeliveryFailing",
+    "Day/Failed",
+    "Schedules/DeadCalls/Alarm",
+)
+
 
 def alarm(
     scope: Construct,
@@ -21,7 +38,7 @@ def alarm(
 ) -> cloudwatch.Alarm:
     """Create an alarm on a metric at or above the threshold in every period; missing data is healthy.
 
-    On a stage without alarms it is in no template.
+    On a stage without this alarm it is in no template.
     """
     made = cloudwatch.Alarm(
         scope,
@@ -33,7 +50,8 @@ def alarm(
         treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         alarm_description=f"{description} See docs/operations.md.",
     )
-    if not config.alarms:
+    is_essential = made.node.path.partition("/")[2] in ESSENTIAL
+    if not config.alarms or not (config.every_alarm or is_essential):
         scope.node.try_remove_child(name)
     elif config.alarm_topic_arn:
         topic = sns.Topic.from_topic_arn(scope, f"{name}Topic", config.alarm_topic_arn)

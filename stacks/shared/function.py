@@ -92,8 +92,8 @@ class Function(lambda_.Function):
             role=role,
             log_group=log_group,
             # CDK adds X-Ray's two write actions to the role; they support no resource-level permissions.
-            # Their number is up to strangers, who also choose which requests are traced.
-            tracing=lambda_.Tracing.DISABLED if serves_strangers else lambda_.Tracing.ACTIVE,
+            # The number of strangers' runs is up to them, and so is which of them would be traced.
+            tracing=lambda_.Tracing.ACTIVE if config.traces and not serves_strangers else lambda_.Tracing.DISABLED,
             # Lambda's own START, END and REPORT of each run are below this level, and a kilobyte.
             logging_format=lambda_.LoggingFormat.JSON,
             system_log_level_v2=lambda_.SystemLogLevel.WARN if serves_strangers else lambda_.SystemLogLevel.INFO,

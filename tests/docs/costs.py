@@ -144,17 +144,20 @@ def _polling(stage: Templates) -> Row:
 
 
 def _scheduled_runs(stage: Templates) -> Iterator[Row]:
-    functions, runs, megabytes = stage.every("AWS::Lambda::Function"), 0, 0.0
+    functions, runs, traced, megabytes = stage.every("AWS::Lambda::Function"), 0, 0, 0.0
     for schedule in stage.every("AWS::Scheduler::Schedule").values():
         target = stage.text(schedule["Properties"]["Target"]["Arn"])
         if target in functions:
             number = runs_of(schedule["Properties"]["ScheduleExpression"])
             runs += number
+            traced += number if "TracingConfig" in functions[target]["Properties"] else 0
             megabytes += number * functions[target]["Properties"]["MemorySize"]
     memory = megabytes / 1024 * RUN_MILLISECONDS * _price("Lambda GB-millisecond")
     cost = runs * (_price("Scheduler invocation") + _price("Lambda request")) + memory
     yield _row(f"{runs:,} scheduled runs of functions, 0.1 s each", cost, "no capability but history")
-    yield _row("their X-Ray traces: one run a second is always traced", runs * _price("X-Ray trace"), "as above")
+    yield _row(
+        "their X-Ray traces: one run a second is always traced", traced * _price("X-Ray trace"), "`traces=false`"
+    )
     gigabytes = runs * RUN_LOG_KILOBYTES / 1024**2
     yield _row("their logs, 1 KB each", gigabytes * STANDING_PRICES["CloudWatch Logs", "a GB"], "as above")
 

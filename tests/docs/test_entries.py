@@ -28,7 +28,7 @@ from stacks.history.lake import COLUMNS
 from stacks.settings.config import settings
 from tests.docs.markdown import ROOT, entries, headings, rows, section
 from tests.docs.settings import page as page_of_settings
-from tests.infrastructure.templates import Templates, templates
+from tests.infrastructure.templates import EVERYTHING, Templates, templates
 
 DOCS = ROOT / "docs"
 CAPABILITIES = ["rendezvous", "history", "splitting", "exchange", "live"]
@@ -49,7 +49,7 @@ MAKERS = (
 
 @pytest.fixture(scope="module")
 def stage() -> Templates:
-    return templates()
+    return templates(**EVERYTHING)
 
 
 def test_the_table_of_settings_is_up_to_date():

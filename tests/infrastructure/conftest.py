@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.infrastructure.templates import Templates, templates
+from tests.infrastructure.templates import EVERYTHING, Templates, templates
 
 
 @pytest.fixture(scope="session")
 def stage() -> Templates:
-    return templates()
+    return templates(**EVERYTHING)

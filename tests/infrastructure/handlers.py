@@ -38,6 +38,7 @@ def _settings(node: ast.AST) -> set[str]:
     """Return the variable names in a piece of code: its upper-case string constants."""
     texts = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
     named = {text for text in texts if text.replace("_", "").isalpha() and text.isupper()}
+    named -= {"AWS_ENDPOINT_URL"}  # that of a local stage
     reads_policy = any(_is_policy(part) for part in ast.walk(node))
     return named | ({*DURATIONS.values(), POLLS} if reads_policy else set())
 

@@ -67,6 +67,10 @@ class Templates:
         return self.names[argument[0]]
 
 
+# What is off by default and costs money.
+EVERYTHING = {"every_alarm": "true", "dashboard": "true", "traces": "true", "history_interval_hours": "6"}
+
+
 @cache
 def templates(**settings: str | int) -> Templates:
     """Synthesize a stage with these settings and the defaults for the others.

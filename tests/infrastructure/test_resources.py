@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from stacks.shared.alarms import ESSENTIAL
 from tests.infrastructure.history.permissions import REPORTS, STARTED
 from tests.infrastructure.templates import Templates, as_list, templates
 
@@ -171,6 +172,14 @@ def test_every_function_and_queue_has_its_alarms(stage):
     expected |= {"HistoryLake/DeliveryFailing", "HistoryLake/ConversionFailing"}
     expected |= {"HistoryOverflow/AgeAlarm"}
     assert alarms == expected
+
+
+def test_by_default_the_alarms_are_those_of_each_way_to_stall_lose_or_fail():
+    stage = templates()
+
+    assert set(stage.every("AWS::CloudWatch::Alarm")) == set(ESSENTIAL)
+    assert not stage.every("AWS::CloudWatch::Dashboard")
+    assert not any("TracingConfig" in one["Properties"] for one in stage.every("AWS::Lambda::Function").values())
 
 
 def test_the_dashboard_shows_every_alarm(stage):
