@@ -61,7 +61,12 @@ class PublicApi(Construct):
             create_default_stage=False,
             default_integration=_integration(default.function),
         )
-        self.stage = self._stage(LogGroup(self, "AccessLogs", key=key, config=config), rate=default.rate)
+        # CloudWatch Logs admits all groups with this prefix when the account's resource policy nears its 5,120
+        # characters; without it, an account with many such logs cannot create the stage.
+        # https://docs.aws.amazon.com/step-functions/latest/dg/bp-cwl.html
+        group = f"/aws/vendedlogs/{api_name}"
+        logs = LogGroup(self, "AccessLogs", key=key, config=config, log_group_name=group)
+        self.stage = self._stage(logs, rate=default.rate)
         integrations = {target.function.node.id: _integration(target.function) for target in routes.values()}
         made = [
             route

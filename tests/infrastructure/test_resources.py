@@ -39,7 +39,10 @@ TYPED_NAMES = {
     },
     "AWS::IAM::User": {"Rendezvous/ClientUser"},
     # The jobs, which make missing groups, are deleted first.
-    "AWS::Logs::LogGroup": {"HistoryJobs/ErrorLogs", "HistoryJobs/OutputLogs"},
+    "AWS::Logs::LogGroup": {
+        *("HistoryJobs/ErrorLogs", "HistoryJobs/OutputLogs"),
+        *("Rendezvous/Api/AccessLogs", "Live/Api/AccessLogs"),
+    },
     "AWS::Glue::Job": {f"{name}/Job" for name in JOBS},
     "AWS::Glue::SecurityConfiguration": {"HistoryJobs/Security"},
     "AWS::Glue::Database": {"HistoryDatabase"},
@@ -142,6 +145,16 @@ def test_every_log_group_is_encrypted_and_has_a_retention(stage):
     for name, group in stage.every("AWS::Logs::LogGroup").items():
         assert group["Properties"]["RetentionInDays"] == 30, name
         assert stage.text(group["Properties"]["KmsKeyId"]) == "StateKey", name
+
+
+def test_access_logs_do_not_count_against_the_length_of_the_accounts_resource_policy(stage):
+    """CloudWatch Logs admits all groups with this prefix at once when the policy nears its 5,120 characters."""
+    settings = [one["Properties"].get("AccessLogSettings") for one in stage.every("AWS::ApiGatewayV2::Stage").values()]
+    groups = stage.every("AWS::Logs::LogGroup")
+
+    names = sorted(stage.text(one["DestinationArn"]) for one in settings if one)
+    assert names == ["Live/Api/AccessLogs", "Rendezvous/Api/AccessLogs"]
+    assert all(groups[name]["Properties"]["LogGroupName"].startswith("/aws/vendedlogs/signalbox-") for name in names)
 
 
 def test_every_event_source_mapping_reports_partial_failures_and_bounds_concurrency(stage):
