@@ -127,6 +127,5 @@ def _catalog(lake: HistoryLake, tables: tuple[str, ...]) -> list[str]:
 
 
 def _allow_logs(role: iam.Role, config: Config) -> None:
-    # With a security configuration Glue may add its name and the role to the prefix.
     logs = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:{log_prefix(config)}/*"
-    allow(role, ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents", "logs:AssociateKmsKey"], [logs])
+    allow(role, ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"], [logs])

@@ -219,7 +219,9 @@ def _security(scope: Construct, key: kms.IKey) -> glue.SecurityConfiguration:
     return glue.SecurityConfiguration(
         scope,
         "Security",
-        cloud_watch_encryption=glue.CloudWatchEncryption.kms(key),
+        # Without the encryption of logs: with it, Glue writes to other groups, named after role and configuration,
+        # which would have no retention. The groups of the stage have the key themselves.
+        # https://docs.aws.amazon.com/glue/latest/webapi/API_JobRun.html#Glue-Type-JobRun-LogGroupName
         s3_encryption=glue.S3Encryption.kms(key),
         job_bookmarks_encryption=glue.JobBookmarksEncryption.client_side_kms(key),
         # CDK gives it a fixed name and retains it, which would block the next deployment of the stack.

@@ -231,7 +231,9 @@ def _acknowledge_job(job: HistoryJob, bucket: str, config: Config) -> None:
     if config.local:
         for rule in ("GL1", "GL3"):
             _accept(job.job, rule, "The emulator has no security configurations; a deployment to AWS has this one.")
-    _accept_resource(job.role, logs, "Glue names the log groups of its jobs after their security configuration.")
+    else:
+        _accept(job.job, "GL1", "The log groups of the jobs have the key of the stage themselves.")
+    _accept_resource(job.role, logs, "The two log groups of all jobs; Glue makes the streams.")
 
 
 def _imported(state: StateStack, stack: Stack) -> str:

@@ -25,7 +25,7 @@ def job(*folders: str, reads: tuple[str, ...] = (), writes: tuple[str, ...] = ()
         },
         "<asset>": "s3: GetObject",
         "arn:<Partition>:logs:<Region>:<AccountId>:log-group:/signalbox/signalbox/jobs/*": (
-            "logs: AssociateKmsKey CreateLogGroup CreateLogStream PutLogEvents"
+            "logs: CreateLogGroup CreateLogStream PutLogEvents"
         ),
         "StateKey": f"kms: {KEY_IN_USE}",
     }

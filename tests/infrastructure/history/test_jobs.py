@@ -87,13 +87,21 @@ def test_jobs_publish_no_metrics_that_nothing_reads_and_have_one_rule_each(stage
     assert set(stage.every("AWS::Events::Rule")) == {name.replace("/Job", "/Unsuccessful") for name in jobs}
 
 
-def test_every_job_encrypts_its_output_and_logs_except_in_the_emulator(stage):
+def test_every_job_encrypts_its_output_except_in_the_emulator(stage):
     local = templates(local=True)
 
     assert {
         stage.text(job["Properties"]["SecurityConfiguration"]) for job in stage.every("AWS::Glue::Job").values()
     } == {"HistoryJobs/Security"}
     assert not [job for job in local.every("AWS::Glue::Job").values() if "SecurityConfiguration" in job["Properties"]]
+
+
+def test_jobs_do_not_encrypt_logs_themselves_since_glue_would_write_to_groups_without_retention(stage):
+    (security,) = stage.every("AWS::Glue::SecurityConfiguration").values()
+
+    assert set(security["Properties"]["EncryptionConfiguration"]) == {"S3Encryptions", "JobBookmarksEncryption"}
+    for kind in ("Error", "Output"):
+        assert "KmsKeyId" in stage.every("AWS::Logs::LogGroup")[f"HistoryJobs/{kind}Logs"]["Properties"]
 
 
 def test_the_alarm_of_a_job_counts_every_end_of_a_run_but_success(stage):
