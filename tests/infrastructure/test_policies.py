@@ -23,6 +23,7 @@ from tests.fakes.aws import aws, sqs
 from tests.infrastructure.calls import CALLS, FUNCTIONS, REFUSED_TO_ADMINISTRATORS, RESOURCES, USERS
 from tests.infrastructure.rendering import ACCOUNT, REGION, STAGE, Account, Policy
 from tests.infrastructure.simulation import Call, allowed
+from tests.unit.exchange.test_rights import EXCHANGES, NAMES, may_send
 
 __all__ = ["aws", "sqs"]
 
@@ -120,6 +121,26 @@ def test_each_call_is_allowed_to_those_of_the_table_and_refused_to_all_others(ac
     for (text, name), is_allowed in zip(made, results, strict=True):
         found[text] |= {name} if is_allowed else set()
     assert {text: sorted(found[text]) for text in CALLS} == {text: sorted(names) for text, names in CALLS.items()}
+
+
+def test_the_property_of_rights_judges_policies_as_iam_does() -> None:
+    """tests/unit/exchange/test_rights.py matches the policies of random users itself, since Node is too slow for it."""
+    location = ExchangeLocation(StageNames("s"), QUEUES, f"arn:aws:kms:{REGION}:{ACCOUNT}:key/k")
+    cases = [(name, role, exchange) for name in NAMES for role in Role for exchange in EXCHANGES]
+    calls = [
+        Call(
+            f"arn:aws:iam::{ACCOUNT}:user/{name}",
+            [dict(user_policy(UserName(name), role, Ownership.STRICT, location))],
+            "sqs:SendMessage",
+            QUEUES + exchange,
+        )
+        for name, role, exchange in cases
+    ]
+
+    found = allowed(calls)
+
+    assert found == [may_send(*case) for case in cases]
+    assert len(set(found)) == 2
 
 
 def test_the_table_has_calls_of_every_identity(identities: dict[str, list[Policy]]) -> None:
