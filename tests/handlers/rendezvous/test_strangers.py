@@ -1,10 +1,12 @@
 """What strangers cost at the limits of the rendezvous API is what the threat model states."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from lambdas.rendezvous import answer, client, offer, page, poll
+from lambdas.rendezvous import answer, client, offer, page, poll, wiring
 from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
@@ -15,29 +17,37 @@ from tests.handlers.strangers import Bill, billed, day, stated
 HTTP = {"HTTP_API_request": 1.0}
 
 
+@contextmanager
+def collected(**more: float) -> Iterator[Bill]:
+    """Yield the bill of a run that ends its instance, which writes what it has collected."""
+    with billed(**more) as bill:
+        yield bill
+        wiring.flush()
+
+
 def polls(_stage, number: int) -> Bill:
     forged = request("poll", body=json.dumps(POLL), headers={"x-forwarded-for": f"8.8.4.{number}"})
-    with billed(milliseconds=25, **HTTP) as bill:
+    with collected(milliseconds=25, **HTTP) as bill:
         poll.handler(forged, None)
     return bill
 
 
 def answers(_stage, _number: int) -> Bill:
     body = answer_body(ProxyAnswer("nobody", sample_answer(sample_offer("nobody"))))
-    with billed(milliseconds=25, **HTTP) as bill:
+    with collected(milliseconds=25, **HTTP) as bill:
         answer.handler(request("answer", body=body), None)
     return bill
 
 
 def http_offers(stage, _number: int) -> Bill:
     stage.expect_proxies()
-    with billed(milliseconds=5_000, **HTTP) as bill:  # held for its patience
+    with collected(milliseconds=5_000, **HTTP) as bill:  # held for its patience
         client.handler(request("client", body=offer_body(sample_offer("a"), "unrestricted")), None)
     return bill
 
 
 def pages(_stage, _number: int) -> Bill:
-    with billed(milliseconds=60, **HTTP) as bill:
+    with collected(milliseconds=60, **HTTP) as bill:
         page.handler(request("page", path="/prometheus"), None)
     return bill
 
@@ -45,7 +55,7 @@ def pages(_stage, _number: int) -> Bill:
 def sqs_offers(stage, number: int) -> Bill:
     """The client sends, Lambda receives and deletes, and the queue of the client is created and deleted."""
     record = stage.received(message(f"client-{number}", body="junk"))
-    with billed(milliseconds=35) as bill:
+    with collected(milliseconds=35) as bill:
         offer.handler(batch(record), None)
     bill.units["SQS standard request"] += 5
     return bill
