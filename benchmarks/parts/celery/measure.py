@@ -15,8 +15,10 @@ from benchmarks.shared.figures import Summary, summary
 from tests.patience import wait_for
 
 PROGRAM = Path(__file__).with_name("program.py")
-LATENCIES, PAUSE_SECONDS = 50, 0.2
+LATENCIES, PAUSE_SECONDS = 30, 0.2
 REST_SECONDS = 45
+# SQS gives messages to the poll of a worker that has ended, which then are hidden for the visibility time.
+POLL_SECONDS = 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +103,4 @@ def _worker(folder: Path, environment: dict[str, str], processes: int) -> Iterat
         finally:
             worker.terminate()
             worker.wait()
+            time.sleep(POLL_SECONDS)
