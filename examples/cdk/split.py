@@ -16,6 +16,7 @@ consumer = lambda_.Function(
     runtime=lambda_.Runtime.PYTHON_3_13,
     environment={"QUEUE_URL": queue.queue_url},
 )
+queue.grant_consume_messages(consumer)
 
 split = Splitting(
     stack,

@@ -15,7 +15,7 @@ from signalbox.clients.exchange.client import stage_client
 from signalbox.local.cdk import QUALIFIER
 from signalbox.local.files import CHECKOUT
 from signalbox.local.session import stack_outputs
-from tests.integration.shared.stages import Stages
+from tests.integration.shared.stages import Stages, functions
 from tests.patience import wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.release]
@@ -72,9 +72,13 @@ def test_an_order_bus_routes_to_the_queues_that_are_bound(stages: Stages, python
     assert received
 
 
-def test_a_split_knows_the_consumer_of_the_app(stages: Stages, python: Path):
+def test_a_split_finds_the_queue_of_the_consumer_of_the_app(stages: Stages, python: Path):
     outputs = deployed(stages, python, "split.py", stack="mail")
-    sqs = stages.session.client("sqs")
+    (consumer,) = (name for name in functions(stages.session) if name.startswith("mail-Consumer"))
+    control = ControlClient(
+        stages.session.client("sqs"), outputs["SplitControlQueueUrl"], outputs["SplitReplyQueueUrl"]
+    )
 
-    with ControlClient(sqs, outputs["SplitControlQueueUrl"], outputs["SplitReplyQueueUrl"]) as control:
-        assert control.ask("status", {}) is not None
+    found = control.ask("discover", {"target": f"lambda/{consumer}"})
+
+    assert "QUEUE_URL" in json.dumps(found)
