@@ -31,9 +31,20 @@ def run_app(folder, *, region="eu-central-1", **settings):
         {},
         {"local": True},
         {"broker_queue_arn": ARN, "client_queue_prefix": "other-", "exchange_prefix": "trial-", "stage": "trial"},
+        {"capabilities": "exchange", "alarms": False, "dashboard": False},
+        {"capabilities": "rendezvous,splitting,live"},
+        {"capabilities": "history"},
         {**SETTINGS, "temporary_queue_prefix": "tmp-", "kubernetes_clusters": CLUSTERS},
     ],
-    ids=["default", "local", "existing queue and other names", "queues, consumers and clusters to split"],
+    ids=[
+        "default",
+        "local",
+        "existing queue and other names",
+        "exchange",
+        "without history",
+        "history",
+        "queues, consumers and clusters to split",
+    ],
 )
 def test_every_finding_is_fixed_or_acknowledged(settings, tmp_path):
     app = App(outdir=str(tmp_path), context=context(**settings))
