@@ -8,7 +8,7 @@ from signalbox.history.event import HistoryEvent
 from signalbox.history.trace.steps import connection_words, session_words
 
 KEPT_ELSEWHERE = ("stored", "replayed")  # the message itself stays where it is
-UNRECORDED = "waits there, or was consumed: SQS records no consumption"
+UNRECORDED = "waits there, was consumed, or is in its dead-letter queue: SQS records none of these"
 
 
 @dataclass(frozen=True, slots=True)

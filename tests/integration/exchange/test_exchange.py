@@ -22,6 +22,7 @@ from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
 from signalbox.clients.exchange.publisher import PublishRequest
+from signalbox.exchange.model.events import ADMINISTRATOR
 from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.rendezvous.peers import dead_letter_reasons
@@ -177,7 +178,7 @@ def test_a_message_has_its_exchange_and_publisher(desk: Desk, count: int):
     assert message.headers == headers
     assert (message.sequence, message.expires_at) == (None, None)
     assert abs(message.published_at.timestamp() - time.time()) < SOON_SECONDS
-    assert message.publisher.startswith("AIDA")
+    assert message.publisher == ADMINISTRATOR  # who has sent commands before
 
 
 def test_a_binding_counts_for_what_is_published_after_it_and_no_more_when_it_is_gone(desk: Desk):
