@@ -70,16 +70,16 @@ def test_a_user_has_an_identity_with_a_policy_and_no_key(users: ExchangeUsers) -
 
 
 def test_a_boundary_of_the_stage_bounds_a_new_user(users: ExchangeUsers) -> None:
-    outputs = OUTPUTS | {"Settings": json.dumps({"permissions_boundary": "limits"})}
-    bounded = ExchangeUsers.of(boto3.Session(), outputs)
-    statement = {"Effect": "Allow", "Action": "sqs:*", "Resource": "*"}
-    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-    arn = users.iam.create_policy(PolicyName="limits", PolicyDocument=policy)["Policy"]["Arn"]
+    settings = json.dumps({"permissions_boundary": "limits"})
+    bounded, created = ExchangeUsers.of(boto3.Session(), {**OUTPUTS, "Settings": settings}), []
+    # moto does not return the boundary of a user.
+    bounded.iam.meta.events.register(
+        "before-parameter-build.iam.CreateUser", lambda params, **_: created.append(params)
+    )
 
     make(bounded)
 
-    found = users.iam.get_user(UserName="signalbox_alice")["User"]
-    assert found["PermissionsBoundary"]["PermissionsBoundaryArn"] == arn
+    assert [one["PermissionsBoundary"] for one in created] == ["arn:aws:iam::123456789012:policy/limits"]
 
 
 def test_a_users_control_queue_is_like_that_of_the_administrators(users: ExchangeUsers, sqs) -> None:
