@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from signalbox.cli.shared.deployment import Deployment, local_deployment
+from signalbox.clients.deployment import LocalDeployment, local_deployment
 from signalbox.local import cdk, stage
 from signalbox.local.emulator import lifecycle
 from signalbox.local.identity import provider as identity
@@ -118,9 +118,9 @@ def deployed_with_faults(faulty_stage_folder: StageFolder, assembly: Path, fault
 
 
 @pytest.fixture(scope="session")
-def faulty_deployment(deployed_with_faults: dict[str, Any]) -> Deployment:
+def faulty_deployment(deployed_with_faults: dict[str, Any], faulty_stage_folder: StageFolder) -> LocalDeployment:
     """Return the stage with fault injection as a deployment of the CLI."""
-    return local_deployment(deployed_with_faults)
+    return local_deployment(deployed_with_faults, folder=faulty_stage_folder.path)
 
 
 @contextmanager
@@ -141,9 +141,9 @@ def real_parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[parts.Parts
 
 
 @pytest.fixture(scope="session")
-def deployment(deployed: dict[str, Any]) -> Deployment:
+def deployment(deployed: dict[str, Any], stage_folder: StageFolder) -> LocalDeployment:
     """Return the same stage as a deployment of the CLI."""
-    return local_deployment(deployed)
+    return local_deployment(deployed, folder=stage_folder.path)
 
 
 @pytest.fixture(scope="session")

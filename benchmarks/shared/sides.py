@@ -4,8 +4,8 @@ import base64
 import json
 from dataclasses import dataclass, field, replace
 
+from signalbox.clients.stage_session import LocalSession
 from signalbox.local.emulator.lifecycle import ACCOUNT
-from signalbox.local.session import LocalSession
 
 SIGNALBOX = "Signalbox"
 UPSTREAM = "upstream"

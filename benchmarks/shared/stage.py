@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.shared.sides import SIGNALBOX, UPSTREAM, Side
-from signalbox.cli.shared.deployment import Deployment, local_deployment
+from signalbox.clients.deployment import Deployment, local_deployment
 from signalbox.local import stage
 from signalbox.local.emulator import lifecycle
 from signalbox.local.files import CHECKOUT

@@ -59,7 +59,7 @@ def _settings_of_stage(context: list[str], reset: list[str]) -> "SettingsPlan":
     from signalbox.cli.doctor.settings import read_settings
     from signalbox.cli.shared.deployment import settings_session
     from signalbox.cli.shared.kept_settings import new_stage, plan
-    from signalbox.local.session import StageMissing, stack_outputs
+    from signalbox.clients.stage_session import StageMissing, stack_outputs
 
     config = read_settings(context)
     try:

@@ -92,7 +92,7 @@ def _demo(folder: Path, local: dict[str, Any], *, again: bool, kubernetes: bool,
     """
     from datetime import datetime
 
-    from signalbox.cli.shared.deployment import local_deployment
+    from signalbox.clients.deployment import local_deployment
     from signalbox.local import stage
     from signalbox.local.demo.evidence import evidence, first_evidence
     from signalbox.local.demo.record import record, recorded

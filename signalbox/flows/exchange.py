@@ -25,7 +25,7 @@ from signalbox.sarracenia.rights.permissions import Ownership, Role
 from signalbox.verify.patience import IAM_SECONDS, MAPPING_SECONDS, QUEUE_SECONDS, RECEIVE_SECONDS
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
     from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
     from signalbox.messages import MessageId
 

@@ -12,7 +12,7 @@ from signalbox.flows.trial import Trial, expect
 from signalbox.rendezvous.wire.offer import offer_body
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
 
 CAPABILITY = "rendezvous"
 

@@ -24,7 +24,7 @@ from signalbox.verify.patience import MAPPING_SECONDS, SPLIT_END_SECONDS
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageAttributeValueTypeDef
 
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
 
 CAPABILITY = "splitting"
 DEVELOPERS = ("alice", "bob")

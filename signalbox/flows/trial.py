@@ -6,16 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import boto3
 
+from signalbox.clients.deployment import AwsDeployment, Deployment
 from signalbox.errors import UnavailableError
 from signalbox.messages import MessageId
 from signalbox.verify.report import Answer, Answered, Outcome, Question, Row, masked
-
-if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
 
 T = TypeVar("T")
 PAUSE_SECONDS = 0.5
@@ -142,7 +140,7 @@ class Trial:
     @property
     def is_in_aws(self) -> bool:
         """True for a stage in AWS."""
-        return self.deployment.endpoint_url is None
+        return isinstance(self.deployment, AwsDeployment)
 
     def wait_until(self, look: Callable[[], T], what: str, *, seconds: float, pause: float = PAUSE_SECONDS) -> T:
         """Call `look` until its result is true, and return the result.

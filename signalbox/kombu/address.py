@@ -9,6 +9,7 @@ from kombu.utils.url import url_to_parts
 from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.cli.shared.deployment import DEFAULT_STAGE, find_deployment, settings_session
 from signalbox.cli.shared.user_keys import user_key
+from signalbox.clients.deployment import require_local
 from signalbox.clients.exchange.client import named_client, stage_client
 from signalbox.errors import RejectedError
 from signalbox.sarracenia.rights.names import UserName, parse_user_name
@@ -62,7 +63,7 @@ class Address:
         if self.place == AWS:
             sqs = settings_session(self.region).client("sqs", config=config)
             return named_client(sqs, self.user, stage=self.stage)
-        deployment = find_deployment()
+        deployment = require_local(find_deployment())
         key = user_key(deployment, self.user) if self.user else ClientCredentials(*deployment.administrator.values())
         endpoint = f"http://127.0.0.1:{self.port}" if self.port else deployment.endpoint_url
         sqs = deployment.session_of(key).client("sqs", config=config, endpoint_url=endpoint)

@@ -13,6 +13,7 @@ import boto3
 from signalbox.aws.rendezvous.credentials import client_credentials
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.throttled_keys import retry_throttled_keys
+from signalbox.clients.stage_session import stack_outputs
 from signalbox.errors import RejectedError, SignalboxError
 from signalbox.local import cdk, eks
 from signalbox.local.assembly import sources
@@ -22,7 +23,6 @@ from signalbox.local.emulator.lifecycle import ACCOUNT, REGION, Emulator
 from signalbox.local.files import CHECKOUT, read_json, require_disk_space, write_json
 from signalbox.local.live_users import REALM, live_users, start_functions
 from signalbox.local.progress import step
-from signalbox.local.session import stack_outputs
 from signalbox.local.stage_folder import StageFolder
 
 DEFAULT_PORT = 4566

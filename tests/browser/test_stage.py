@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.session import ConnectionLost
 from signalbox.exchange.model.records import OrderBy

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -19,13 +20,15 @@ from typer.testing import CliRunner
 
 from signalbox.cli import local, main
 from signalbox.cli.main import app
-from signalbox.cli.shared.deployment import Deployment, find_deployment, local_deployment
+from signalbox.cli.shared.deployment import find_deployment
 from signalbox.cli.shared.signals import Ending
+from signalbox.clients.deployment import AwsDeployment, LocalDeployment, local_deployment
 from signalbox.errors import RejectedError, UnavailableError
 from tests.cli.shared.commands import leaves
 from tests.cli.shared.stage import serving
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
+FOLDER = Path("/home/me/.signalbox")
 LOCAL = {
     "endpoint_url": "http://127.0.0.1:4566",
     "region": "eu-west-1",
@@ -50,8 +53,7 @@ def test_messages_name_a_stage_by_its_folder_or_by_account_and_region(tmp_path):
     outputs = {"StateTableArn": "arn:aws:dynamodb:eu-west-1:123456789012:table/State"}
 
     assert local_deployment(LOCAL, folder=tmp_path / ".signalbox").place == f"the local stage of {tmp_path}"
-    assert local_deployment(LOCAL).place == "the local stage of http://127.0.0.1:4566"
-    prod = Deployment(outputs, "eu-west-1", "", stage="prod")
+    prod = AwsDeployment(outputs, "eu-west-1", "", stage="prod")
     assert prod.place == "stage prod in account 123456789012, eu-west-1"
 
 
@@ -94,7 +96,9 @@ def test_a_caller_who_may_not_list_stages_gets_no_suggestion(aws, monkeypatch): 
 
 
 def test_programs_reach_the_local_stage_by_their_environment():
-    found = local_deployment(LOCAL).program_environment({"HOME": "/h", "AWS_PROFILE": "prod", "AWS_SESSION_TOKEN": "t"})
+    found = local_deployment(LOCAL, folder=FOLDER).program_environment(
+        {"HOME": "/h", "AWS_PROFILE": "prod", "AWS_SESSION_TOKEN": "t"}
+    )
 
     assert found == {
         "HOME": "/h",
@@ -106,22 +110,24 @@ def test_programs_reach_the_local_stage_by_their_environment():
     }
 
 
-@pytest.mark.parametrize("found", [local_deployment(LOCAL), Deployment({}, "eu-west-1", "")], ids=["local", "AWS"])
+@pytest.mark.parametrize(
+    "found", [local_deployment(LOCAL, folder=FOLDER), AwsDeployment({}, "eu-west-1", "")], ids=["local", "AWS"]
+)
 def test_programs_with_an_endpoint_and_those_of_a_stage_in_aws_keep_their_environment(found):
-    given = {"AWS_PROFILE": "prod", **({"AWS_ENDPOINT_URL": "http://x"} if found.endpoint_url else {})}
+    given = {"AWS_PROFILE": "prod", **({"AWS_ENDPOINT_URL": "http://x"} if isinstance(found, LocalDeployment) else {})}
 
     assert found.program_environment(given) == given
 
 
 def test_clients_of_a_local_stage_call_its_emulator():
-    client = local_deployment(LOCAL).session().client("sqs")
+    client = local_deployment(LOCAL, folder=FOLDER).session().client("sqs")
 
     assert client.meta.endpoint_url == "http://127.0.0.1:4566"
     assert client.meta.region_name == "eu-west-1"
 
 
 def test_the_representation_of_a_deployment_has_no_keys():
-    assert "hidden" not in repr(local_deployment(LOCAL))
+    assert "hidden" not in repr(local_deployment(LOCAL, folder=FOLDER))
 
 
 def test_the_printed_stage_has_no_keys_and_no_tickets():

@@ -1,6 +1,7 @@
 """Fixtures for AWS in this process (moto), with the tables that the stacks define."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -13,6 +14,7 @@ from moto.sqs.models import SQSBackend, sqs_backends
 from signalbox.aws.shared.leases import BY_EXPIRY_INDEX
 from signalbox.aws.shared.table import DynamoTable, plain_item
 from signalbox.aws.splitting.splits import BY_KIND_INDEX
+from signalbox.clients.deployment import LocalDeployment
 from tests.java.parts import Parts
 
 REGION = "us-east-1"
@@ -160,3 +162,9 @@ def _table(name: str, key: dict[str, str], *, index: tuple[str, dict[str, str], 
 
 def _schema(key: dict[str, str]) -> list[dict[str, str]]:
     return [{"AttributeName": n, "KeyType": kind} for n, kind in zip(key, ("HASH", "RANGE"), strict=False)]
+
+
+def local_stage(outputs: Mapping[str, str], folder: Path, *, region: str = REGION) -> LocalDeployment:
+    """Return a local stage whose emulator is moto."""
+    keys = {"access_key_id": "testing", "secret_access_key": "testing"}
+    return LocalDeployment(outputs, region, "", None, folder, administrator=keys)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from tests.integration.live.arvados_lab import lab
 from tests.integration.live.stage import TrialRealm
 from tests.integration.rendezvous.peers import Parties

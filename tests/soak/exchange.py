@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.consumer import Consumer
 from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.queues import is_fifo

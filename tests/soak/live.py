@@ -8,7 +8,7 @@ from functools import reduce
 from random import Random
 
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.shared.tcp_proxy import tcp_proxy

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.rendezvous.client import NoAnswer
 from signalbox.clients.rendezvous.simulator import ProxySimulator, sample_offer
 from signalbox.errors import SignalboxError

@@ -11,7 +11,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from signalbox.cli.shared.deployment import Deployment, local_deployment
+from signalbox.clients.deployment import Deployment, local_deployment
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.stage import TrialRealm
 from tests.integration.shared.fault_injection import FaultInjector
@@ -71,7 +71,7 @@ class Soak:
 
     def round(self, *, seconds: float, counts: Mapping[str, int]) -> Round:
         """Run all loads for some time, until they have sent `counts` and kills are enough; return the accounts."""
-        deployment = local_deployment(self.local)
+        deployment = local_deployment(self.local, folder=self.folder.path)
         loads = list(self._loads(deployment))
         injector = FaultInjector(self.folder, functions(deployment), SPARED_SECONDS, self._chance())
         began = time.monotonic()

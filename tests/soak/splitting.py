@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.splitting.sessions import SessionClient
 from signalbox.flows.consumer import DeployedConsumer, LocalConsumer, Receipt
 from signalbox.flows.splitting import author_attributes, control_of, session_of, splits

@@ -8,7 +8,7 @@ from benchmarks.shared.ways import Way, measure
 from signalbox.cli.exchange.stage import client_of
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
 
 MESSAGES = 100
 KEY = "v03.bulletins.benchmark"

@@ -14,7 +14,7 @@ from signalbox.flows.consumer import DeployedConsumer, wait_until
 from signalbox.queues import QueueName
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
 
 MESSAGES = 100
 START_TIMEOUT = timedelta(minutes=2)

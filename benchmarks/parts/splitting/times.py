@@ -20,7 +20,7 @@ from signalbox.queues import FIFO_SUFFIX, QueueName
 if TYPE_CHECKING:
     import boto3
 
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
 
 TIMEOUT = timedelta(minutes=10)
 LOOK_SECONDS = 0.1

@@ -64,11 +64,11 @@ def destroy(
 def _note_destroyed() -> None:
     """Let the commands that use the local stage report that it was destroyed."""
     from signalbox.cli.shared.deployment import DESTROYED, find_deployment
+    from signalbox.clients.deployment import require_local
     from signalbox.local.files import read_json, write_json
 
-    folder = find_deployment(is_being_destroyed=True).folder
-    if folder is not None:
-        write_json(folder / "local.json", {**(read_json(folder / "local.json") or {}), DESTROYED: True})
+    path = require_local(find_deployment(is_being_destroyed=True)).folder / "local.json"
+    write_json(path, {**(read_json(path) or {}), DESTROYED: True})
 
 
 def _session(stage: str, *, aws: bool) -> "boto3.Session":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from signalbox.aws.exchange.exchanges import DynamoUsers
     from signalbox.aws.exchange.users import ExchangeUsers
     from signalbox.cli.exchange.user_files import NamedUser
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
     from signalbox.sarracenia.rights.names import UserName
 
 DEFAULT_ROLE = Role.SUBSCRIBER

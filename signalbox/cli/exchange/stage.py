@@ -14,7 +14,7 @@ from signalbox.cli.shared.stage import Json, StageOptions, local_time, output, s
 from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
     from signalbox.clients.exchange.client import ExchangeClient
 
 User = Annotated[

@@ -26,7 +26,7 @@ from signalbox.sarracenia.rights.permissions import Ownership, Role
 if TYPE_CHECKING:
     from signalbox.aws.exchange.exchanges import DynamoUsers
     from signalbox.aws.exchange.users import AccessKey, ExchangeUsers
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
     from signalbox.exchange.model.records import User
     from signalbox.sarracenia.rights.names import UserName
 

@@ -23,7 +23,7 @@ from signalbox.history.jobs import ALL_REPORTS, DAY_SCRIPT, REPORTS
 from signalbox.nearest import suggestion
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
 
 app = CommandGroup("Query the event history with SQL.")
 
@@ -54,8 +54,10 @@ def query(
     """Run a query: with Spark on the local stage, with Athena in AWS."""
     if as_csv and options.as_json:
         raise RejectedError("give --csv or --json, not both")
+    from signalbox.clients.deployment import AwsDeployment
+
     deployment = options.deployment()
-    result = _query_athena(deployment, sql) if deployment.endpoint_url is None else _query_spark(deployment, sql)
+    result = _query_athena(deployment, sql) if isinstance(deployment, AwsDeployment) else _query_spark(deployment, sql)
     _print_result(result, as_csv=as_csv, as_json=options.as_json)
 
 
@@ -134,14 +136,15 @@ def report(
 ) -> None:
     """Create a report of one or more days, print it, and save its text, picture and JSON."""
     from signalbox.aws.history.report_files import download_report
+    from signalbox.clients.deployment import LocalDeployment
 
     if name not in (*REPORTS, ALL_REPORTS):
         raise RejectedError(f"unknown report {name!r}{suggestion(name, (*REPORTS, ALL_REPORTS))}")
     days = _days(first, last)
     deployment = options.deployment()
-    home = folder or (deployment.folder or Path(".signalbox")) / "reports"
+    home = folder or (deployment.folder if isinstance(deployment, LocalDeployment) else Path(".signalbox")) / "reports"
     _check_writable(home)
-    is_fresh = deployment.endpoint_url is not None if fresh is None else fresh
+    is_fresh = isinstance(deployment, LocalDeployment) if fresh is None else fresh
     until = days[-1] + timedelta(days=1)
     window = {"from": days[0].isoformat(), "to": until.isoformat()}
     run_jobs(deployment, _report_jobs(name, window, is_fresh=is_fresh), say)

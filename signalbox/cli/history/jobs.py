@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 from signalbox.cli.shared.stage import say
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
 
 Job = tuple[str, Mapping[str, str]]
 
 
 def run_jobs(deployment: "Deployment", jobs: Sequence[Job], on_line: Callable[[str], None]) -> None:
     """Run jobs one after another until they end; `on_line` receives the output lines of local runs."""
-    if deployment.endpoint_url is None:
+    from signalbox.clients.deployment import AwsDeployment
+
+    if isinstance(deployment, AwsDeployment):
         _run_in_aws(deployment, jobs)
     else:
         say(f"Spark starts on this machine: {', '.join(script for script, _ in jobs)}")  # its result takes seconds

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
     from signalbox.aws.kept.readers import IamReaders
     from signalbox.aws.kept.settings import DynamoKeepSettings
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
     from signalbox.kept.settings import KeepSetting
     from signalbox.queues import QueueName
 

@@ -8,8 +8,8 @@ from signalbox.cli.shared.stage import output, say
 from signalbox.errors import SignalboxError
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
     from signalbox.clients.control import ControlClient
+    from signalbox.clients.deployment import Deployment
     from signalbox.history.event import HistoryEvent
     from signalbox.history.trace.story import Story
     from signalbox.kept.objects import KeptReader

@@ -16,7 +16,7 @@ from signalbox.errors import RejectedError
 from signalbox.history.jobs import REPLAY_PREFIX
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
     from signalbox.history.replay_state import ReplayId, ReplayProgress
 
 ID_BYTES = 3

@@ -18,7 +18,7 @@ from signalbox.cli.shared.stage import OutputOptions, output, say
 from signalbox.errors import RejectedError, SignalboxError
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
     from signalbox.exchange.matching.verdicts import BindingVerdict
     from signalbox.history.lookup import EventWindow
     from signalbox.history.trace.search import LinkedEvents
@@ -106,6 +106,7 @@ def _found(
 ) -> "tuple[LinkedEvents, list[str]]":
     """Return the events of what is asked, and the keys of objects that are not readable. Raises `NotTraced`."""
     from signalbox.aws.history.event_lookup import S3EventLookup
+    from signalbox.clients.deployment import LocalDeployment
     from signalbox.exchange.messages.headers import file_id
     from signalbox.history.trace.search import NotTraced, linked_events
 
@@ -118,7 +119,7 @@ def _found(
     if unreadable := lookup.unreadable:
         say(f"{len(unreadable)} objects are damaged or no files of events, and were left out: {_some(unreadable)}")
     if not found.events:
-        raise NotTraced(_missing(asked, over=over, is_local=deployment.endpoint_url is not None))
+        raise NotTraced(_missing(asked, over=over, is_local=isinstance(deployment, LocalDeployment)))
     return found, unreadable
 
 

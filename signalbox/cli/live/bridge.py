@@ -200,10 +200,10 @@ class LiveLogin:
     @classmethod
     def of(cls, url: str | None, options: StageOptions, *, realm: str, user: str) -> "LiveLogin":
         """Return the login of a user, whose ticket is in the environment or typed in."""
-        from signalbox.cli.shared.deployment import Deployment
+        from signalbox.clients.deployment import AwsDeployment
 
         # A user may not read the stack, so with a URL its outputs are not used.
-        deployment = options.deployment() if url is None else Deployment({}, "", "", websocket_url=url)
+        deployment = options.deployment() if url is None else AwsDeployment({}, "", "", websocket_url=url)
         if not deployment.websocket_url:
             raise RejectedError("the stage has no live API: deploy it again to update it")
         return cls(deployment.websocket_url, login_of(deployment, exchange=realm, user=user))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
-from signalbox.cli.shared.deployment import Deployment
 from signalbox.cli.shared.stage import output, say
+from signalbox.clients.deployment import AwsDeployment, Deployment, LocalDeployment
 from signalbox.clients.identity.device import DeviceCode
 from signalbox.clients.identity.provider import InvalidProvider, fetch_json
 from signalbox.clients.identity.sign_ins import SignIns, state_folder
@@ -38,7 +38,7 @@ def deployment_of_page(page_url: str) -> Deployment:
     scheme = url.scheme.replace("http", "ws")
     realms = found.get("realms")
     realm = str(realms[0]) if isinstance(realms, list) and len(realms) == 1 else ""
-    return Deployment(
+    return AwsDeployment(
         outputs={"LivePageUrl": _folder(page_url)},
         region="",
         rendezvous_url="",
@@ -66,7 +66,9 @@ def listed_realms(deployment: Deployment) -> list[str]:
 
 
 def _page_url(deployment: Deployment) -> str:
-    return f"{deployment.endpoint_url}/live/" if deployment.endpoint_url else output(deployment, "LivePageUrl")
+    if isinstance(deployment, LocalDeployment):
+        return f"{deployment.endpoint_url}/live/"
+    return output(deployment, "LivePageUrl")
 
 
 def chosen(issuers: Sequence[RealmIssuer], realm: str, wanted: str | None) -> RealmIssuer:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,8 +14,8 @@ from signalbox.errors import RejectedError
 from signalbox.nearest import suggestion
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
     from signalbox.cli.shared.signals import Ending
+    from signalbox.clients.deployment import Deployment
     from signalbox.clients.live.client import LiveClient
     from signalbox.clients.live.cursor import Cursor, ReceivedEvent
     from signalbox.clients.live.session import JoinRefused, Login
@@ -137,15 +137,22 @@ def login_of(deployment: "Deployment", *, exchange: str | None, user: str | None
     if user is None and os.environ.get(TICKET):
         raise RejectedError(f"{TICKET} is set, but not its user: set {USER} too, or give --user")
     realm = exchange or deployment.realm
-    name = user or next(iter(deployment.tickets), "")
+    tickets = _tickets(deployment)
+    name = user or next(iter(tickets), "")
     missing = [option for option, value in (("--exchange", realm), ("--user", name)) if not value]
     if missing:
         raise RejectedError(f"{' and '.join(missing)} must be given: there is no local stage with trial values")
     return Login(realm, name, _ticket(deployment, name))
 
 
+def _tickets(deployment: "Deployment") -> Mapping[str, str]:
+    from signalbox.clients.deployment import LocalDeployment
+
+    return deployment.tickets if isinstance(deployment, LocalDeployment) else {}
+
+
 def _ticket(deployment: "Deployment", user: str) -> str:
-    found = os.environ.get(TICKET) or deployment.tickets.get(user)
+    found = os.environ.get(TICKET) or _tickets(deployment).get(user)
     if found:
         return found
     if is_terminal():

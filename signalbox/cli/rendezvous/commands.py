@@ -17,7 +17,7 @@ from signalbox.errors import RejectedError
 from signalbox.rendezvous.wire.nat import Nat
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
     from signalbox.clients.rendezvous.client import ExchangeProgress
 
 app = CommandGroup("Connect Snowflake clients and proxies.")

@@ -14,7 +14,7 @@ from signalbox.rendezvous.wire.bridges import DEFAULT_FINGERPRINT, Fingerprint
 
 if TYPE_CHECKING:
     from signalbox.aws.rendezvous.credentials import ClientCredentials
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
 
 Rotate = Annotated[
     bool, typer.Option("--rotate", help="Create a new key; the previous one stays valid until the next rotation.")
@@ -86,9 +86,10 @@ def _keys(count: int) -> str:
 def _record(deployment: "Deployment", key: "ClientCredentials") -> None:
     """Write the client's key to the local stage's file, if it has another one."""
     from signalbox.cli.shared.deployment import LOCAL
+    from signalbox.clients.deployment import LocalDeployment
     from signalbox.local.files import read_json, write_json
 
-    if deployment.folder is None:
+    if not isinstance(deployment, LocalDeployment):
         return
     path = deployment.folder / LOCAL.name
     local, document = read_json(path), key.document()
@@ -110,8 +111,11 @@ def _print_client(
         "bridge_line": lines[0],
     }
     # Upstream's client parses the queue's region from an amazonaws.com URL only (rendezvous_sqs.go).
-    environment = f"AWS_ENDPOINT_URL_SQS={deployment.endpoint_url}"
-    local = {"environment": environment} if deployment.endpoint_url else {}
+    from signalbox.clients.deployment import LocalDeployment
+
+    local = {}
+    if isinstance(deployment, LocalDeployment):
+        local["environment"] = f"AWS_ENDPOINT_URL_SQS={deployment.endpoint_url}"
     if as_json:
         print_json({**shown, "bridge_lines": lines, **local})
         return

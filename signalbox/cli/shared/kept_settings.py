@@ -9,8 +9,8 @@ import typer
 
 from signalbox.cli.doctor.settings import InvalidSettings, given_settings, read_settings
 from signalbox.cli.shared.confirmation import confirm
-from signalbox.cli.shared.deployment import capabilities_of
 from signalbox.cli.shared.stage import say
+from signalbox.clients.deployment import capabilities_of
 from signalbox.local.files import checkout_modules
 from signalbox.nearest import suggestion
 

@@ -12,7 +12,7 @@ from signalbox.cli.shared.slow_calls import SLOW_CALLS
 from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
 
 Aws = Annotated[
     bool, typer.Option("--aws", help="Use a stage in AWS with your standard credentials instead of the local stage.")
@@ -47,7 +47,7 @@ def output(deployment: "Deployment", name: str) -> str:
     try:
         return deployment.outputs[name]
     except KeyError as error:
-        from signalbox.cli.shared.deployment import missing_output
+        from signalbox.clients.deployment import missing_output
 
         raise RejectedError(missing_output(deployment.outputs, name)) from error
 

@@ -8,7 +8,7 @@ from signalbox.errors import RejectedError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
     from signalbox.sarracenia.rights.names import UserName
 
 FOLDER = "users"
@@ -17,9 +17,10 @@ KEY_ID, SECRET = "access_key_id", "secret_access_key"
 
 def keep_user_key(deployment: "Deployment", user: "UserName", key: ClientCredentials) -> "Path | None":
     """Write a user's key into the local stage's folder and return its path; return None for a stage in AWS."""
+    from signalbox.clients.deployment import LocalDeployment
     from signalbox.local.files import write_json
 
-    if deployment.folder is None:
+    if not isinstance(deployment, LocalDeployment):
         return None
     path = _path(deployment.folder, user)
     path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -29,15 +30,18 @@ def keep_user_key(deployment: "Deployment", user: "UserName", key: ClientCredent
 
 def forget_user_key(deployment: "Deployment", user: "UserName") -> None:
     """Delete the file of `keep_user_key`."""
-    if deployment.folder is not None:
+    from signalbox.clients.deployment import LocalDeployment
+
+    if isinstance(deployment, LocalDeployment):
         _path(deployment.folder, user).unlink(missing_ok=True)
 
 
 def user_key(deployment: "Deployment", user: "UserName") -> ClientCredentials:
     """Return the key of a user of the local stage."""
+    from signalbox.clients.deployment import LocalDeployment
     from signalbox.local.files import read_json
 
-    if deployment.folder is None:
+    if not isinstance(deployment, LocalDeployment):
         raise RejectedError("keys of users are stored for the local stage only")
     path = _path(deployment.folder, user)
     found = read_json(path)

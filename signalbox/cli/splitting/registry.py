@@ -17,7 +17,7 @@ from signalbox.cli.splitting.stage import TargetName, control, control_of, warn_
 from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
 
 SETTING = "splittable_targets"
 

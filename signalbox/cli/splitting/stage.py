@@ -12,8 +12,8 @@ import typer
 from signalbox.cli.shared.stage import StageOptions, output, say
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
     from signalbox.clients.control import ControlClient
+    from signalbox.clients.deployment import Deployment
 
 TargetName = Annotated[
     str, typer.Option("--target", help="Deployed consumer, such as lambda/meme-app.", metavar="KIND/NAME")

@@ -24,7 +24,7 @@ from signalbox.verify.report import masked
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
 
 
 def clean(deployment: "Deployment", run: RunId) -> list[str]:

@@ -10,8 +10,8 @@ from signalbox.cli.shared.output import print_json, print_line, print_table, pri
 from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
     from signalbox.cli.verify.trial import NamedTrial
+    from signalbox.clients.deployment import Deployment
     from signalbox.verify.report import Report
 
 NOT_WORKED = 1

@@ -20,7 +20,7 @@ from signalbox.verify.report import Outcome, Row
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
 
 # The order of the rows.
 CAPABILITIES = ("rendezvous", "splitting", "exchange", "live", "history")

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from signalbox.aws.history.report_files import download_report
+from signalbox.clients.deployment import require_local
 from signalbox.flows.splitting import MESSAGES
 from signalbox.flows.trial import Trial, expect
 from signalbox.history.jobs import DAY_SCRIPT, REPORTS
 from signalbox.local.emulator.patches.firehose_buffer import DELIVERY_SECONDS
 from signalbox.local.spark.history_jobs import Job, run_locally
-from signalbox.local.stage_folder import StageFolder
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -60,7 +60,7 @@ def show_history(trial: Trial, wait_for_events: Callable[[Trial], None]) -> None
     for logs in tables["logs"] if "live" in parts else ():
         with journal.step(CAPABILITY, "table logs") as timing:
             timing.detail = f"{logs[1]} events of {logs[0]} topics, {logs[2]} missing; text in s3://{bucket}/logs/"
-    home = (deployment.folder or StageFolder().path) / "reports"
+    home = require_local(deployment).folder / "reports"
     for name, report in REPORTS.items():
         with journal.step(CAPABILITY, f"report {name}") as timing:
             list(download_report(s3, bucket, report, days, home / name))

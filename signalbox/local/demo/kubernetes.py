@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 
+from signalbox.clients.deployment import require_local
 from signalbox.errors import UnavailableError
 from signalbox.flows.consumer import VISIBILITY_SECONDS, Receipt, variable_of, wait_until
 from signalbox.flows.splitting import CAPABILITY, SharedQueues
@@ -25,7 +26,7 @@ from signalbox.splitting.consumers.rbac import Rights, group, role_documents
 from signalbox.splitting.model.target import Target
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
 
 WHERE = "on Kubernetes"
 STAGE = "signalbox"
@@ -117,12 +118,13 @@ def show_kubernetes(trial: Trial, *, build: bool = False) -> None:
 @contextmanager
 def attached_cluster(deployment: "Deployment") -> Iterator[ClusterApi]:
     """Run a cluster that is attached to the stage; yield the access of its administrator."""
-    if deployment.folder is None or (emulator := lifecycle.running(StageFolder(deployment.folder))) is None:
+    stage_folder = StageFolder(require_local(deployment).folder)
+    if (emulator := lifecycle.running(stage_folder)) is None:
         raise UnavailableError("splitting on Kubernetes is shown on a local stage only")
     secret = secrets.token_hex(16)
     reviews = eks.token_reviews(emulator, secret)
     with TemporaryDirectory() as folder, kubernetes.running(Path(folder, "cluster"), token_reviews=reviews) as cluster:
-        eks.attach(StageFolder(deployment.folder), cluster, secret)
+        eks.attach(stage_folder, cluster, secret)
         yield ClusterApi.of(cluster)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import quote
 from urllib.request import urlopen
 
+from signalbox.clients.deployment import require_local
 from signalbox.clients.live.session import Login
 from signalbox.flows.live import CAPABILITY, follow_log, live_client
 from signalbox.flows.trial import Trial, expect
@@ -17,7 +18,7 @@ TIMEOUT_SECONDS = 60.0
 
 def show_live(trial: Trial) -> None:
     """Write a log, and follow it by its prefix as the page does."""
-    deployment = trial.deployment
+    deployment = require_local(trial.deployment)
     container = f"trial.container.zzzzz-dz642-{secrets.token_hex(8)[:15]}"
     writer, reader = (Login(deployment.realm, name, deployment.tickets[name]) for name in (WRITER, READER))
     with live_client(trial, reader) as client:

@@ -19,11 +19,11 @@ from typing import Any
 
 import boto3
 
+from signalbox.clients.stage_session import LocalSession
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.emulator.fault_injection.iam_changes import ADMINISTRATOR
 from signalbox.local.files import CHECKOUT, read_json, write_json
 from signalbox.local.processes import is_alive, processes_naming
-from signalbox.local.session import LocalSession
 from signalbox.local.stage_folder import StageFolder
 
 HOST = "127.0.0.1"

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from signalbox.clients.deployment import require_local
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.names import CONTROL_MARK
 from signalbox.history.jobs import job_arguments
@@ -10,7 +11,7 @@ from signalbox.local.emulator.lifecycle import Credentials
 from signalbox.local.spark.jobs import run_jobs
 
 if TYPE_CHECKING:
-    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.deployment import Deployment
 
 Job = tuple[str, Mapping[str, str]]
 
@@ -26,10 +27,11 @@ def run_locally(
 
     With `when`, Spark starts at once, and the jobs when `when` returns.
     """
+    stage = require_local(deployment)
     run_jobs(
         [(script, _defaults(deployment, script) | dict(arguments)) for script, arguments in jobs],
-        endpoint_url=str(deployment.endpoint_url),
-        credentials=Credentials(**deployment.administrator),
+        endpoint_url=stage.endpoint_url,
+        credentials=Credentials(**stage.administrator),
         region=deployment.region,
         on_line=on_line,
         when=when,

@@ -8,7 +8,7 @@ import pytest
 
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared import confirmation
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import AwsDeployment
 from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError
 from signalbox.exchange.control.errors import NotFound
@@ -17,7 +17,7 @@ from signalbox.queues import InvalidQueueName
 from signalbox.sarracenia.rights.names import InvalidExchangeName
 from tests.cli.exchange.stage import CONTROL, DECLARED_AT, PLACE, exchange_stage, signalbox
 from tests.cli.shared.stage import FakeStage, Refusal
-from tests.fakes.aws import aws  # noqa: F401 - a fixture
+from tests.fakes.aws import aws, local_stage  # noqa: F401 - a fixture
 
 
 @pytest.fixture
@@ -334,7 +334,7 @@ def test_an_unknown_user_is_reported(stage):
 
 
 def test_a_user_of_the_local_stage_needs_a_key_that_is_there(stage, tmp_path):
-    deployment = Deployment(stage.outputs, "us-east-1", "", folder=tmp_path)
+    deployment = local_stage(stage.outputs, tmp_path)
 
     with pytest.raises(
         RejectedError, match=r"no key of user 'bob' \(.*/users/bob.json\): .*`signalbox user rotate bob`"
@@ -344,4 +344,4 @@ def test_a_user_of_the_local_stage_needs_a_key_that_is_there(stage, tmp_path):
 
 def test_in_aws_the_default_credentials_are_used(stage):
     with pytest.raises(RejectedError, match="for the local stage only"):
-        client_of(Deployment(stage.outputs, "us-east-1", ""), user="bob")
+        client_of(AwsDeployment(stage.outputs, "us-east-1", ""), user="bob")

@@ -12,7 +12,7 @@ import pytest
 from signalbox.aws.exchange.items import rights_version_key, rights_version_of
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared import confirmation, deployment, settling
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import AwsDeployment
 from signalbox.errors import RejectedError
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.sarracenia.broker_url import Broker
@@ -20,7 +20,7 @@ from signalbox.sarracenia.rights.names import InvalidUserName
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, function
 from tests.cli.exchange.stage import CONTROL, signalbox
 from tests.cli.shared.stage import FakeStage, reply_queue_url, serving
-from tests.fakes.aws import aws, exchange_table  # noqa: F401 - fixtures
+from tests.fakes.aws import aws, exchange_table, local_stage  # noqa: F401 - fixtures
 
 KEYS = ("access_key_id", "secret_access_key")
 
@@ -46,7 +46,7 @@ def here(exchange_table, monkeypatch, tmp_path) -> Iterator[Path]:  # noqa: F811
         Enabled=False,  # no function consumes it
     )
     outputs = {"ExchangeControlQueueUrl": URLS + CONTROL, "ExchangePrefix": "", "ExchangeTable": exchange_table.name}
-    stage = Deployment(outputs, "us-east-1", "", folder=tmp_path, stage="signalbox")
+    stage = local_stage(outputs, tmp_path)
     monkeypatch.setattr(deployment, "find_deployment", lambda **_: stage)
     return tmp_path
 
@@ -81,7 +81,7 @@ def test_a_new_user_gets_a_key_and_a_line_for_sr3(here):
     queues = [document[name].rpartition("/")[2] for name in ("control_queue", "reply_queue")]
     assert queues == ["signalbox-exchange-control-alice", "signalbox-exchange-reply-alice"]
     assert result.stderr.startswith(f"· the secret is not shown again; commands find it in {here}/users/alice.json\n")
-    assert result.stderr.endswith("· in stage signalbox in us-east-1\n")
+    assert result.stderr.endswith(f"· in the local stage of {here.parent}\n")
 
 
 def test_the_text_output_has_a_line_for_each_value(here):
@@ -115,7 +115,7 @@ def test_with_a_key_that_is_kept_one_acts_as_its_user(here):
 def test_in_aws_a_key_is_not_stored_locally(here, monkeypatch):
     stage = deployment.find_deployment()
     monkeypatch.setattr(
-        deployment, "find_deployment", lambda **_: Deployment(stage.outputs, stage.region, stage.rendezvous_url)
+        deployment, "find_deployment", lambda **_: AwsDeployment(stage.outputs, stage.region, stage.rendezvous_url)
     )
 
     result = signalbox("user", "add", "alice", "--role", "source")
@@ -201,14 +201,14 @@ def test_removing_a_user_leaves_nothing_behind(here, removals):
     assert boto3.client("iam").list_users()["Users"] == []
 
 
-def test_a_user_is_removed_after_a_yes_only(removals, monkeypatch):
+def test_a_user_is_removed_after_a_yes_only(removals, monkeypatch, here):
     monkeypatch.setattr(confirmation, "is_terminal", lambda: True)
     added()
 
     declined = signalbox("user", "remove", "alice", input="n\n")
 
     assert declined.exit_code == 1
-    assert "Delete user 'alice' of stage signalbox in us-east-1 with all keys?" in declined.stderr
+    assert f"Delete user 'alice' of the local stage of {here.parent} with all keys?" in declined.stderr
     assert len(listed()) == 1
     assert "did you mean 'alice'?" in signalbox("user", "remove", "alcie").stdout
 
@@ -360,7 +360,7 @@ def test_the_question_names_ten_users_at_most(here):
     for name in names:
         added(name=name)
 
-    with pytest.raises(RejectedError, match="'lee09' and 1 more of stage signalbox in us-east-1"):
+    with pytest.raises(RejectedError, match="'lee09' and 1 more of the local stage of "):
         signalbox("user", "add", *names, "--live")
 
 

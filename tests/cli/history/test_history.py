@@ -13,7 +13,7 @@ from signalbox.aws.history.athena import Athena, QueryFailed
 from signalbox.aws.history.replay_records import S3ReplayRecords
 from signalbox.cli.history.jobs import Job, run_jobs
 from signalbox.cli.main import app
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import LocalDeployment
 from signalbox.errors import RejectedError, SignalboxError
 from signalbox.exchange.model.patterns import InvalidPattern
 from signalbox.history.jobs import FILE_EXTENSIONS, REPORTS
@@ -90,7 +90,7 @@ def test_an_invalid_query_is_refused_before_any_call(arguments, problem):
 
 
 @pytest.fixture
-def failing_query(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, object]], Result]:
+def failing_query(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[dict[str, object]], Result]:
     """Run a query on a local stage whose Spark writes this document."""
 
     def query(document: dict[str, object]) -> Result:
@@ -99,7 +99,7 @@ def failing_query(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, object
             assert (first, window["maintain"], script) == ("compact_history", "no", "query")
             Path(arguments["output"]).write_text(json.dumps(document))
 
-        deployment = Deployment({}, "us-east-1", "", endpoint_url="http://127.0.0.1:4566")
+        deployment = LocalDeployment({}, "us-east-1", "", "http://127.0.0.1:4566", tmp_path)
         monkeypatch.setattr("signalbox.cli.history.commands.run_jobs", run_jobs)
         monkeypatch.setattr("signalbox.cli.shared.deployment.find_deployment", lambda **_: deployment)
         return signalbox("history", "query", "SELECT * FROM events")
@@ -112,7 +112,7 @@ def test_a_run_on_this_machine_is_announced_before_spark_is_started(monkeypatch,
     started = "signalbox.local.spark.history_jobs.run_locally"
     monkeypatch.setattr(started, lambda *_: said.append(capsys.readouterr().err))
 
-    run_jobs(Deployment({}, "us-east-1", "", endpoint_url="http://127.0.0.1:1"), [("query", {})], print)
+    run_jobs(LocalDeployment({}, "us-east-1", "", "http://127.0.0.1:1", Path()), [("query", {})], print)
 
     assert said == ["· Spark starts on this machine: query\n"]
 

@@ -22,13 +22,13 @@ from signalbox.cli.rendezvous.commands import session_description
 from signalbox.cli.rendezvous.credentials import fingerprints
 from signalbox.cli.shared import confirmation
 from signalbox.cli.shared.days import today
-from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.rendezvous.client import BrokerRefused
 from signalbox.clients.rendezvous.simulator import sample_offer
 from signalbox.errors import RejectedError
 from signalbox.rendezvous.wire.bridges import DEFAULT_FINGERPRINT
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.proxy import match_response
+from tests.fakes.aws import local_stage
 
 ACCOUNT = "123456789012"
 SDP = "v=0\r\na=candidate:1 1 udp 1 192.0.2.1 1 typ host\r\n"
@@ -204,7 +204,7 @@ def test_a_local_stages_file_gets_the_new_key(tmp_path: Path, monkeypatch: pytes
     folder.mkdir()
     local = {"outputs": stage, "client_credentials": {"access_key_id": "old"}, "page_url": "http://x/"}
     (folder / "local.json").write_text(json.dumps(local))
-    deployment = Deployment(stage, "us-east-1", "", folder=folder)
+    deployment = local_stage(stage, folder)
     monkeypatch.setattr("signalbox.cli.shared.deployment.find_deployment", lambda **_: deployment)
 
     shown = json.loads(run("credentials", "--rotate", "--json").stdout)

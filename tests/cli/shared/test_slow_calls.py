@@ -1,18 +1,20 @@
 """A command on a terminal says that it waits if its first call takes long and it has printed nothing."""
 
 import io
+from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
 
 import pytest
 
 from signalbox.cli.shared import slow_calls
-from signalbox.cli.shared.deployment import local_deployment
+from signalbox.cli.shared.deployment import announce
 from signalbox.cli.shared.slow_calls import SlowCalls
 from signalbox.cli.shared.stage import say
+from signalbox.clients.deployment import local_deployment
 from tests.cli.test_main import LOCAL
 
-LINE = "· waiting for the local stage of http://127.0.0.1:4566\n"
+LINE = "· waiting for the local stage of /home/me\n"
 
 
 class Terminal(io.StringIO):
@@ -52,7 +54,7 @@ def events():
 
 def test_a_call_without_a_response_is_announced_once(terminal, events):
     calls = SlowCalls()
-    calls.announce(events, "the local stage of http://127.0.0.1:4566")
+    calls.announce(events, "the local stage of /home/me")
 
     for _ in range(2):
         events["before-send"](request=None)
@@ -99,7 +101,8 @@ def test_nothing_is_announced_where_standard_error_is_no_terminal(terminal, even
 def test_the_calls_of_a_stage_are_announced_with_its_place(terminal, monkeypatch):
     calls = SlowCalls()
     monkeypatch.setattr("signalbox.cli.shared.deployment.SLOW_CALLS", calls)
-    client = local_deployment(LOCAL | {"endpoint_url": "http://127.0.0.1:4566"}).session().client("sqs")
+    deployment = local_deployment(LOCAL, folder=Path("/home/me/.signalbox"), watch=announce)
+    client = deployment.session().client("sqs")
 
     client.meta.events.emit("before-send.sqs.ListQueues", request=None)
     assert terminal.printed.wait(10)

@@ -11,11 +11,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from signalbox.cli.main import app
-from signalbox.cli.shared.deployment import Deployment
 from signalbox.cli.verify import commands
 from signalbox.cli.verify.live import GRANTED, await_revocation
 from signalbox.cli.verify.run import flows, report
 from signalbox.cli.verify.trial import NamedTrial
+from signalbox.clients.deployment import AwsDeployment
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import Login, RequestRefused
@@ -31,7 +31,7 @@ from tests.fakes.aws import aws
 from tests.fakes.live_router import TICKET, grants, running
 
 __all__ = ["aws"]
-STAGE = Deployment({}, "eu-west-1", "https://rendezvous.example/")
+STAGE = AwsDeployment({}, "eu-west-1", "https://rendezvous.example/")
 
 
 def verify(*options: str) -> Result:

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.control.protocol import CommandRejected
 from signalbox.exchange.messages.properties import group_of

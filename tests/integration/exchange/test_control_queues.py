@@ -12,7 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.local.demo.exchange import exchange_user
 from signalbox.sarracenia.rights.names import UserName

@@ -2,7 +2,7 @@
 
 import pytest
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.flows.trial import Journal, Trial
 from signalbox.local.demo.exchange import MARK, USER, show_exchange
 

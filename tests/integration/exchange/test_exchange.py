@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
 from signalbox.clients.exchange.publisher import PublishRequest

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.exchange.messages.properties import DeliveredMessage
 from signalbox.local.stage_folder import StageFolder
 from signalbox.messages import MessageId

@@ -13,7 +13,7 @@ from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.exchange.users import ExchangeUsers, register
 from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient, user_client
 from signalbox.control.protocol import CommandRejected
 from signalbox.sarracenia.rights.names import UserName, parse_queue_name

@@ -13,7 +13,7 @@ import pytest
 
 from signalbox.aws.history.replay_records import S3ReplayRecords
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.history.jobs import REPLAY_PREFIX
 from signalbox.history.replay_state import ReplayId, ReplayProgress, ReplayState

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.live.cursor import Cursor
 from signalbox.flows.consumer import LocalConsumer
 from signalbox.live.wamp.patterns import TopicPattern

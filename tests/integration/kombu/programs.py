@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from signalbox.aws.rendezvous.credentials import ClientCredentials
-from signalbox.cli.shared.deployment import Deployment
 from signalbox.cli.shared.user_keys import keep_user_key
+from signalbox.clients.deployment import Deployment
 from signalbox.flows.exchange import exchange_user
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Role

@@ -12,7 +12,7 @@ import pytest
 from kombu import Connection, Consumer, Exchange, Producer, Queue
 from kombu.exceptions import ChannelError, OperationalError
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.kombu.programs import user_with_key, working_folder
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from signalbox.aws.live.arvados_cluster import CURRENT_USER
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.exchange.model.records import OrderBy
 from tests.fakes.issuer import Answer, running_issuer

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from signalbox.aws.live.arvados_cluster import CURRENT_USER
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from tests.fakes.arvados.cluster import SYSTEM, ArvadosCluster
 from tests.fakes.issuer import Answer, running_issuer
 from tests.integration.live.arvados_lab import Lab

@@ -10,7 +10,7 @@ import pytest
 from websockets.sync.client import ClientConnection
 
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.live.cursor import Cursor
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.patterns import TopicPattern

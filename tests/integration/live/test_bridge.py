@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from tests.fakes.arvados.cluster import ArvadosCluster
 from tests.fakes.arvados.http_server import serving
 from tests.fakes.arvados.log_endpoint import LogEndpoint, line

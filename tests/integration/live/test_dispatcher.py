@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.local.files import CHECKOUT
 from tests.fakes.arvados.cluster import ArvadosCluster
 from tests.fakes.arvados.http_server import serving

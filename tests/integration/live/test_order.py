@@ -10,7 +10,7 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor, ReceivedEvent
 from signalbox.live.wamp.options import LastEvents

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.exchange.model.records import OrderBy
 from signalbox.local.stage import LOCAL_SETTINGS

@@ -11,7 +11,7 @@ import pytest
 
 from signalbox.aws.live.sessions import DynamoRealmSessions
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor, ReceivedEvent

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from signalbox.aws.exchange.exchanges import DynamoUsers
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import ConnectionLost, JoinRefused, Login, join

@@ -16,7 +16,7 @@ from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.aws.rendezvous.offers import DynamoOffers
 from signalbox.aws.rendezvous.paces import DynamoPaces
 from signalbox.aws.shared.table import DynamoTable
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.rendezvous.client import new_client_id
 from signalbox.clients.rendezvous.simulator import (
     ProxySimulator,

@@ -13,7 +13,7 @@ from benchmarks.parts.rendezvous.proxies import polling
 from benchmarks.parts.rendezvous.transport import connected, running_transport, socks_arguments
 from benchmarks.shared.stage import Stage
 from signalbox.cli.main import app
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from tests.patience import wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.release]

@@ -13,8 +13,8 @@ from random import Random
 
 from signalbox.aws.history.athena import Athena, quoted
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.control import NoControlReply
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.exchange.consumer import Consumer
 from signalbox.clients.exchange.publisher import PublishRequest

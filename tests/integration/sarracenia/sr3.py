@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from signalbox.cli.exchange.stage import stage_name
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.local import setup
 from signalbox.local.files import CHECKOUT
 from signalbox.sarracenia.broker_url import Broker

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.page import WorkingFolder
 from tests.integration.sarracenia.sr3 import VENV, Sr3, environment, new_user

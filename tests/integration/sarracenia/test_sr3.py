@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName

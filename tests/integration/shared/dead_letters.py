@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from tests.soak.dead_letters import dead_letters
 
 SHOWN_CHARACTERS = 300

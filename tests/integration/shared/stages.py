@@ -17,13 +17,13 @@ import boto3
 from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.exchange.users import ExchangeUsers
 from signalbox.aws.rendezvous.credentials import ClientCredentials, revoke_client_credentials
-from signalbox.cli.shared.deployment import Deployment, local_deployment
+from signalbox.clients.deployment import Deployment, local_deployment
 from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.clients.stage_session import stack_outputs
 from signalbox.exchange.model.records import User
 from signalbox.local import cdk, eks, stage, tools
 from signalbox.local.assembly.artifacts import Place, artifacts_of, assets
 from signalbox.local.emulator import lifecycle
-from signalbox.local.session import stack_outputs
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import STAGE_TAG
 from signalbox.sarracenia.rights.names import UserName

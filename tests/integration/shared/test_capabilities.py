@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from signalbox.aws.history.firehose import DeliveryStream
-from signalbox.cli.shared.deployment import Deployment
 from signalbox.cli.verify import commands
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.client import stage_client
 from signalbox.flows.exchange import events_in_lake
 from signalbox.history.event import HistoryEvent

@@ -12,9 +12,9 @@ from uv import find_uv_bin
 
 from signalbox.clients.control import ControlClient
 from signalbox.clients.exchange.client import stage_client
+from signalbox.clients.stage_session import stack_outputs
 from signalbox.local.cdk import QUALIFIER
 from signalbox.local.files import CHECKOUT
-from signalbox.local.session import stack_outputs
 from tests.integration.shared.stages import Stages, functions
 from tests.patience import wait_for
 

@@ -4,7 +4,7 @@ import secrets
 
 import pytest
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from tests.integration.shared.dead_letters import dead_letter_lines
 
 pytestmark = pytest.mark.emulator

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from signalbox.cli.main import app
-from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.control import ControlClient
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from signalbox.aws.exchange.policy import ExchangeLocation, user_policy
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.exchange.model.names import StageNames
 from signalbox.flows.consumer import DeployedConsumer
 from signalbox.local import setup

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 from websockets.exceptions import WebSocketException
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.rendezvous.amp import amp_path
 from signalbox.clients.rendezvous.simulator import Behaviour, sample_answer, sample_offer

@@ -14,9 +14,9 @@ from typing import Any
 import boto3
 import pytest
 
-from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.cli.verify.cleanup import clean, left_over_runs
 from signalbox.cli.verify.run import FLOW_OF
+from signalbox.clients.deployment import Deployment, local_deployment
 from signalbox.flows.consumer import DeployedConsumer
 from signalbox.queues import QueueName
 from signalbox.verify.names import RunId, RunNames, new_run_id

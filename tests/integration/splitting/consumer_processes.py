@@ -13,7 +13,7 @@ from typing import Any
 
 import boto3
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.queues import QueueName
 
 CLUSTER = "demo"

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from signalbox.cli.shared.deployment import Deployment
 from signalbox.cli.splitting.held_sessions import HeartbeatThread
 from signalbox.cli.splitting.stage import control_of
 from signalbox.clients.control import ControlClient
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.control.protocol import CommandRejected
 from signalbox.flows.splitting import splits

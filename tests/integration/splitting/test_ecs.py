@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.flows.consumer import LocalConsumer
 from signalbox.queues import QueueName
 from tests.integration.splitting.consumer_processes import (

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from signalbox.cli.shared.deployment import Deployment
 from signalbox.cli.splitting.held_sessions import HeartbeatThread
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.queues import QueueName
 from tests.integration.splitting.sessions import END_SECONDS, START_TIMEOUT, Users

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from signalbox.aws.kept.settings import DynamoKeepSettings
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.flows.consumer import DeployedConsumer
 from signalbox.kept.settings import KeepSetting
 from signalbox.local.stage_folder import StageFolder

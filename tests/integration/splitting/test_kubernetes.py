@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.control import ControlClient
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.splitting.sessions import SessionClient
 from signalbox.flows import splitting
 from signalbox.flows.consumer import LocalConsumer, Receipt, variable_of

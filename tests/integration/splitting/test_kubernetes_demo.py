@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import AwsDeployment, Deployment
 from signalbox.flows.trial import Journal, Trial
 from signalbox.local import kubernetes
 from signalbox.local.demo.kubernetes import show_kubernetes
@@ -26,7 +26,7 @@ def test_the_demo_shares_the_queue_of_a_deployment(deployment: Deployment, stage
 def test_the_demo_names_the_option_that_builds_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kubernetes, "is_built", lambda: False)
 
-    trial = Trial(Deployment({}, "", ""), Journal())
+    trial = Trial(AwsDeployment({}, "", ""), Journal())
 
     show_kubernetes(trial)
 

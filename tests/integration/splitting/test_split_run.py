@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.flows.consumer import DeployedConsumer, variable_of
 from signalbox.local.files import CHECKOUT
 from signalbox.local.stage_folder import StageFolder

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.flows.consumer import FUNCTION_SECONDS, DeployedConsumer, variable_of
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.flows.consumer import DeployedConsumer
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.deployment import Deployment
 from signalbox.flows.consumer import LocalConsumer
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName

@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from signalbox.cli.shared.deployment import Deployment
 from signalbox.cli.splitting.held_sessions import HeartbeatThread
 from signalbox.clients.control import ControlClient
+from signalbox.clients.deployment import Deployment
 from signalbox.flows.consumer import LocalConsumer, Receipt
 from signalbox.flows.splitting import author_attributes, session_of
 from signalbox.local.stage_folder import StageFolder

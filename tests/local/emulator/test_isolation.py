@@ -11,9 +11,9 @@ from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from signalbox.clients.stage_session import LocalSession
 from signalbox.local.emulator import lifecycle
 from signalbox.local.processes import processes_naming
-from signalbox.local.session import LocalSession
 from signalbox.local.stage_folder import StageFolder
 from tests.local.emulator.functions import invoke, make_function
 

@@ -3,7 +3,7 @@
 import pytest
 from botocore.exceptions import ClientError
 
-from signalbox.local.session import LocalSession
+from signalbox.clients.stage_session import LocalSession
 
 pytestmark = [pytest.mark.emulator, pytest.mark.release]
 

@@ -10,9 +10,9 @@ import pytest
 from signalbox.aws.splitting.kubernetes.api import ClusterGone, ClusterRefused
 from signalbox.aws.splitting.kubernetes.clusters import Clusters
 from signalbox.aws.splitting.kubernetes.settings import EksSetting
+from signalbox.clients.stage_session import LocalSession
 from signalbox.local import eks
 from signalbox.local.emulator.patches.attached_clusters import with_attached_clusters
-from signalbox.local.session import LocalSession
 from tests.kubernetes.cluster import Server, deployment
 
 ATTACHED = {"endpoint": "https://127.0.0.1:1", "ca": "PEM", "secret": "s"}

@@ -5,8 +5,8 @@ import json
 import pytest
 from botocore.exceptions import ClientError
 
+from signalbox.clients.stage_session import LocalSession
 from signalbox.local.emulator.patches.batch_permissions import with_aws_permissions
-from signalbox.local.session import LocalSession
 
 WORK_GROUP = "arn:aws:athena:us-east-1:123456789012:workgroup/lake"
 

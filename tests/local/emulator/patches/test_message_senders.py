@@ -5,8 +5,8 @@ import time
 
 import pytest
 
+from signalbox.clients.stage_session import LocalSession
 from signalbox.local.emulator.patches.message_senders import with_senders, with_senders_in_events
-from signalbox.local.session import LocalSession
 from tests.local.emulator.functions import ANYTHING, make_function
 
 FORWARD_SENDERS = (
