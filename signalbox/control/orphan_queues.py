@@ -31,7 +31,7 @@ class FoundQueues(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Strays:
+class OrphanQueues:
     """The orphan-queue sweeper; it ignores queues without the tags of this stage and capability."""
 
     queues: FoundQueues

@@ -14,7 +14,7 @@ from stacks.history.lake import HistoryLake
 from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
 from stacks.shared.alarms import alarm
-from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, command_queue, obey, reply_queue
+from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, add_command_mapping, command_queue, reply_queue
 from stacks.shared.environment import stream
 from stacks.shared.function import METRICS_NAMESPACE, Function, Program
 from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
@@ -88,7 +88,7 @@ class Exchange(Construct):
         # The router trusts only this role to publish on behalf of users.
         route.add_environment("EXCHANGE_CONTROL_ROLE_ID", control.own_role.role_id)
         self.functions = {"route": route, "control": control}
-        obey(control, self.control_queue)
+        add_command_mapping(control, self.control_queue)
         # The event source mapping of an exchange's queue is created and deleted with the exchange.
         for queue in (self.retries, self.ordered_retries):
             route.add_event_source_mapping(

@@ -51,7 +51,7 @@ def reply_queue(scope: Construct, *, queue_name: str, key: kms.IKey) -> sqs.Queu
     return queue
 
 
-def obey(function: Function, queue: Queue) -> None:
+def add_command_mapping(function: Function, queue: Queue) -> None:
     """Create the event source mapping from a control queue to a function."""
     function.add_event_source_mapping(
         "Commands",

@@ -10,7 +10,7 @@ from constructs import Construct
 
 from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
-from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, command_queue, obey, reply_queue
+from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, add_command_mapping, command_queue, reply_queue
 from stacks.shared.environment import stream
 from stacks.shared.function import Function, Program
 from stacks.shared.queue import DeadLetterQueue, age_alarm
@@ -96,7 +96,7 @@ class Splitting(Construct):
             self, "UserPolicy", description="Starts and ends sessions of splits, and reads what they get"
         )
         # The forwarders of `split` are created at run time, with each split.
-        obey(self.functions["control"], self.control_queue)
+        add_command_mapping(self.functions["control"], self.control_queue)
 
     @property
     def alarms(self) -> list[cloudwatch.Alarm]:

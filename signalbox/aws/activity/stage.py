@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from signalbox.activity.measures import Sources, measures
 from signalbox.activity.summary import MINUTE, Activity, activities, beginning
 from signalbox.aws.exchange.exchanges import DynamoExchanges
-from signalbox.aws.shared.errors import look
+from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.aws.shared.metric_data import CloudWatchClient, metric, metric_values
 from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.exchange.model.names import StageNames
@@ -33,7 +33,7 @@ class StageActivity:
 
     def read(self, now: datetime) -> Sequence[Activity]:
         """Return the activity of every capability. Raises `EffectFailed`."""
-        with look("tables of the stage"):
+        with translate_read_errors("tables of the stage"):
             sources = self._sources()
         metrics = {
             one: metric(one.namespace, one.name, one.dimension, statistic=one.statistic, period=MINUTE)

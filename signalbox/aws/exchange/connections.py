@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.exchange.user_control_queues import USER_TAG, UserControlQueues
 from signalbox.aws.shared.dynamodb import Item, milliseconds, moment
-from signalbox.aws.shared.errors import effect, look
+from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
 from signalbox.aws.shared.mappings import DELETING, delete_tagged
 from signalbox.exchange.model.connections import Connection, ConnectionCheck, FunctionArn, Readers
 from signalbox.queues import QueueName
@@ -30,7 +30,7 @@ class LambdaConnections:
 
     def every(self) -> Sequence[Connection]:
         """Return all mappings of SQS queues, also those of others. Raises `EffectFailed`."""
-        with look("event source mappings"):
+        with translate_read_errors("event source mappings"):
             return list(self._every())
 
     def connect_user(self, user: UserName) -> None:
@@ -45,7 +45,7 @@ class LambdaConnections:
 
         Raises `EffectRefused` and `EffectFailed`.
         """
-        with effect(f"event source mapping {connection.mapping_id!r} of queue {connection.queue!r}"):
+        with translate_write_errors(f"event source mapping {connection.mapping_id!r} of queue {connection.queue!r}"):
             return delete_tagged(self.functions, connection.mapping_id, self.queue_arn_prefix, self.tags)
 
     def _every(self) -> Iterator[Connection]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.errors import look
+from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.exchange.model.names import dead_letter_name
@@ -82,7 +82,7 @@ class SqsExchangeQueues:
 
     def _size(self, name: QueueName) -> QueueSize | None:
         sqs = self.queues.sqs
-        with look(f"queue {name!r}"):
+        with translate_read_errors(f"queue {name!r}"):
             try:
                 attributes = sqs.get_queue_attributes(
                     QueueUrl=self.queues.url(name), AttributeNames=[WAITING, IN_FLIGHT, DELAYED]

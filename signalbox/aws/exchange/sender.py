@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.batch_calls import send_batch
-from signalbox.aws.shared.errors import PASSING, effect
+from signalbox.aws.shared.errors import PASSING, translate_write_errors
 from signalbox.aws.shared.messages import batch_entry
 from signalbox.backoff import Backoff
 from signalbox.errors import EffectFailed, EffectRefused
@@ -60,5 +60,5 @@ class SqsExchangeSender:
 
     def _sent(self, batch: Batch) -> "tuple[dict[str, str], list[BatchResultErrorEntryTypeDef]]":
         entries = [batch_entry(str(number), outgoing(one.message)) for number, one in enumerate(batch.deliveries)]
-        with effect(f"queue {batch.destination!r}"):
+        with translate_write_errors(f"queue {batch.destination!r}"):
             return send_batch(self.sqs, self.url_prefix + batch.destination, entries, backoff=self.backoff)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.aws.exchange.policy import ExchangeLocation
-from signalbox.aws.shared.errors import effect, look
+from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
 from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.aws.shared.mappings import DELETING, EventSourceMappings
 from signalbox.control.protocol import REPLY_RETENTION, REPLY_VISIBILITY
@@ -86,7 +86,7 @@ class UserControlQueues:
         """
         attributes, name = self._attributes(), self.names.control_queue(user)
         like = self._reader(attributes["QueueArn"])
-        with effect(f"queue {name!r}"):
+        with translate_write_errors(f"queue {name!r}"):
             url = self._queues(attributes["QueueArn"]).url(name)
             try:
                 self.sqs.set_queue_attributes(QueueUrl=url, Attributes=_taken_over(attributes) | {"RedrivePolicy": ""})
@@ -107,7 +107,7 @@ class UserControlQueues:
         self._queues(arn).delete(self.names.reply_queue(user))
 
     def _attributes(self) -> Mapping[str, str]:
-        with effect("the administrators' control queue"):
+        with translate_write_errors("the administrators' control queue"):
             attributes = self.sqs.get_queue_attributes(
                 QueueUrl=self.administrators_url, AttributeNames=["QueueArn", *TAKEN_OVER]
             )
@@ -133,7 +133,7 @@ class UserControlQueues:
             mappings.create(name)
 
     def _reader(self, arn: str) -> "EventSourceMappingConfigurationTypeDef":
-        with look("event source mapping of the administrators' control queue"):
+        with translate_read_errors("event source mapping of the administrators' control queue"):
             listed = self.functions.list_event_source_mappings(EventSourceArn=arn)["EventSourceMappings"]
         found = [mapping for mapping in listed if mapping["State"] != DELETING]  # of a stack deleted just before
         if not found:

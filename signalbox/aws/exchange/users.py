@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from signalbox.aws.exchange.policy import policy_text, user_policy
 from signalbox.aws.exchange.user_control_queues import USER_TAG, UserControlQueues
-from signalbox.aws.shared.errors import effect, look
+from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
 from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.errors import RejectedError
@@ -73,7 +73,7 @@ class ExchangeUsers:
         location = self.control_queues.location()
         policy = policy_text(user_policy(name, role, ownership, location))
         user_id = self._identity(name)
-        with effect(_subject(name)):
+        with translate_write_errors(_subject(name)):
             self.iam.put_user_policy(UserName=self._iam_name(name), PolicyName=POLICY, PolicyDocument=policy)
         self.control_queues.make(name, self._tags(name))
         return user_id
@@ -84,7 +84,7 @@ class ExchangeUsers:
         Raises `RejectedError` and `UnavailableError`.
         """
         user = self._iam_name(name)
-        with effect(_subject(name)):
+        with translate_write_errors(_subject(name)):
             known = self.iam.list_access_keys(UserName=user)["AccessKeyMetadata"]
             newest_first = sorted(known, key=lambda key: key["CreateDate"], reverse=True)
             for key in newest_first[KEYS_KEPT:]:
@@ -94,14 +94,14 @@ class ExchangeUsers:
 
     def has_key(self, name: UserName) -> bool:
         """Return whether a user has a key. Raises `RejectedError` and `UnavailableError`."""
-        with effect(_subject(name)):
+        with translate_write_errors(_subject(name)):
             return bool(self.iam.list_access_keys(UserName=self._iam_name(name))["AccessKeyMetadata"])
 
     def owned(self, names: Sequence[UserName], ownership: Ownership) -> Sequence[QueueName]:
         """Return the names in SQS of the queues and exchanges that users of these names own or would own."""
         stage_prefix, queues = self.control_queues.names.prefix, SqsTemporaryQueues(self.control_queues.sqs, TagCalls())
         begins = names[0] if len(names) == 1 else ""
-        with look("queues of users"):
+        with translate_read_errors("queues of users"):
             listed = [queue_name(url) for kind in OWN for url in queues.listed(f"{stage_prefix}{kind}{begins}")]
         own = [partial(is_permitted, name, Role.SOURCE, Right.CONFIGURE, ownership=ownership) for name in names]
         return sorted(one for one in listed if any(owns(name=_source(one, stage_prefix)) for owns in own))
@@ -112,7 +112,7 @@ class ExchangeUsers:
         Raises `RejectedError` and `UnavailableError`.
         """
         user = self._iam_name(name)
-        with effect(_subject(name)):
+        with translate_write_errors(_subject(name)):
             if self._user_id(name) is not None:
                 self._remove(user)
         self.control_queues.remove(name)
@@ -125,7 +125,7 @@ class ExchangeUsers:
         self.iam.delete_user(UserName=user)
 
     def _identity(self, name: UserName) -> str:
-        with effect(_subject(name)):
+        with translate_write_errors(_subject(name)):
             return self._user_id(name) or self._new_user(name)
 
     def _new_user(self, name: UserName) -> str:

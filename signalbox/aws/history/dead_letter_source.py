@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.errors import look
+from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.aws.shared.messages import message_of
 from signalbox.exchange.messages.replayed_messages import UNREADABLE, OriginalMessage
 from signalbox.history.replay_run import SourceMessage
@@ -63,7 +63,7 @@ class DeadLetterSource:
             entries: list[DeleteMessageBatchRequestEntryTypeDef] = [
                 {"Id": str(number), "ReceiptHandle": self._receipts.pop(one)} for number, one in enumerate(part)
             ]
-            with look(self._name):
+            with translate_read_errors(self._name):
                 self.sqs.delete_message_batch(QueueUrl=self.queue_url, Entries=entries)
 
     def release(self) -> None:
@@ -72,7 +72,7 @@ class DeadLetterSource:
             entries: list[ChangeMessageVisibilityBatchRequestEntryTypeDef] = [
                 {"Id": str(number), "ReceiptHandle": one, "VisibilityTimeout": 0} for number, one in enumerate(part)
             ]
-            with look(self._name):
+            with translate_read_errors(self._name):
                 self.sqs.change_message_visibility_batch(QueueUrl=self.queue_url, Entries=entries)
         self._receipts.clear()
 
@@ -81,7 +81,7 @@ class DeadLetterSource:
 
         Raises `EffectFailed`.
         """
-        with look(self._name):
+        with translate_read_errors(self._name):
             found = self.sqs.get_queue_attributes(QueueUrl=self.queue_url, AttributeNames=[IN_FLIGHT])
         return int(found["Attributes"][IN_FLIGHT])
 
@@ -90,7 +90,7 @@ class DeadLetterSource:
 
         Dead letters that were received before and stay are invisible for another `VISIBILITY_SECONDS`.
         """
-        with look(self._name):
+        with translate_read_errors(self._name):
             page = self.sqs.receive_message(
                 QueueUrl=self.queue_url,
                 MaxNumberOfMessages=min(count, MAXIMUM_ENTRIES),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NewType
 
-from signalbox.aws.shared.errors import effect
+from signalbox.aws.shared.errors import translate_write_errors
 from signalbox.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class GlueRuns:
         Raises `EffectRefused` and `EffectFailed`.
         """
         options = {f"--{name}": value for name, value in arguments.items()}
-        with effect(self._description(script)):
+        with translate_write_errors(self._description(script)):
             return RunId(self.glue.start_job_run(JobName=self.job_name(script), Arguments=options)["JobRunId"])
 
     def follow(self, script: str, run_id: RunId) -> Iterator[str]:
@@ -47,7 +47,7 @@ class GlueRuns:
         Raises `JobRunFailed`, `EffectRefused` and `EffectFailed`.
         """
         while True:
-            with effect(self._description(script)):
+            with translate_write_errors(self._description(script)):
                 run = self.glue.get_job_run(JobName=self.job_name(script), RunId=run_id)["JobRun"]
             state = run["JobRunState"]
             yield state

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from botocore.exceptions import ClientError
 
-from signalbox.aws.shared.errors import look
+from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.history.replay_run import SourceMessage
 from signalbox.history.replay_state import InvalidReplay, ReplayId, ReplayProgress
 from signalbox.kept.objects import KeptReader, read_batch
@@ -31,7 +31,7 @@ class S3KeptSelections:
 
     def save(self, replay_id: ReplayId, selection: KeptSelection) -> str:
         """Store a selection; return its name. Raises `EffectFailed`."""
-        with look(_description(replay_id)):
+        with translate_read_errors(_description(replay_id)):
             self.s3.put_object(
                 Bucket=self.bucket,
                 Key=self._key(replay_id, selection.digest),
@@ -42,7 +42,7 @@ class S3KeptSelections:
 
     def load(self, replay_id: ReplayId, name: str) -> KeptSelection:
         """Return a selection. Raises `InvalidReplay` if it has expired, and `EffectFailed`."""
-        with look(_description(replay_id)):
+        with translate_read_errors(_description(replay_id)):
             try:
                 found = self.s3.get_object(Bucket=self.bucket, Key=self._key(replay_id, name))
             except ClientError as error:

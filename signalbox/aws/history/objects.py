@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from signalbox.aws.shared.errors import look
+from signalbox.aws.shared.errors import translate_read_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -46,7 +46,7 @@ class HistoryObjects:
 
     def find(self, key: str) -> bytes | None:
         """Return an object; None if it does not exist."""
-        with look(self._description(key)):
+        with translate_read_errors(self._description(key)):
             try:
                 return self._get(key).data
             except ClientError as error:
@@ -57,17 +57,17 @@ class HistoryObjects:
 
     def part(self, key: str, start: int, end: int) -> bytes:
         """Return an object's bytes from `start` to before `end`."""
-        with look(self._description(key)):
+        with translate_read_errors(self._description(key)):
             return self._get(key, Range=f"bytes={start}-{end - 1}").data
 
     def tail(self, key: str, size: int) -> ObjectPart:
         """Return an object's last bytes, or the whole object if it is smaller."""
-        with look(self._description(key)):
+        with translate_read_errors(self._description(key)):
             return self._get(key, Range=f"bytes=-{size}")
 
     def keys(self, prefix: str, *, start_after: str) -> Iterator[tuple[str, datetime]]:
         """Yield the keys of objects with a prefix after a key, in order, with the times of their last change."""
-        with look(self._description(prefix)):
+        with translate_read_errors(self._description(prefix)):
             pages = self.s3.get_paginator("list_objects_v2").paginate(
                 Bucket=self.bucket, Prefix=prefix, StartAfter=start_after
             )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from signalbox.aws.shared.errors import look, reason
+from signalbox.aws.shared.errors import reason, translate_read_errors
 from signalbox.errors import UnavailableError
 from signalbox.history.replay_state import ReplayId, ReplayProgress
 
@@ -32,7 +32,7 @@ class S3ReplayRecords:
 
     def load(self, replay_id: ReplayId) -> ReplayProgress | None:
         """Return a record, or None if it does not exist. Raises `InvalidReplay` and `EffectFailed`."""
-        with look(_description(replay_id)):
+        with translate_read_errors(_description(replay_id)):
             try:
                 found = self.s3.get_object(Bucket=self.bucket, Key=self._key(replay_id))
             except ClientError as error:
@@ -52,7 +52,7 @@ class S3ReplayRecords:
         seen = self._tags.get(name)
         condition: dict[str, Any] = {"IfNoneMatch": "*"} if seen is None else {"IfMatch": seen}
         body = json.dumps(progress.to_document(), separators=(",", ":")).encode()
-        with look(_description(name)):
+        with translate_read_errors(_description(name)):
             try:
                 kept = self.s3.put_object(
                     Bucket=self.bucket, Key=self._key(name), Body=body, ContentType="application/json", **condition

@@ -5,7 +5,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.errors import look
+from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.history.jobs import FILE_EXTENSIONS, Report
 
 if TYPE_CHECKING:
@@ -18,6 +18,6 @@ def download_report(s3: "S3Client", bucket: str, report: Report, days: Iterable[
     for day in days:
         for kind, ending in FILE_EXTENSIONS.items():
             path = home / f"{day}.{ending}"
-            with look(f"report {report.folder!r} of {day}"):
+            with translate_read_errors(f"report {report.folder!r} of {day}"):
                 s3.download_file(bucket, report.key(kind, day.isoformat()), str(path))
             yield path

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.shared.errors import look, reason
+from signalbox.aws.shared.errors import reason, translate_read_errors
 from signalbox.errors import EffectFailed
 from signalbox.kept.objects import KeptBatch, NotKept, StoredVersion, queue_prefix
 from signalbox.queues import QueueName
@@ -43,7 +43,7 @@ class S3KeptMessages:
         """Yield the keys of a queue's objects behind a key, oldest first, page by page. Raises `EffectFailed`."""
         more, start = True, after
         while more:
-            with look(f"kept messages of queue {queue!r}"):
+            with translate_read_errors(f"kept messages of queue {queue!r}"):
                 page = self.client().list_objects_v2(Bucket=self.bucket, Prefix=queue_prefix(queue), StartAfter=start)
             keys = [found["Key"] for found in page.get("Contents", [])]
             yield from keys
@@ -52,7 +52,7 @@ class S3KeptMessages:
 
     def read(self, key: str) -> str | None:
         """Return the text of an object, or None if it was deleted meanwhile. Raises `EffectFailed`."""
-        with look(key):
+        with translate_read_errors(key):
             try:
                 return self.client().get_object(Bucket=self.bucket, Key=key)["Body"].read().decode()
             except ClientError as error:
@@ -67,7 +67,7 @@ class S3KeptMessages:
         """
         marker: dict[str, Any] = {}
         while True:
-            with look(f"kept messages of queue {queue!r}"):
+            with translate_read_errors(f"kept messages of queue {queue!r}"):
                 page = self.client().list_object_versions(Bucket=self.bucket, Prefix=queue_prefix(queue), **marker)
             found = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
             yield sorted((StoredVersion(one["Key"], one["VersionId"]) for one in found), key=lambda one: one.key)
@@ -78,7 +78,7 @@ class S3KeptMessages:
     def delete(self, versions: Sequence[StoredVersion]) -> None:
         """Delete at most a thousand versions of objects for good. Raises `EffectFailed`."""
         objects: list[ObjectIdentifierTypeDef] = [{"Key": one.key, "VersionId": one.version} for one in versions]
-        with look("expired kept messages"):
+        with translate_read_errors("expired kept messages"):
             done = self.client().delete_objects(Bucket=self.bucket, Delete={"Objects": objects, "Quiet": True})
         if errors := done.get("Errors"):
             raise EffectFailed(f"{len(errors)} kept objects cannot be deleted: {errors[0].get('Code')}")

@@ -8,7 +8,7 @@ from datetime import timedelta
 from math import ceil
 from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.errors import look
+from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.errors import RejectedError
 from signalbox.live.model.state import JOIN_TIMEOUT, MAXIMUM_TIMER, ConnectionId, Signal
 from signalbox.live.session.inbox import frame_body, signal_body
@@ -41,7 +41,7 @@ class SqsInbox:
         self._put(connection, signal_body(signal), request)
 
     def _put(self, connection: ConnectionId, body: str, request: str) -> None:
-        with look("the queue of inboxes"):
+        with translate_read_errors("the queue of inboxes"):
             self.sqs.send_message(
                 QueueUrl=self.queue_url,
                 MessageBody=body,
@@ -61,7 +61,7 @@ class SqsTimers:
         """Send a timer that is received a little after a time of at most `MAXIMUM_TIMER`. Raises `EffectFailed`."""
         body = json.dumps({"connection": connection})
         delay = min(max(ceil(after.total_seconds()), 0) + 1, MAXIMUM_DELAY_SECONDS)
-        with look("the queue of timers"):
+        with translate_read_errors("the queue of timers"):
             self.sqs.send_message(QueueUrl=self.queue_url, MessageBody=body, DelaySeconds=delay)
 
 

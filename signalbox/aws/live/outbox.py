@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.batch_calls import send_batch
-from signalbox.aws.shared.errors import look
+from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.backoff import Backoff
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import OutboxItem, OutboxMessage, item_body
@@ -44,7 +44,7 @@ class SqsOutboxes:
         """
         for item in items:  # one call each: in a batch, an entry may fail and a later one succeed
             message = OutboxMessage(connection, item.item_id, item_body(item))
-            with look("the queue of outboxes"):
+            with translate_read_errors("the queue of outboxes"):
                 self.sqs.send_message(QueueUrl=self.queue_url, **_entry(message))  # type: ignore[arg-type]  # texts
 
     def send(self, messages: Sequence[OutboxMessage]) -> Collection[int]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from signalbox.aws.live.inbox import deduplication_id
-from signalbox.aws.shared.errors import look
+from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.live.outbox.overview_calls import OverviewCall
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class SqsOverviewCalls:
 
         A message group has one call in flight, so one connection occupies one function instance at most.
         """
-        with look("the queue of overview calls"):
+        with translate_read_errors("the queue of overview calls"):
             self.sqs.send_message(
                 QueueUrl=self.queue_url,
                 MessageBody=call.body(),

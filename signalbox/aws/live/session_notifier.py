@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from signalbox.aws.live.inbox import deduplication_id
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.batch_calls import send_batch
-from signalbox.aws.shared.errors import look
+from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.backoff import Backoff
 from signalbox.errors import EffectFailed
 from signalbox.live.model.state import ConnectionId, Signal
@@ -36,7 +36,7 @@ class SqsSessionNotifier:
         """
         body, every = signal_body(signal), sorted(set(connections))  # a call has one message of a group at most
         calls = [every[start : start + MAXIMUM_ENTRIES] for start in range(0, len(every), MAXIMUM_ENTRIES)]
-        with look("the queue of inboxes"):
+        with translate_read_errors("the queue of inboxes"):
             failed = sum(self.parallel_map(lambda call: self._failed(call, body, request), calls))
         if failed:
             raise EffectFailed(f"{failed} of {len(every)} connections were not notified")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.errors import look
+from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.queues import is_fifo
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class SqsDeadLetters:
         function that is killed after this call repeats it. Raises `EffectFailed`.
         """
         texts = {"Reason": reason[:REASON_CHARACTERS], "OriginalMessageId": message.message_id, **(attributes or {})}
-        with look(f"the dead-letter queue {self.queue_url.rpartition('/')[2]!r}"):
+        with translate_read_errors(f"the dead-letter queue {self.queue_url.rpartition('/')[2]!r}"):
             self.sqs.send_message(
                 QueueUrl=self.queue_url,
                 MessageBody=message.body[:DEAD_LETTER_CHARACTERS],

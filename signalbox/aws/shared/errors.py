@@ -33,7 +33,7 @@ TOO_MANY_REQUESTS, SERVER_ERROR = 429, 500
 
 
 @contextmanager
-def effect(subject: str, *, setting: str | None = None) -> Iterator[None]:
+def translate_write_errors(subject: str, *, setting: str | None = None) -> Iterator[None]:
     """Translate errors of a write to `subject`, such as a queue. Raises `EffectRefused` or `EffectFailed`.
 
     The text of a denied call names `setting`, the setting of the stage that allows it.
@@ -41,7 +41,7 @@ def effect(subject: str, *, setting: str | None = None) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        refusal = EffectFailed if is_passing(error) else EffectRefused
+        refusal = EffectFailed if is_retryable(error) else EffectRefused
         allows = f"not in the setting {setting}: " if setting and is_denied(error) else ""
         raise refusal(f"{allows}{reason(error, subject)}") from error
     except BotoCoreError as error:
@@ -49,7 +49,7 @@ def effect(subject: str, *, setting: str | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def look(subject: str) -> Iterator[None]:
+def translate_read_errors(subject: str) -> Iterator[None]:
     """Translate errors of a read of `subject`. Raises `EffectFailed`: a read that fails can always be retried."""
     try:
         yield
@@ -70,7 +70,7 @@ def is_denied(error: ClientError) -> bool:
     return error.response.get("Error", {}).get("Code") in DENIED
 
 
-def is_passing(error: ClientError) -> bool:
+def is_retryable(error: ClientError) -> bool:
     """Return whether a retry of the same call can succeed (throttling, conflicts, keys, server errors)."""
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     code = error.response.get("Error", {}).get("Code", "")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from signalbox.aws.shared.errors import effect
+from signalbox.aws.shared.errors import translate_write_errors
 from signalbox.aws.shared.redrive_policies import ATTRIBUTE, SqsRedrivePolicies
 from signalbox.errors import RejectedError
 from signalbox.new_queues import QueueTooNew, found_late, when_usable
@@ -59,7 +59,7 @@ class OwnQueues:
         queue_attributes = cast("dict[QueueAttributeNameType, str]", {**attributes, **policies})
 
         def make() -> None:
-            with found_late(NOT_YET_THERE), effect(_queue(name)):
+            with found_late(NOT_YET_THERE), translate_write_errors(_queue(name)):
                 self._make(name, queue_attributes, tags, sources=sources)
 
         when_usable(make, missing=QueueTooNew, sleep=self.sleep)
@@ -88,7 +88,7 @@ class OwnQueues:
 
     def delete(self, name: str) -> None:
         """Delete a queue; do nothing when it does not exist. Raises `EffectRefused` and `EffectFailed`."""
-        with effect(_queue(name)):
+        with translate_write_errors(_queue(name)):
             try:
                 self.sqs.delete_queue(QueueUrl=self.url(name))
             except self.sqs.exceptions.QueueDoesNotExist:

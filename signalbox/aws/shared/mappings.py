@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.errors import effect, look
+from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
 from signalbox.new_queues import QueueTooNew, found_late, when_usable
 from signalbox.sending import MAXIMUM_ENTRIES
 
@@ -37,7 +37,7 @@ class EventSourceMappings:
     def of(self, queue: str) -> Sequence["EventSourceMappingConfigurationTypeDef"]:
         """Return the mappings of a queue, including those in deletion. Raises `EffectFailed`."""
         # AWS allows one mapping for a queue and a function; of two concurrent creations one fails.
-        with look(_subject(queue)):
+        with translate_read_errors(_subject(queue)):
             pages = self.functions.get_paginator("list_event_source_mappings").paginate(
                 EventSourceArn=self.queue_arn_prefix + queue, FunctionName=self.function_arn
             )
@@ -48,7 +48,7 @@ class EventSourceMappings:
         when_usable(lambda: self._create(queue), missing=QueueTooNew, sleep=self.sleep)
 
     def _create(self, queue: str) -> None:
-        with found_late(NOT_YET_THERE), effect(_subject(queue)):
+        with found_late(NOT_YET_THERE), translate_write_errors(_subject(queue)):
             self.functions.create_event_source_mapping(
                 EventSourceArn=self.queue_arn_prefix + queue,
                 FunctionName=self.function_arn,
@@ -60,7 +60,7 @@ class EventSourceMappings:
 
     def enable(self, queue: str, mapping: "EventSourceMappingConfigurationTypeDef", *, enabled: bool) -> None:
         """Enable or disable a mapping. Raises `EffectRefused` and `EffectFailed`."""
-        with effect(_subject(queue)):
+        with translate_write_errors(_subject(queue)):
             self.functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=enabled)
 
     def remove(self, queue: str) -> None:
@@ -71,7 +71,7 @@ class EventSourceMappings:
         for mapping in self.of(queue):
             if mapping["State"] == DELETING:
                 continue
-            with effect(_subject(queue)):
+            with translate_write_errors(_subject(queue)):
                 try:
                     self.functions.delete_event_source_mapping(UUID=mapping["UUID"])
                 except self.functions.exceptions.ResourceNotFoundException:
@@ -82,7 +82,7 @@ class EventSourceMappings:
 
         Raises `EffectRefused` and `EffectFailed`.
         """
-        with effect(_subject(queue)):
+        with translate_write_errors(_subject(queue)):
             pages = self.functions.get_paginator("list_event_source_mappings").paginate(
                 EventSourceArn=self.queue_arn_prefix + queue
             )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
-from signalbox.aws.shared.errors import look
+from signalbox.aws.shared.errors import translate_read_errors
 
 Key = TypeVar("Key")
 
@@ -30,7 +30,7 @@ def metric_values(
     found: dict[Key, dict[datetime, float]] = {key: {} for key in keys}
     queries = [{"Id": f"m{number}", "MetricStat": metrics[key]} for number, key in enumerate(keys)]
     asked: dict[str, object] = {"MetricDataQueries": queries, "StartTime": since, "EndTime": until}
-    with look(about):
+    with translate_read_errors(about):
         while True:
             answer = cloudwatch.get_metric_data(**asked)
             for result in answer["MetricDataResults"]:

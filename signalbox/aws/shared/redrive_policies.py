@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.errors import effect, look
+from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
 from signalbox.queues import QueueName
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class SqsRedrivePolicies:
 
         Raises `EffectFailed`.
         """
-        with look(_subject(name)):
+        with translate_read_errors(_subject(name)):
             try:
                 # Some stand-ins for SQS refuse this name, and return the attribute with all others.
                 page = self.sqs.get_queue_attributes(QueueUrl=self.url_prefix + name, AttributeNames=["All"])
@@ -41,12 +41,12 @@ class SqsRedrivePolicies:
 
     def sources(self, name: QueueName) -> Sequence[str]:
         """Return the ARNs of the queues that name a queue as their dead-letter queue. Raises `EffectFailed`."""
-        with look(f"the sources of {_subject(name)}"):
+        with translate_read_errors(f"the sources of {_subject(name)}"):
             return [self.arn_prefix + url.rpartition("/")[2] for url in self._source_urls(name)]
 
     def set_policy(self, name: QueueName, policy: str) -> None:
         """Set a queue's policy. Raises `EffectRefused` and `EffectFailed`."""
-        with effect(_subject(name)):
+        with translate_write_errors(_subject(name)):
             self.sqs.set_queue_attributes(QueueUrl=self.url_prefix + name, Attributes={ATTRIBUTE: policy})
 
     def _source_urls(self, name: QueueName) -> Iterator[str]:

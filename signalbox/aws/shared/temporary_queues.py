@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.errors import effect, look
+from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
 from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.queues import QueueUrl, queue_name
 
@@ -24,7 +24,7 @@ class SqsTemporaryQueues:
 
     def delete(self, queue_url: QueueUrl) -> None:
         """Delete a queue; do nothing when it does not exist. Raises `EffectRefused` or `EffectFailed`."""
-        with effect(queue_name(queue_url)):
+        with translate_write_errors(queue_name(queue_url)):
             try:
                 self.sqs.delete_queue(QueueUrl=queue_url)
             except self.sqs.exceptions.QueueDoesNotExist:
@@ -40,7 +40,7 @@ class SqsTemporaryQueues:
 
     def modified_at(self, queue_url: QueueUrl) -> datetime | None:
         """Return the time of a queue's last modification; None if it does not exist. Raises `EffectFailed`."""
-        with look(queue_name(queue_url)):
+        with translate_read_errors(queue_name(queue_url)):
             try:
                 page = self.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["LastModifiedTimestamp"])
             except self.sqs.exceptions.QueueDoesNotExist:
@@ -49,5 +49,5 @@ class SqsTemporaryQueues:
 
     def tags(self, queue_url: QueueUrl) -> Mapping[str, str]:
         """Return a queue's tags, none if it does not exist. Raises `EffectFailed`."""
-        with look(queue_name(queue_url)):
+        with translate_read_errors(queue_name(queue_url)):
             return self.tag_calls.tags(self.sqs, queue_url)

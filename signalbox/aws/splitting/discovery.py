@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from botocore.exceptions import ClientError
 
-from signalbox.aws.shared.errors import effect, is_denied
+from signalbox.aws.shared.errors import is_denied, translate_write_errors
 from signalbox.aws.splitting.targets.lambda_environment import Configuration
 from signalbox.aws.splitting.targets.original_queues import TARGETS_SETTING
 from signalbox.errors import RejectedError
@@ -62,7 +62,7 @@ class AwsDiscovery:
 
     def _of_function(self, target: Target) -> Evidence:
         name, _, qualifier = target.name.partition(":")
-        with effect(f"function {target.name!r}", setting=TARGETS_SETTING):
+        with translate_write_errors(f"function {target.name!r}", setting=TARGETS_SETTING):
             found = self.functions.get_function_configuration(FunctionName=name, Qualifier=qualifier or LATEST)
             mapped = tuple(dict.fromkeys(self._mapped(name, qualifier)))
         environments: dict[str | None, Mapping[str, str]] = {None: Configuration(found).variables}
@@ -79,7 +79,7 @@ class AwsDiscovery:
 
     def _of_service(self, target: Target) -> Evidence:
         cluster, _, name = target.name.partition("/")
-        with effect(f"service {target.name!r}", setting=TARGETS_SETTING):
+        with translate_write_errors(f"service {target.name!r}", setting=TARGETS_SETTING):
             services = self.ecs.describe_services(cluster=cluster, services=[name])["services"]
             if not services:
                 raise NotDiscoverable(f"there is no {target}")
@@ -100,7 +100,7 @@ class AwsDiscovery:
         except ClientError as error:
             if is_denied(error) or isinstance(error, self.iam.exceptions.NoSuchEntityException):
                 return None
-            with effect(f"role {role!r}"):
+            with translate_write_errors(f"role {role!r}"):
                 raise
 
     def _inline(self, role: str) -> Iterator[Mapping[str, object]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
-from signalbox.aws.shared.errors import is_passing
+from signalbox.aws.shared.errors import is_retryable
 from signalbox.backoff import Backoff
 from signalbox.clock import Clock
 from signalbox.parallel import ParallelMap
@@ -62,7 +62,7 @@ class S3ObjectMetadata:
             except ParamValidationError:
                 return Unread.REFUSED  # for example a key that is too long
             except ClientError as error:
-                if not is_passing(error):
+                if not is_retryable(error):
                     return REASONS.get(error.response["ResponseMetadata"]["HTTPStatusCode"], Unread.REFUSED)
             except BotoCoreError:
                 continue  # no response arrived

@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.batch_calls import send_batch
-from signalbox.aws.shared.errors import effect, is_passing, look, reason
+from signalbox.aws.shared.errors import is_retryable, reason, translate_read_errors, translate_write_errors
 from signalbox.aws.shared.messages import batch_entry, message_of
 from signalbox.backoff import Backoff
 from signalbox.errors import EffectFailed, EffectRefused
@@ -65,13 +65,13 @@ class SqsSplitQueues:
             configured_tags=dict(queue.tags),
             own_tags=own_tags(stage=self.stage, target=target, session=session),
         )
-        with effect(_queue(name)):
+        with translate_write_errors(_queue(name)):
             self._create(name, clone.attributes, clone.tags)
         return clone.notes
 
     def delete(self, name: QueueName) -> None:
         """Delete a queue; a queue that does not exist is ignored."""
-        with effect(_queue(name)):
+        with translate_write_errors(_queue(name)):
             try:
                 self.sqs.delete_queue(QueueUrl=self._url(name))
             except self.sqs.exceptions.QueueDoesNotExist:
@@ -86,7 +86,7 @@ class SqsSplitQueues:
 
     def receive(self, name: QueueName) -> Sequence[tuple[Message, str]]:
         """Receive up to ten messages with their receipt handles; FIFO groups in order."""
-        with look(_queue(name)):
+        with translate_read_errors(_queue(name)):
             try:
                 page = self.sqs.receive_message(
                     QueueUrl=self._url(name),
@@ -127,7 +127,7 @@ class SqsSplitQueues:
         return f"{self.url_prefix}{name}"
 
     def _described(self, original: QueueName) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        with effect(_queue(original)):
+        with translate_write_errors(_queue(original)):
             page = self.sqs.get_queue_attributes(QueueUrl=self._url(original), AttributeNames=["All"])
             tags = self.sqs.list_queue_tags(QueueUrl=self._url(original)).get("Tags", {})
         # The type has attributes that only SetQueueAttributes accepts.
@@ -138,11 +138,11 @@ class SqsSplitQueues:
             return DeadLetterQueue()
         # SQS requires it in the account and region of its source.
         name = str(json.loads(attributes["RedrivePolicy"])["deadLetterTargetArn"]).rpartition(":")[2]
-        with effect(_queue(name)):
+        with translate_write_errors(_queue(name)):
             try:
                 page = self.sqs.get_queue_attributes(QueueUrl=self._url(name), AttributeNames=["All"])
             except ClientError as error:
-                if is_passing(error):
+                if is_retryable(error):
                     raise
                 return DeadLetterQueue(unreadable=str(error.response["Error"]["Code"]))
         return DeadLetterQueue(redrive_allow_policy=page.get("Attributes", {}).get("RedriveAllowPolicy"))
@@ -159,7 +159,7 @@ class SqsSplitQueues:
                 raise EffectRefused(reason(error, _queue(name))) from error
 
     def _counters(self, name: QueueName) -> Mapping["QueueAttributeNameType", str] | None:
-        with look(_queue(name)):
+        with translate_read_errors(_queue(name)):
             try:
                 page = self.sqs.get_queue_attributes(
                     QueueUrl=self._url(name), AttributeNames=[*WAITING, IN_FLIGHT, CREATED]
@@ -169,7 +169,7 @@ class SqsSplitQueues:
         return page["Attributes"]
 
     def _remove(self, name: QueueName, receipt_handles: Sequence[str]) -> None:
-        with look(_queue(name)):
+        with translate_read_errors(_queue(name)):
             answer = self.sqs.delete_message_batch(
                 QueueUrl=self._url(name),
                 Entries=[{"Id": str(n), "ReceiptHandle": handle} for n, handle in enumerate(receipt_handles)],

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from signalbox.control.orphan_queues import FoundQueues, Strays
+from signalbox.control.orphan_queues import FoundQueues, OrphanQueues
 from signalbox.exchange.control.caller import Caller
 from signalbox.exchange.control.deletion import DeletionService
 from signalbox.exchange.model.control_ports import ChangedMeanwhile, ControlPorts
@@ -127,8 +127,8 @@ class OrphanQueueSweeper:
         yield from self._strays.delete(ours)
 
     @property
-    def _strays(self) -> Strays:
-        return Strays(self.queues, self.ports.names.stage, CAPABILITY, self.parallel_map)
+    def _strays(self) -> OrphanQueues:
+        return OrphanQueues(self.queues, self.ports.names.stage, CAPABILITY, self.parallel_map)
 
     def _known(self) -> Iterator[QueueName]:
         records: Sequence[str] = [one.name for one in self.ports.store.exchanges.every()]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from signalbox.clock import Clock
-from signalbox.control.orphan_queues import FoundQueues, Strays
+from signalbox.control.orphan_queues import FoundQueues, OrphanQueues
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, queue_name
 from signalbox.splitting.control.ports import temporary_names
@@ -39,8 +39,8 @@ class OrphanQueueSweeper:
         yield from self._found.delete(self._found.ours(url for url in strays if queue_name(url) in empty))
 
     @property
-    def _found(self) -> Strays:
-        return Strays(self.temporary_queues, self.stage, CAPABILITY, self.parallel_map)
+    def _found(self) -> OrphanQueues:
+        return OrphanQueues(self.temporary_queues, self.stage, CAPABILITY, self.parallel_map)
 
     def known(self) -> set[QueueName]:
         """Return the names of the temporary queues of all splits. Raises `UnreadableRecord`."""

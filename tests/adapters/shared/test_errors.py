@@ -8,7 +8,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from signalbox.aws.shared.errors import effect, is_passing
+from signalbox.aws.shared.errors import is_retryable, translate_write_errors
 from signalbox.errors import EffectFailed, EffectRefused
 
 
@@ -48,7 +48,7 @@ def send(client) -> None:
     ],
 )
 def test_throttling_and_recent_deletion_pass_in_the_form_that_sqs_sends(kind, query_error):
-    with pytest.raises(EffectFailed), effect("queue 'q'"):
+    with pytest.raises(EffectFailed), translate_write_errors("queue 'q'"):
         send(answered("sqs", kind, query_error=query_error))
 
 
@@ -61,7 +61,7 @@ def test_throttling_and_recent_deletion_pass_in_the_form_that_sqs_sends(kind, qu
     ],
 )
 def test_a_key_that_cannot_be_used_for_now_passes(kind, query_error):
-    with pytest.raises(EffectFailed), effect("queue 'q'"):
+    with pytest.raises(EffectFailed), translate_write_errors("queue 'q'"):
         send(answered("sqs", kind, query_error=query_error))
 
 
@@ -70,7 +70,7 @@ def test_a_missing_queue_does_not_pass():
         "sqs", "com.amazonaws.sqs#QueueDoesNotExist", query_error="AWS.SimpleQueueService.NonExistentQueue;Sender"
     )
 
-    with pytest.raises(EffectRefused), effect("queue 'q'"):
+    with pytest.raises(EffectRefused), translate_write_errors("queue 'q'"):
         send(missing)
 
 
@@ -83,4 +83,4 @@ def test_a_hot_key_of_dynamodb_passes(kind):
     with pytest.raises(ClientError) as caught:
         client.get_item(TableName="t", Key={"pk": {"S": "a"}})
 
-    assert is_passing(caught.value)
+    assert is_retryable(caught.value)

@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.shared.errors import is_passing, reason
+from signalbox.aws.shared.errors import is_retryable, reason
 from signalbox.aws.splitting.kubernetes.api import ClusterRefused, ClusterUnavailable
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ def reading(subject: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        refusal = ClusterUnavailable if is_passing(error) else ClusterRefused
+        refusal = ClusterUnavailable if is_retryable(error) else ClusterRefused
         raise refusal(reason(error, subject)) from error
     except BotoCoreError as error:
         raise ClusterUnavailable(reason(error, subject)) from error

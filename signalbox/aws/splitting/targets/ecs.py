@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from signalbox.aws.shared.errors import effect, look
+from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
 from signalbox.aws.splitting.targets.original_queues import (
     TARGETS_SETTING,
     OriginalQueues,
@@ -55,7 +55,7 @@ class EcsTargets:
 
     def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
         """Return the queues that a service consumes. Raises `UnsuitableService` and `UnresolvedQueue`."""
-        with effect(str(registry.target), setting=TARGETS_SETTING):
+        with translate_write_errors(str(registry.target), setting=TARGETS_SETTING):
             definition = self._definition(self._suitable(registry.target)["taskDefinition"])
         found = self.originals.found(registry, definition.queue_names)
         split = registry.of(queue.queue_id for queue in found)
@@ -64,7 +64,7 @@ class EcsTargets:
 
     def environment(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Mapping[str, str]:
         """Return the variables for a local command: the values before the split with the queue names replaced."""
-        with effect(str(registry.target)):
+        with translate_write_errors(str(registry.target)):
             definition = self._definition(self._suitable(registry.target)["taskDefinition"])
             if definition.replaces:
                 definition = self._definition(definition.replaces)
@@ -81,7 +81,7 @@ class EcsTargets:
         The requested state counts after the switch when the deployment is complete and no older task runs, or no task
         at all; after the switch back, when no task reads a temporary queue.
         """
-        with look(str(split.target)):
+        with translate_read_errors(str(split.target)):
             service = self._service(split.target)
             return TargetState.GONE if service is None else self._state(service, split, registry)
 

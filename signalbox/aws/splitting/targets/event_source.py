@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from signalbox.aws.shared.errors import effect
+from signalbox.aws.shared.errors import translate_write_errors
 from signalbox.errors import EffectRefused
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.mapping_pair import MappingPair, MappingState, Step
@@ -57,7 +57,7 @@ class EventSources:
 
     def of(self, target: Target, queue: QueueName) -> Sequence["Mapped"]:
         """Return a function's mappings on a queue, including those of all aliases unless the target is one alias."""
-        with effect(f"event source mappings of queue {queue!r}"):
+        with translate_write_errors(f"event source mappings of queue {queue!r}"):
             pages = self.functions.get_paginator("list_event_source_mappings").paginate(
                 EventSourceArn=self.queue_arn_prefix + queue
             )
@@ -108,7 +108,7 @@ class EventSources:
         is_original = step in (Step.CREATE_ORIGINAL, Step.ENABLE_ORIGINAL, Step.DISABLE_ORIGINAL)
         name = queue.original if is_original else queue.deployed
         found = mapped.original if is_original else mapped.temporary
-        with effect(f"event source mapping from queue {name!r} to function {mapped.function_arn!r}"):
+        with translate_write_errors(f"event source mapping from queue {name!r} to function {mapped.function_arn!r}"):
             if found is None:  # `MappingPair` requests a creation only in this case
                 now = self._created(mapped, name, tags={} if is_original else self.tags)
             elif step is Step.DELETE_TEMPORARY:
@@ -140,7 +140,7 @@ class EventSources:
     def _described(self, mapped: FunctionMappings) -> dict[str, Any]:
         # At least one exists: a pair without mappings has saved settings.
         found = next(one for one in (mapped.original, mapped.temporary) if one is not None)
-        with effect(f"event source mapping {found['UUID']!r} of function {mapped.function_arn!r}"):
+        with translate_write_errors(f"event source mapping {found['UUID']!r} of function {mapped.function_arn!r}"):
             # The list omits filters that are encrypted with a customer managed key.
             whole = self.functions.get_event_source_mapping(UUID=found["UUID"])
             tags = self.functions.list_tags(Resource=whole["EventSourceMappingArn"]).get("Tags", {})

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from signalbox.aws.shared.errors import effect
+from signalbox.aws.shared.errors import translate_write_errors
 from signalbox.aws.splitting.targets.original_queues import TARGETS_SETTING, deployed_names
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.splitting.consumers.variables import Variables
@@ -66,7 +66,7 @@ class LambdaEnvironment:
         """Return the target's configuration, or None if the function or alias does not exist."""
         name, _, qualifier = target.name.partition(":")
         try:
-            with effect(f"function {target.name!r}", setting=TARGETS_SETTING):
+            with translate_write_errors(f"function {target.name!r}", setting=TARGETS_SETTING):
                 return self._read(name, qualifier or LATEST)
         except EffectRefused as error:
             if isinstance(error.__cause__, self.functions.exceptions.ResourceNotFoundException):
@@ -136,7 +136,7 @@ class LambdaEnvironment:
         version = self.annotations.of(target).get(VERSION_ANNOTATION)
         if version is None:
             return False
-        with effect(f"version {version} of function {target.name!r}"):
+        with translate_write_errors(f"version {version} of function {target.name!r}"):
             before = self._read(_function_name(target), version)
         if not _is_alike(before, found) or before.variables != wanted:
             return False
@@ -157,7 +157,7 @@ class LambdaEnvironment:
         """Publish the function; this creates no version if the latest one is identical."""
         if latest.failure:
             raise EffectFailed(f"{target} could not be changed: {latest.failure}")
-        with effect(f"function {target.name!r}"):
+        with translate_write_errors(f"function {target.name!r}"):
             version = self.functions.publish_version(
                 FunctionName=_function_name(target),
                 CodeSha256=latest.document["CodeSha256"],
@@ -167,7 +167,7 @@ class LambdaEnvironment:
             self._point(target, alias, version["Version"])
 
     def _point(self, target: Target, alias: "Alias", version: str) -> None:
-        with effect(f"alias {target.name!r}"):
+        with translate_write_errors(f"alias {target.name!r}"):
             self.functions.update_alias(
                 FunctionName=_function_name(target),
                 Name=alias["Name"],
@@ -176,7 +176,7 @@ class LambdaEnvironment:
             )
 
     def _update(self, target: Target, latest: Configuration, variables: Mapping[str, str]) -> None:
-        with effect(f"function {target.name!r}"):
+        with translate_write_errors(f"function {target.name!r}"):
             self.functions.update_function_configuration(
                 FunctionName=_function_name(target),
                 Environment={"Variables": variables},
@@ -194,7 +194,7 @@ class LambdaEnvironment:
         return noted
 
     def _latest(self, target: Target) -> Configuration:
-        with effect(f"function {target.name!r}"):
+        with translate_write_errors(f"function {target.name!r}"):
             return self._read(_function_name(target), LATEST)
 
     def _alias(self, target: Target) -> "Alias | None":
@@ -204,7 +204,7 @@ class LambdaEnvironment:
             return None
         if name.isdecimal():
             raise EffectRefused(f"{target} is a version, which cannot be changed; name an alias or the function")
-        with effect(f"alias {target.name!r}"):
+        with translate_write_errors(f"alias {target.name!r}"):
             alias = self.functions.get_alias(FunctionName=_function_name(target), Name=name)
         return None if alias["FunctionVersion"] == LATEST else alias
 

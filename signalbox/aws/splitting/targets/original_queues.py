@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.errors import effect
+from signalbox.aws.shared.errors import translate_write_errors
 from signalbox.errors import EffectRefused, RejectedError
 from signalbox.queues import FIFO_SUFFIX, InvalidQueueName, QueueName, parse_queue_name
 from signalbox.splitting.consumers.environment import MissingReference, UnresolvedQueue
@@ -29,7 +29,7 @@ TARGETS_SETTING, QUEUES_SETTING = "splittable_targets", "splittable_queues"
 def switch_errors(target: Target) -> Iterator[None]:
     """Raise `EffectRefused` or `EffectFailed` for any error in the block."""
     try:
-        with effect(str(target)):
+        with translate_write_errors(str(target)):
             yield
     except EffectRefused:
         raise
@@ -69,7 +69,7 @@ class OriginalQueues:
         except InvalidQueueName as error:
             # The text is not quoted: it may be a secret that the registry takes for a queue name by mistake.
             raise UnresolvedQueue(f"queue {queue.queue_id!r}: the target's value is not a queue name") from error
-        with effect(f"queue {name!r}", setting=QUEUES_SETTING):
+        with translate_write_errors(f"queue {name!r}", setting=QUEUES_SETTING):
             attributes = self._attributes(name)
         if attributes is None:
             raise UnresolvedQueue(f"queue {queue.queue_id!r}: SQS has no queue {name!r} in this region")

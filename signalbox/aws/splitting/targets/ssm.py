@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.errors import effect, look
+from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
 from signalbox.aws.splitting.targets.original_queues import (
     TARGETS_SETTING,
     OriginalQueues,
@@ -57,13 +57,13 @@ class SsmTargets:
 
     def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
         """Return the queues whose names a parameter contains. Raises `NoSuchParameter` and `UnresolvedQueue`."""
-        with effect(str(registry.target), setting=TARGETS_SETTING):
+        with translate_write_errors(str(registry.target), setting=TARGETS_SETTING):
             value = self._parameter(registry.target)["Value"]
         return self.originals.found(registry, lambda queue: self._names_in(value, queue))
 
     def environment(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Mapping[str, str]:
         """Return the parameter's value with replaced names, for each variable of the registry."""
-        with effect(str(registry.target)):
+        with translate_write_errors(str(registry.target)):
             value = self._parameter(registry.target)["Value"]
             if not self._names(value, registry) <= names.keys():
                 value = self._noted_value(registry.target) or value
@@ -79,7 +79,7 @@ class SsmTargets:
     def observe(self, split: Split, registry: Registry) -> TargetState:
         """Return which queues the parameter's readers use; the requested state counts after `propagation`."""
         try:
-            with look(str(split.target)):
+            with translate_read_errors(str(split.target)):
                 parameter = self._parameter(split.target)
             state = target_state(self._names(parameter["Value"], registry), split)
         except NoSuchParameter:
