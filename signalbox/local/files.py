@@ -3,47 +3,33 @@
 import json
 import os
 import shutil
-import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from signalbox import checkout
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.setup import unwritable_home
 
 MEGABYTE = 1024 * 1024
 LEAST_FREE_BYTES = 500 * MEGABYTE
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = checkout.CHECKOUT
 # The variable of jsii with the major versions of Node that it runs on without a warning.
 QUIET_ABOUT_NODE = ("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "18,20,22")
 
 
 def require_checkout() -> None:
     """Raise `RejectedError` without a checkout, which contains the CDK app, or a home folder for the CDK's caches."""
-    if not (CHECKOUT / "app.py").exists():
-        raise RejectedError(
-            "this command needs a checkout of Signalbox: clone its repository and run the command there"
-        )
+    checkout.require_checkout()
     if problem := unwritable_home():
         raise RejectedError(problem)
 
 
-@contextmanager
-def checkout_modules() -> Iterator[None]:
-    """Make the checkout's other packages importable: the installed command finds its own package only.
-
-    Raises `RejectedError` without a checkout.
-    """
+def require_settings() -> None:
+    """Raise `RejectedError` without the checkout's settings, and let jsii, which they start, print no warning."""
     require_checkout()
-    # jsii, which the settings start, prints it as Python's bytes.
+    # jsii prints it as Python's bytes.
     os.environ.setdefault(*QUIET_ABOUT_NODE)
-    sys.path.append(str(CHECKOUT))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(CHECKOUT))
 
 
 def require_disk_space(folder: Path) -> None:

@@ -33,7 +33,7 @@ from signalbox.doctor.rules import (
     runtime_finding,
     sources_finding,
 )
-from signalbox.local.files import checkout_modules
+from signalbox.local.files import require_settings
 
 if TYPE_CHECKING:
     import boto3
@@ -76,15 +76,17 @@ def findings(config: "Config") -> Iterator[Finding]:
 
 
 def _runtime() -> Finding:
-    with checkout_modules():
-        from stacks.shared.packaging import LAMBDA_PYTHON, interpreter
+    require_settings()
+    from stacks.shared.packaging import LAMBDA_PYTHON, interpreter
+
     has_compiler = interpreter(LAMBDA_PYTHON) is not None
     return runtime_finding(LAMBDA_PYTHON, today=datetime.now(UTC).date(), has_compiler=has_compiler)
 
 
 def _account_checks(session: "boto3.Session", config: "Config") -> Iterator[Check]:
-    with checkout_modules():
-        from stacks.settings.needs import needs
+    require_settings()
+    from stacks.settings.needs import needs
+
     demand, region = Demand(**asdict(needs(config))), str(session.region_name)
     yield Check(CONCURRENCY, lambda: concurrency_finding(concurrency(session), demand, region=region))
     if config.has("rendezvous"):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from signalbox.errors import RejectedError
-from signalbox.local.files import CHECKOUT, checkout_modules
+from signalbox.local.files import CHECKOUT, require_settings
 
 if TYPE_CHECKING:
     from stacks.settings.config import Config
@@ -17,8 +17,9 @@ class InvalidSettings(RejectedError):
 
 def read_settings(given: Iterable[str]) -> "Config":
     """Return the configuration of `cdk.json` and of settings of the form KEY=VALUE. Raises `InvalidSettings`."""
-    with checkout_modules():
-        from stacks.settings.context import InvalidConfig, read_config
+    require_settings()
+    from stacks.settings.context import InvalidConfig, read_config
+
     try:
         return read_config(given_settings(given))
     except InvalidConfig as error:

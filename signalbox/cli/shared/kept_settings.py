@@ -11,7 +11,7 @@ from signalbox.cli.doctor.settings import InvalidSettings, given_settings, read_
 from signalbox.cli.shared.confirmation import confirm
 from signalbox.cli.shared.stage import say
 from signalbox.clients.deployment import capabilities_of
-from signalbox.local.files import checkout_modules
+from signalbox.local.files import require_settings
 from signalbox.nearest import suggestion
 
 SETTINGS_OUTPUT, KEPT_CAPABILITIES = "Settings", "kept_capabilities"
@@ -57,8 +57,9 @@ def plan(
     Raises `InvalidSettings`.
     """
     _check_reset(reset, context)
-    with checkout_modules():
-        from stacks.settings.record import defaults, recorded
+    require_settings()
+    from stacks.settings.record import defaults, recorded
+
     record = {name: str(value) for name, value in json.loads(outputs[SETTINGS_OUTPUT]).items()}
     before, standard = defaults() | record, defaults() | recorded(read_settings(place))
     settled = {*given_settings(context), *reset}
@@ -79,8 +80,9 @@ def plan(
 
 
 def _check_reset(reset: Iterable[str], context: Iterable[str]) -> None:
-    with checkout_modules():
-        from stacks.settings.record import defaults
+    require_settings()
+    from stacks.settings.record import defaults
+
     known, given = list(defaults()), {setting.partition("=")[0] for setting in context}
     problems = []
     for name in reset:

@@ -40,8 +40,8 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Run every capability of a stage end to end in a few minutes; exit with 0 only if all worked."""
+    from signalbox.checkout import require_checkout
     from signalbox.cli.shared.deployment import find_deployment
-    from signalbox.local.files import require_checkout
     from signalbox.verify.names import parse_run_id
 
     require_checkout()

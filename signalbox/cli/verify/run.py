@@ -17,7 +17,6 @@ from signalbox.clients.exchange.client import stage_client
 from signalbox.flows.exchange import exchange_user
 from signalbox.flows.run import Flow, Run
 from signalbox.flows.trial import Meter
-from signalbox.local.files import checkout_modules
 from signalbox.sarracenia.rights.names import parse_user_name
 from signalbox.sarracenia.rights.permissions import Role
 from signalbox.verify.bill import bill, units
@@ -84,8 +83,8 @@ def _description(trial: NamedTrial) -> dict[str, Answer]:
 
 
 def _price(meter: Meter) -> dict[str, Answer]:
-    with checkout_modules():
-        from glue_jobs.transforms.prices import PRICES, PRICES_DATE, USAGES
+    from glue_jobs.transforms.prices import PRICES, PRICES_DATE, USAGES
+
     used = [(usage.capability, usage.what, usage.item, usage.most) for usage in USAGES]
     price = bill(units(meter.calls, meter.facts, used), PRICES)
     return {**price, "prices_of": f"{PRICES_DATE}", "calls": sum(meter.calls.values())}

@@ -1,9 +1,9 @@
 """Splitting: two developers share a standard and a FIFO queue of a deployed consumer of the run's own."""
 
+from signalbox.checkout import CHECKOUT
 from signalbox.cli.verify.trial import NamedTrial
 from signalbox.flows.consumer import DeployedConsumer
 from signalbox.flows.splitting import CAPABILITY, SharedQueues
-from signalbox.local.files import CHECKOUT
 from signalbox.queues import FIFO_SUFFIX, QueueName
 from signalbox.verify.questions import LIBRARIES
 from signalbox.verify.report import has_lowest, lowest_versions

@@ -1,0 +1,15 @@
+"""The checkout of the repository: the command imports its other packages, which an installed one does not have."""
+
+from pathlib import Path
+
+from signalbox.errors import RejectedError
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+
+def require_checkout() -> None:
+    """Raise `RejectedError` without a checkout."""
+    if not (CHECKOUT / "app.py").exists():
+        raise RejectedError(
+            "this command needs a checkout of Signalbox: clone its repository and run the command there"
+        )
