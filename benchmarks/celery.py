@@ -1,4 +1,4 @@
-"""Benchmark of Celery on a stage, beside `sqs://` and RabbitMQ: `python -m benchmarks.celery`."""
+"""Benchmark of Celery on a stage, on `sqs://` and on RabbitMQ: `python -m benchmarks.celery`."""
 
 import argparse
 import sys

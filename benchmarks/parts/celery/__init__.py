@@ -1,1 +1,1 @@
-"""Celery with a stage as its broker, beside kombu's `sqs://` on the same emulator and RabbitMQ."""
+"""Celery with a stage as its broker, compared with kombu's `sqs://` on the same emulator and RabbitMQ."""

@@ -94,7 +94,7 @@ def _times(text: str) -> dict[int, float]:
 
 @contextmanager
 def _worker(folder: Path, environment: dict[str, str], processes: int) -> Iterator[None]:
-    """Run a worker of Celery with so many processes; a warm shutdown ends it."""
+    """Run a worker of Celery; a warm shutdown ends it."""
     words = [sys.executable, "-m", "celery", "-A", "program", "worker", "-c", str(processes), "-l", "WARNING"]
     with (folder / "log").open("ab") as log:
         worker = subprocess.Popen(words, cwd=folder.parent, env=environment, stdout=log, stderr=log)

@@ -80,7 +80,7 @@ def test_events_and_flower_show_tasks(workers: Workers) -> None:
 
 
 def _get(port: int, what: str) -> Any:
-    """Return what Flower's API knows; nothing while it starts."""
+    """Return a document of Flower's API; an empty one while it starts."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/{what}") as reply:
             return json.load(reply)

@@ -1,4 +1,4 @@
-"""kombu's common cases, subclassed as kombu does for its own transports. The suites' test runs this beside them."""
+"""kombu's common cases, subclassed as kombu does for its own transports. The test of the suites runs this."""
 
 from t.integration import common
 
