@@ -52,4 +52,6 @@ def running(folder: Path) -> Iterator[str]:
     finally:
         os.killpg(server.pid, 9)
         server.wait()
-        subprocess.run(["epmd", "-port", str(names), "-kill"], env=environment, capture_output=True, check=False)  # noqa: S603, S607
+        # It refuses to end while it counts the node as alive.
+        end = ["epmd", "-port", str(names), "-kill"]
+        wait_for(lambda: not subprocess.run(end, capture_output=True, check=False).returncode, "the mapper's end")  # noqa: S603
