@@ -126,12 +126,12 @@ class MemoryKeyHolds:
         now: datetime,
         until: datetime,
     ) -> Sequence[MessageId] | None:
+        self.burn()  # before the look, since a conditional write looks and writes at once
         waiting, end = self.held.get((exchange, key), ([], now))
         if end <= now:
             waiting = []
         if waiting and waiting[0] not in messages:
             return None
-        self.burn()
         found = list(dict.fromkeys([*waiting, *messages]))
         self.held[exchange, key] = found, until
         return found
@@ -179,9 +179,11 @@ class MemoryHeads:
 
     def extend_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> bool:
         self.burn()
-        if queue not in self._of(exchange, key).detours:
+        detours = self._of(exchange, key).detours
+        if queue not in detours:
             return False
-        self.start_detour(exchange, key, queue, last=last)
+        self._put(exchange, key, {**detours, queue: last})
+        self.burn()
         return True
 
     def end_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
