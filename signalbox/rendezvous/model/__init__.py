@@ -1,1 +1,1 @@
-"""The values of rendezvous: offers, proxies and held polls."""
+"""The values of rendezvous: offers, proxies and paces."""
