@@ -8,9 +8,13 @@ const IDLE_MS = 600_000; // API Gateway's quota
 mock.timers.enable({ apis: ["setInterval"] });
 const { Live } = await import(pathToFileURL(process.argv[2]).href);
 new Live({ url: "", realm: "", user: "", ticket: "" }).run();
+/** @type {unknown[][]} */
 const calls = [];
-const session = { call: async (...call) => calls.push(call) };
-const { connection } = globalThis;
+/** @param {unknown[]} call */
+const record = async (...call) => calls.push(call);
+const session = { call: record };
+// The test's stand-in of autobahn leaves its connection there.
+const { connection } = /** @type {any} */ (globalThis);
 
 connection.onopen(session);
 mock.timers.tick(IDLE_MS - 1);
