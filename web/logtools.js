@@ -181,7 +181,8 @@ export class LogTools {
     const { model } = this.view;
     const text = model.filter.shown.map((number) => {
       const line = model.log.line(number);
-      return `${line.written || new Date(line.at).toISOString()} ${model.isPattern ? `${line.topic} ` : ""}${line.text}\n`;
+      const time = line.written || new Date(line.at).toISOString();
+      return `${time} ${model.isPattern ? `${line.topic} ` : ""}${line.text}\n`;
     });
     const url = URL.createObjectURL(new Blob(text, { type: "text/plain" }));
     const name = `${model.title.replace(/[^\w.-]+/g, "_")}-${clock(Date.now()).replaceAll(":", "")}.log`;
