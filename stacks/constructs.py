@@ -68,6 +68,7 @@ class Capability(Construct):
             local=str(self.node.try_get_context(LOCAL)).lower() == "true",
             capabilities=capability,
             alarms=options.add_alarms,
+            every_alarm=True,
             alarm_topic_arn=options.alarm_topic.topic_arn if options.alarm_topic else None,
             log_retention_days=options.log_retention_days,
             retain_state=options.removal_policy != RemovalPolicy.DESTROY,

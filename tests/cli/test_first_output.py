@@ -131,6 +131,7 @@ def test_a_command_that_asks_loads_only_what_its_first_output_needs(words, stage
 def test_the_help_imports_nothing_that_it_does_not_print_from(stage):
     """Of packages, Typer and what it prints with; of the command's own modules, the list of commands and the output."""
     packages = {"typer", "rich", "markdown_it", "mdurl", "pygments", "attr", "shellingham", "annotated_doc"}
+    packages.add("signalbox_kombu")  # of a distribution of its own, which Python loads at each start
     shared = ("lazy_group", "option_groups", "output", "signals")
     own = {"signalbox", "signalbox.errors", *(f"signalbox.cli{name}" for name in ("", ".main", ".commands", ".shared"))}
 

@@ -87,7 +87,7 @@ ONLY_ASK = {
     *("rendezvous offer", "rendezvous proxy", "rendezvous stats"),  # an offer and a poll leave nothing behind
     *("split audit", "split explain", "split kubernetes crd", "split kubernetes rbac", "split list", "split policy"),
     *("split registry check", "split registry discover", "split registry list", "split status"),
-    *("status", "tail", "trace", "user list", "watch"),
+    *("dead-letters", "status", "tail", "trace", "user list", "watch"),
 }
 DESTROY = {
     "exchange delete": ("xpublic", "--force"),

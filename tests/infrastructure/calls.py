@@ -205,7 +205,7 @@ HISTORY: dict[str, Who] = {
     "glue:UpdateTable EVENTS": COMPACTION | DAY,
     "glue:DeleteTable EVENTS": NOBODY,
     "logs:PutLogEvents Rendezvous/OfferLogs": OFFER,
-    "xray:PutTraceSegments *": FUNCTIONS,
+    "xray:PutTraceSegments *": FUNCTIONS - MATCHING - PAGE,  # strangers' runs are not traced
 }
 SCHEDULED: dict[str, Who] = {
     "lambda:InvokeFunction Rendezvous/Sweep": who("RendezvousSweep", "Schedules"),

@@ -98,7 +98,10 @@ def proxy(
     *,
     nat: Annotated[Nat, typer.Option(help="NAT type of the proxy.")] = Nat.UNRESTRICTED,
     proxy_type: Annotated[str, typer.Option("--type", help="Type that the proxy reports.")] = "standalone",
-    rounds: Annotated[int, typer.Option(help="Number of polls.", min=1)] = 1,
+    rounds: Annotated[
+        int | None,
+        typer.Option(help="Number of polls; by default it polls until there is a client, for a minute at most.", min=1),
+    ] = None,
     options: OutputOptions,
 ) -> None:
     """Poll as a simulated proxy and answer with a sample session description; only for manual tests of a stage."""
@@ -107,8 +110,9 @@ def proxy(
     deployment = options.deployment()
     output(deployment, "RendezvousUrl")  # named in the error of a stage without rendezvous
     simulator = ProxySimulator(deployment.rendezvous_url, nat=nat, proxy_type=proxy_type)
-    for _ in range(rounds):
-        served = simulator.serve_once()
+    serve = simulator.serve if rounds is None else simulator.serve_once
+    for _ in range(rounds or 1):
+        served = serve()
         status = served.response.status if served.response else "no response"
         if options.as_json:
             print_json({"sid": served.sid, "status": status, "accepted": served.accepted})

@@ -9,12 +9,12 @@ import typer
 
 from signalbox.cli.doctor.settings import InvalidSettings, given_settings, read_settings
 from signalbox.cli.shared.confirmation import confirm
-from signalbox.cli.shared.stage import say
+from signalbox.cli.shared.stage import SETTINGS_OUTPUT, say
 from signalbox.clients.deployment import capabilities_of
 from signalbox.local.files import require_settings
 from signalbox.nearest import suggestion
 
-SETTINGS_OUTPUT, KEPT_CAPABILITIES = "Settings", "kept_capabilities"
+KEPT_CAPABILITIES = "kept_capabilities"
 Reset = Annotated[
     list[str] | None,
     typer.Option("--reset", metavar="KEY", help="Take a setting of the stage back to its default; repeatable."),

@@ -14,6 +14,8 @@ from signalbox.errors import RejectedError
 if TYPE_CHECKING:
     from signalbox.clients.deployment import Deployment
 
+SETTINGS_OUTPUT = "Settings"  # the settings that a stage was deployed with
+
 Aws = Annotated[
     bool, typer.Option("--aws", help="Use a stage in AWS with your standard credentials instead of the local stage.")
 ]

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from signalbox.cli.shared.files import read_text
-from signalbox.cli.shared.kept_settings import SETTINGS_OUTPUT
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_table, print_text
-from signalbox.cli.shared.stage import Json, OutputOptions, local_time, output, say
+from signalbox.cli.shared.stage import SETTINGS_OUTPUT, Json, OutputOptions, local_time, output, say
 from signalbox.cli.splitting.stage import TargetName, control, control_of, warn_not_split
 from signalbox.errors import RejectedError
 

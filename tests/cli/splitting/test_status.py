@@ -192,9 +192,9 @@ def test_an_audit_of_an_unknown_message_says_so(stage):
     assert "no events of '1' in the last 7 days" in result.stderr
 
 
-def test_a_stage_without_splitting_must_be_deployed_again(aws):  # noqa: F811
+def test_a_stage_without_splitting_is_named_with_the_remedy(aws):  # noqa: F811
     template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}, "Outputs": {"Capabilities": {"Value": "x"}}}
     boto3.client("cloudformation").create_stack(StackName="signalbox", TemplateBody=json.dumps(template))
 
-    with pytest.raises(RejectedError, match="no output 'SplitControlQueueUrl': deploy it again"):
+    with pytest.raises(RejectedError, match=r"the stage has no splitting: .* deploy capabilities=x,splitting"):
         split("list")

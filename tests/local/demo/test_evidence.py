@@ -1,6 +1,7 @@
 """Demonstrations run side by side; history begins when the others have done what it counts."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +14,7 @@ WAIT_SECONDS = 10.0
 
 
 def trial() -> Trial:
-    return Trial(None, Journal())
+    return Trial(SimpleNamespace(capabilities={"exchange", "splitting", "history"}), Journal())
 
 
 def test_rows_are_in_the_order_of_their_capabilities():

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from signalbox.activity.measures import Sources
+from signalbox.activity.measures import CAPABILITIES, Sources
 from signalbox.activity.recent import RecentActivity
 from signalbox.activity.summary import activities
 from signalbox.errors import UnavailableError
@@ -47,7 +47,7 @@ class MemoryTopics:
         return [Topic(RoutingKey(name)) for name in self.names if name.startswith(prefix)]
 
 
-IDLE = RecentActivity(lambda now: activities(Sources({}), {}, now), timedelta(0))
+IDLE = RecentActivity(lambda now: activities(Sources(dict.fromkeys(CAPABILITIES, ())), {}, now), timedelta(0))
 
 
 @dataclass
@@ -114,7 +114,7 @@ def test_the_overview_has_every_part_and_the_reasons_of_unavailable_parts():
 
     assert result == Payload(
         ({"at": "2026-11-21T12:00:00.000Z", "exchanges": [12, True]},),
-        {"unavailable": {"rendezvous": "AWS answered Throttling"}},
+        {"parts": ["exchanges", "rendezvous"], "unavailable": {"rendezvous": "AWS answered Throttling"}},
     )
 
 
@@ -125,7 +125,7 @@ def test_only_administrators_get_the_parts_for_administrators(is_admin, shown):
     result = call(summarize_stage, rights=replace(ALL, is_admin=is_admin), parts=parts)
 
     assert result.arguments[0].keys() == shown
-    assert result.keywords == {"unavailable": {}}
+    assert result.keywords == {"parts": ["splits"], "unavailable": {}}
 
 
 def test_the_newest_pictures_are_listed_newest_first():

@@ -82,7 +82,10 @@ def replies(world: World) -> list[object]:
         (
             "signalbox.overview",
             (),
-            [[{"at": "2026-11-21T20:00:00.000Z", "exchanges": [REALM, PRIVATE, OTHER]}], {"unavailable": {}}],
+            [
+                [{"at": "2026-11-21T20:00:00.000Z", "exchanges": [REALM, PRIVATE, OTHER]}],
+                {"parts": ["exchanges"], "unavailable": {}},
+            ],
         ),
     ],
 )
