@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from signalbox.clients.visibility import change_visibility
 from signalbox.control.protocol import ControlReply, command_body
 from signalbox.errors import UnavailableError
 from signalbox.new_queues import when_usable
@@ -96,14 +97,8 @@ class ControlClient:
 
     def _return(self, others: "Sequence[MessageTypeDef]") -> None:
         """Make replies to other clients visible again at once."""
-        if others:
-            self.queues.change_message_visibility_batch(
-                QueueUrl=self.reply_queue_url,
-                Entries=[
-                    {"Id": str(number), "ReceiptHandle": one["ReceiptHandle"], "VisibilityTimeout": 0}
-                    for number, one in enumerate(others)
-                ],
-            )
+        receipts = [one["ReceiptHandle"] for one in others]
+        change_visibility(self.queues, self.reply_queue_url, receipts, seconds=0)
 
     def _receive(self, *, wait_seconds: int) -> "Sequence[MessageTypeDef]":
         """Receive from the reply queue, which SQS may not know yet for a new user."""

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from signalbox.clients.visibility import change_visibility
+from signalbox.sending import MAXIMUM_ENTRIES
+
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.type_defs import MessageTypeDef
 
-LARGEST_BATCH = 10  # SQS
 HELD_SECONDS = 60  # more than reading a queue takes
 # SQS gives the dead letter an id of its own: these attributes have that by which `signalbox trace` knows the message.
 IDS = ("message_id", "OriginalMessageId")
@@ -43,7 +45,7 @@ def dead_letters(sqs: "SQSClient", queue_url: str, *, maximum: int) -> tuple[Seq
             if len(received) >= maximum:
                 break
     finally:
-        _release(sqs, queue_url, received)
+        change_visibility(sqs, queue_url, [one["ReceiptHandle"] for one in received], seconds=0)
     found = sorted(map(_dead_letter, received), key=lambda one: one.sent_at)
     return found[:maximum], max(count, len(found))
 
@@ -52,7 +54,7 @@ def _received(sqs: "SQSClient", queue_url: str) -> "Iterator[list[MessageTypeDef
     while True:
         reply = sqs.receive_message(
             QueueUrl=queue_url,
-            MaxNumberOfMessages=LARGEST_BATCH,
+            MaxNumberOfMessages=MAXIMUM_ENTRIES,
             VisibilityTimeout=HELD_SECONDS,
             WaitTimeSeconds=1,  # a long poll queries all servers of SQS
             MessageSystemAttributeNames=["SentTimestamp", "ApproximateReceiveCount"],
@@ -61,15 +63,6 @@ def _received(sqs: "SQSClient", queue_url: str) -> "Iterator[list[MessageTypeDef
         if not reply.get("Messages"):
             return
         yield reply["Messages"]
-
-
-def _release(sqs: "SQSClient", queue_url: str, messages: "Sequence[MessageTypeDef]") -> None:
-    for start in range(0, len(messages), LARGEST_BATCH):
-        handles = (one["ReceiptHandle"] for one in messages[start : start + LARGEST_BATCH])
-        sqs.change_message_visibility_batch(
-            QueueUrl=queue_url,
-            Entries=[{"Id": str(at), "ReceiptHandle": one, "VisibilityTimeout": 0} for at, one in enumerate(handles)],
-        )
 
 
 def _dead_letter(message: "MessageTypeDef") -> DeadLetter:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from signalbox.clients.exchange.errors import resource_errors
+from signalbox.clients.visibility import change_visibility, tens
 from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery
 from signalbox.exchange.model.records import DEFAULT_PREFETCH, ResourceRef
 from signalbox.messages import InvalidMessage, Message
@@ -89,7 +90,7 @@ class Consumer:
     def ack(self, *taken: ReceivedMessage) -> None:
         """Acknowledge messages: deletes them from the queue."""
         self._forget(taken)
-        for part in _tens(taken):
+        for part in tens(taken):
             answer = self.sqs.delete_message_batch(
                 QueueUrl=self.queue_url,
                 Entries=[{"Id": str(number), "ReceiptHandle": one.receipt} for number, one in enumerate(part)],
@@ -161,14 +162,8 @@ class Consumer:
             self._change.notify_all()
 
     def _change_visibility(self, taken: Sequence[ReceivedMessage], *, seconds: int) -> None:
-        for part in _tens(taken):
-            self.sqs.change_message_visibility_batch(
-                QueueUrl=self.queue_url,
-                Entries=[
-                    {"Id": str(number), "ReceiptHandle": one.receipt, "VisibilityTimeout": seconds}
-                    for number, one in enumerate(part)
-                ],
-            )
+        receipts = [one.receipt for one in taken]
+        change_visibility(self.sqs, self.queue_url, receipts, seconds=seconds)
 
 
 @contextmanager
@@ -192,11 +187,6 @@ def heartbeat(send: Callable[[], None], *, every: timedelta) -> Iterator[None]:
     finally:
         over.set()
         thread.join(PATIENCE_SECONDS)
-
-
-def _tens(taken: Sequence[ReceivedMessage]) -> Iterator[Sequence[ReceivedMessage]]:
-    for start in range(0, len(taken), MAXIMUM_ENTRIES):
-        yield taken[start : start + MAXIMUM_ENTRIES]
 
 
 def _read(received: Mapping[str, Any]) -> ReceivedMessage:
