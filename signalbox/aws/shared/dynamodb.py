@@ -66,17 +66,6 @@ def updated(
     return None if isinstance(answer, ClientError) else answer["Attributes"]
 
 
-def updated_or_there(table: "Table | DynamoTable", arguments: Mapping[str, Any]) -> tuple[Item | None, bool]:
-    """Execute a conditional update; return the result of `updated`, and whether the item existed.
-
-    Raises `ItemBusy`.
-    """
-    answer = _attempt(
-        lambda: table.update_item(**arguments, ReturnValues="ALL_NEW", ReturnValuesOnConditionCheckFailure="ALL_OLD")
-    )
-    return (None, "Item" in answer.response) if isinstance(answer, ClientError) else (answer["Attributes"], True)
-
-
 def deleted(table: "Table | DynamoTable", arguments: Mapping[str, Any]) -> Item | None:
     """Execute a conditional deletion and return the old item, or None when its condition failed.
 

@@ -143,10 +143,11 @@ class OfferService:
         return None
 
     def _refuse(self, draft: Rendezvous, *, text: str, outcome: str) -> DeliveryResult | None:
-        record = replace(draft, state=OfferState.REFUSED, reply=error_reply(text))
+        reply = error_reply(text)
+        record = replace(draft, state=OfferState.REFUSED, reply=reply)
         if not self.offers.open(record):
             return None
-        self._send(record)
+        self.client_queues.send(record.client_id, reply)
         reason = None if outcome == "denied" else text
         return DeliveryResult(done=True, events=(events.offer(record, outcome, at=self.clock.now(), reason=reason),))
 
@@ -155,17 +156,13 @@ class OfferService:
         closed = self.offers.close(record, state=OfferState.EXPIRED, reply=reply)
         if closed is None:
             return DeliveryResult(done=False)  # answered at the same time: the answer deletes the message
-        self._send(closed)
+        self.client_queues.send(closed.client_id, reply)
         return DeliveryResult(done=True, events=(events.timeout(closed, at=self.clock.now()),))
 
     def _resend(self, record: Rendezvous) -> DeliveryResult:
-        if self.client_queues.is_empty(record.client_id):
-            self._send(record)
-        return DeliveryResult(done=True)
-
-    def _send(self, record: Rendezvous) -> None:
-        if record.reply:
+        if record.reply and self.client_queues.is_empty(record.client_id):
             self.client_queues.send(record.client_id, record.reply)
+        return DeliveryResult(done=True)
 
 
 def with_offer(record: Rendezvous, offer: Offer, bridges: BridgeList) -> Rendezvous:

@@ -21,6 +21,12 @@ def test_a_missing_setting_is_an_error_with_its_name() -> None:
         Settings({}).text("STAGE")
 
 
+def test_a_setting_of_a_capability_that_the_stage_lacks_is_absent() -> None:
+    settings = Settings({"LIVE_TABLE": "Live"})
+
+    assert (settings.has("LIVE_TABLE"), settings.has("SPLIT_TABLE")) == (True, False)
+
+
 def test_the_clock_is_in_utc_and_waits() -> None:
     clock = SystemClock()
     before = datetime.now(UTC)

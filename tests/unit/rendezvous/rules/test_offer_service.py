@@ -117,6 +117,20 @@ def test_an_early_duplicate_of_a_parked_offer_stays_in_flight_and_renews_the_rec
     assert world.offers.records[CLIENT].receipt_handle == "h2"
 
 
+def test_a_copy_of_an_offers_message_is_dropped() -> None:
+    """Such as one that a client sent twice in the same millisecond."""
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+
+    receipt = world.receive(delivery(message_id="m2"))
+
+    assert receipt.done
+    assert world.offers.records[CLIENT].state is OfferState.PENDING
+    assert [one.kind for one in receipt.events] == ["offer"]
+    assert world.replies == []
+
+
 def test_an_offer_is_hidden_beyond_the_short_visibility_of_its_queue_when_it_comes_again() -> None:
     """A proxy nearly always answers before that, which saves the call."""
     world = World()
