@@ -84,9 +84,11 @@ def test_the_page_is_usable_by_keyboard_alone(router, visitor):
     page.get_by_role("link", name="Skip to content").focus()
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
+    link = page.get_by_role("link", name="trial.log, log", exact=True)
+    link.wait_for()
     for _ in range(5):
         page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="trial.log, log", exact=True)).to_be_focused()
+    expect(link).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_text("a line")).to_be_visible()
     expect(page.locator("main")).to_be_focused()
