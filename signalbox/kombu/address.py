@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from botocore.config import Config
-from kombu.utils.url import url_to_parts
+from kombu.utils.url import maybe_sanitize_url, url_to_parts
 
 from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.cli.shared.deployment import DEFAULT_STAGE, find_deployment, settings_session
@@ -47,7 +47,8 @@ class Address:
         if "://" in (place or ""):
             _scheme, place, port, user, _password, stage, query = url_to_parts(place)
         if place not in (LOCAL, AWS) or (place == LOCAL and stage):
-            raise RejectedError(f"broker URL: expected {FORMS}, not {str(connection.hostname)[:200]!r}")
+            shown = str(maybe_sanitize_url(str(connection.hostname)))[:200]  # some write a password, which none needs
+            raise RejectedError(f"broker URL: expected {FORMS}, not {shown!r}")
         region = query.get("region") or connection.transport_options.get("region")
         return cls(place, stage or DEFAULT_STAGE, parse_user_name(user) if user else None, region, port)
 

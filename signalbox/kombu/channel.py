@@ -143,8 +143,8 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
     def queue_purge(self, queue: str, **_: Any) -> int:
         """Delete all waiting messages and return their number."""
         self.stage.settle()
-        receipts, url, purged = self._receipts, self.stage.queue_url(queue), 0
-        while found := receive(receipts, url, maximum=MAXIMUM_ENTRIES, wait_seconds=ASK_ALL_SECONDS):
+        receipts, url, purged, names = self._receipts, self.stage.queue_url(queue), 0, self.stage.namespace
+        while found := receive(receipts, url, names, maximum=MAXIMUM_ENTRIES, wait_seconds=ASK_ALL_SECONDS):
             receipts.ack([receipts.add(Receipt(url, one.receipt, self)) for one in found])
             receipts.flush()
             purged += len(found)
@@ -209,8 +209,8 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
     def basic_get(self, queue: str, no_ack: bool = False, **_: Any) -> Any:
         """Return a message of a queue, or None if there is none within a second."""
         self.stage.settle()
-        receipts, url = self._receipts, self.stage.queue_url(queue)
-        for found in receive(receipts, url, maximum=1, wait_seconds=ASK_ALL_SECONDS):
+        receipts, url, names = self._receipts, self.stage.queue_url(queue), self.stage.namespace
+        for found in receive(receipts, url, names, maximum=1, wait_seconds=ASK_ALL_SECONDS):
             tag = receipts.add(Receipt(url, found.receipt, self))
             if no_ack:
                 receipts.ack([tag])

@@ -1,14 +1,27 @@
-"""Messages of kombu as messages of SQS: one JSON object each, as in kombu's other virtual transports."""
+"""Messages of kombu as messages of SQS: one JSON object each, as in kombu's other virtual transports.
 
+Whoever may publish to a queue's exchanges chooses every byte of a body, so that no body may stop a consumer.
+"""
+
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kombu.transport import virtual
 from kombu.utils.json import loads
 
+from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery
+from signalbox.kombu.names import Namespace
+from signalbox.messages import InvalidMessage, Message
+
 RECEIVED: Final = ("ApproximateReceiveCount", "SentTimestamp")
-PUBLISHED_AT, EXPIRES_AT, TOPIC, EXCHANGE = "published_at", "expires_at", "topic", "exchange"
-ATTRIBUTES = (PUBLISHED_AT, EXPIRES_AT, TOPIC, EXCHANGE)
+# The attributes of a copy without its headers.
+ATTRIBUTES = ("topic", "exchange", "message_id", "publisher", "published_at", "expires_at")
+TEXT = "utf-8"  # the encoding of a body that is a text
+HIGHEST_PRIORITY = 255  # AMQP, an octet
+SHORT_STRINGS = ("content-type", "content-encoding")
+SHORT_STRINGS_OF_PROPERTIES = ("correlation_id", "reply_to", "message_id", "type", "user_id", "app_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,40 +35,77 @@ class Received:
     expires_at: float
 
     @classmethod
-    def parse(cls, message: Mapping[str, Any]) -> "Received":
-        """Return a message of SQS; one of another program is a text, so that it is never lost on the way."""
-        attributes = {
-            name: one.get("StringValue", "") for name, one in (message.get("MessageAttributes") or {}).items()
-        }
-        payload = _envelope(message["Body"]) or _text(message["Body"], attributes)
+    def parse(cls, message: Mapping[str, Any], names: Namespace) -> "Received":
+        """Return a message of SQS; one that AMQP could not carry is a text, so that it is never lost on the way.
+
+        `names` are those of the receiver. A copy came by the exchange and the key that the stage says, not the body:
+        a program that sends a message again, as Celery does for a retry, sends it there.
+        """
+        copy, system = _copy(message), message["Attributes"]
+        payload = _envelope(message["Body"]) or _text(message["Body"])
         properties = payload["properties"]
-        system = message["Attributes"]
-        properties["delivery_info"]["redelivered"] = int(system.get("ApproximateReceiveCount", "1")) > 1
-        sent_at = int(attributes.get(PUBLISHED_AT) or system["SentTimestamp"])
-        lifetime = float(properties.get("expiration") or "inf")
-        expires_at = min(float(attributes.get(EXPIRES_AT) or "inf"), sent_at + lifetime)
-        return cls(payload, message["ReceiptHandle"], int(properties.get("priority") or 0), sent_at, expires_at)
+        info = properties["delivery_info"]
+        if copy is not None and not names.are_of(copy.exchange, copy.key, info["exchange"], info["routing_key"]):
+            info.update(exchange=copy.exchange, routing_key=copy.key)
+        info["redelivered"] = int(system.get("ApproximateReceiveCount", "1")) > 1
+        sent_at = int(system["SentTimestamp"]) if copy is None else _milliseconds(copy.published_at.timestamp())
+        expires = copy.expires_at if copy else None
+        of_queue = math.inf if expires is None else _milliseconds(expires.timestamp())
+        expires_at = min(of_queue, sent_at + _lifetime(properties))
+        return cls(payload, message["ReceiptHandle"], _priority(properties), sent_at, expires_at)
+
+
+def _copy(message: Mapping[str, Any]) -> DeliveredMessage | None:
+    """Return the copy of a publication; None if a message came by no exchange."""
+    try:
+        return DeliveredMessage.parse(Message.parse(message))
+    except (InvalidMessage, InvalidDelivery):
+        return None
 
 
 def _envelope(body: str) -> dict[str, Any] | None:
-    """Return the message that a body holds, if one of kombu's wrote it."""
+    """Return the message that a body holds, if it has the types that AMQP gives its parts."""
     try:
         found = loads(body)
-        properties = found["properties"]
-        float(properties.get("expiration") or 0), int(properties.get("priority") or 0)
-        properties["delivery_info"]["exchange"], found["body"]
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        _check(found)
+    except Exception:  # noqa: BLE001 - decoders that a program registered with kombu may raise anything
         return None
     return dict(found)
 
 
-def _text(body: str, attributes: Mapping[str, str]) -> dict[str, Any]:
-    info = {"exchange": attributes.get(EXCHANGE, ""), "routing_key": attributes.get(TOPIC, "")}
-    properties = {"delivery_info": info, "body_encoding": "utf-8"}
+def _check(found: Any) -> None:
+    """Raise an error for a message that kombu's programs could not read."""
+    properties, headers = found["properties"], found.get("headers")
+    info = properties["delivery_info"]
+    texts = [found["body"], info["exchange"], info["routing_key"]]
+    texts += [found[name] for name in SHORT_STRINGS if found.get(name) is not None]
+    texts += [properties[name] for name in SHORT_STRINGS_OF_PROPERTIES if properties.get(name) is not None]
+    if not all(isinstance(text, str) for text in texts) or not isinstance(headers or {}, dict):
+        raise TypeError("the parts of the message have other types than in AMQP")
+    if math.isnan(_lifetime(properties)) or not 0 <= _priority(properties) <= HIGHEST_PRIORITY:
+        raise ValueError("expiration or priority is out of range")
+    if (encoding := properties.get("body_encoding") or TEXT) != TEXT:
+        virtual.Channel.codecs[encoding].decode(found["body"])
+
+
+def _lifetime(properties: Mapping[str, Any]) -> float:
+    return float(properties.get("expiration") or math.inf)
+
+
+def _priority(properties: Mapping[str, Any]) -> int:
+    return int(properties.get("priority") or 0)
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _text(body: str) -> dict[str, Any]:
+    properties = {"delivery_info": {"exchange": "", "routing_key": ""}, "body_encoding": TEXT}
     return {
         "body": body,
         "content-type": "text/plain",
-        "content-encoding": "utf-8",
+        "content-encoding": TEXT,
         "headers": {},
         "properties": properties,
     }

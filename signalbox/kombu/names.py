@@ -8,7 +8,7 @@ from signalbox.queues import FIFO_SUFFIX
 from signalbox.sarracenia.rights.names import ExchangeName, UserName, sqs_name
 
 # Names of Sarracenia, whose owner a name states: kombu's programs use such exchanges and queues under the same names.
-OF_ANY_USER, QUEUES, PUBLIC, PUBLIC_SUFFIX = ("xs_", "xl_", "xr_"), "q_", "xpublic", "_public"
+OF_ANY_USER, QUEUES, PUBLIC, PUBLIC_SUFFIX = ("xs_", "xl_", "xr_"), "q_", "public", "_public"
 # The exchange of a user to which every queue is bound by its name. Administrators send to queues directly.
 DEFAULT = "default"
 WILDCARDS = {"*": "%2A", "#": "%23"}
@@ -32,12 +32,17 @@ class Namespace:
         Names with other characters, and long ones, are replaced by a readable part and a hash.
         """
         _refuse_ordered(name)
-        if name.startswith(OF_ANY_USER) or name == PUBLIC or (name.startswith("x") and name.endswith(PUBLIC_SUFFIX)):
+        if name.startswith(OF_ANY_USER) or name == f"x{PUBLIC}" or (name[:1] == "x" and name.endswith(PUBLIC_SUFFIX)):
             return ExchangeName(name)
-        # Every user may read names that end like this: a hash makes the exchange private.
-        private = name + "\0" if name.endswith(PUBLIC_SUFFIX) else name
+        # Users with loose names may read all names that end like this: a hash makes the exchange private.
+        private = name + "\0" if name.endswith(PUBLIC) else name
         beginning = f"xs_{self.user}_" if self.user else "x_"
         return ExchangeName(sqs_name(private, prefix=self.prefix + beginning).removeprefix(self.prefix))
+
+    def are_of(self, exchange: str, key: str, name: str, routing_key: str) -> bool:
+        """Return whether an exchange and a key of the stage are those that `name` and `routing_key` are sent to."""
+        is_named = not name.endswith(FIFO_SUFFIX) and self.exchange(name or DEFAULT) == exchange
+        return is_named and escaped(routing_key) == key
 
 
 def _refuse_ordered(name: str) -> None:

@@ -83,7 +83,8 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # kombu has no types
                     return
             self._receivers = [one for one in self._receivers if not one.is_ended]
             wait = int(self.client.transport_options.get("wait_time_seconds", LONG_POLL_SECONDS))
-            self._receivers.append(Receiver(queue_url, self.inbox, self.receipts, consumer, wait))
+            names = self.stage.namespace
+            self._receivers.append(Receiver(queue_url, self.inbox, self.receipts, names, consumer, wait))
         self._receivers[-1].start()
 
     def stop_receiving(self, consumer: Consumer) -> list[Delivery]:

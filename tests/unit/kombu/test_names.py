@@ -2,7 +2,7 @@
 
 import pytest
 from amqp.exceptions import AMQPNotImplementedError
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from signalbox.exchange.matching.trie import BindingTrie
@@ -10,7 +10,7 @@ from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.kombu.names import Namespace, escaped, pattern_of
 from signalbox.sarracenia.rights.names import UserName, parse_exchange_name, parse_queue_name, queue_user
-from signalbox.sarracenia.rights.permissions import Right, Role, is_permitted, role_rights
+from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted, role_rights
 
 ALICE, ADMINISTRATOR = Namespace(UserName("alice"), "dev-"), Namespace(None, "dev-")
 CELERYS = ("celery", "celeryev", "celery.pidbox", "reply.celery.pidbox", "celery@host.example.celery.pidbox", "x" * 200)
@@ -20,10 +20,13 @@ OWN = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S"]), max
 
 
 @given(OWN)
+@example("tasks_public")
+@example("taskspublic")
 def test_a_name_is_its_users_own_and_without_a_user_nobodys(name: str) -> None:
     for parsed in (parse_queue_name(ALICE.queue(name)), parse_exchange_name(ALICE.exchange(name))):
         assert is_permitted(UserName("alice"), Role.SOURCE, Right.CONFIGURE, name=parsed)
-        assert not is_permitted(UserName("bob"), Role.SOURCE, Right.READ, name=parsed)
+        for ownership in Ownership:
+            assert not is_permitted(UserName("bob"), Role.SOURCE, Right.READ, name=parsed, ownership=ownership)
     assert queue_user(parse_queue_name(ADMINISTRATOR.queue(name))) == ""
     assert not role_rights(Role.SOURCE, parse_exchange_name(ADMINISTRATOR.exchange(name)))
     assert len("dev-" + ALICE.exchange(name)) <= 80
