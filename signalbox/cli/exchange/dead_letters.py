@@ -1,5 +1,6 @@
 """`signalbox dead-letters`: lists the dead letters of all capabilities that the caller owns."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -77,7 +78,9 @@ def _declared(client: "ExchangeClient") -> Iterator[_Source]:
     for name, owner, sqs_name in owned:
         if client.user in (None, owner):
             url = client.url_prefix + dead_letter_name(QueueName(sqs_name))
-            yield _Source("exchange", name, url, f"signalbox replay --dead-letters {name} --into {name}")
+            # The name of a queue is its owner's text, and this is for a shell.
+            replay = shlex.join(["signalbox", "replay", "--dead-letters", name, "--into", name])
+            yield _Source("exchange", name, url, replay)
 
 
 def _of_stage(client: "ExchangeClient", options: UserOutputOptions) -> Iterator[_Source]:

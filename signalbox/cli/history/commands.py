@@ -1,8 +1,6 @@
 """The commands `signalbox history`, SQL queries of the event history, and `signalbox report`, daily reports."""
 
-import csv
 import json
-import sys
 import tempfile
 import webbrowser
 from collections.abc import Mapping, Sequence
@@ -16,7 +14,7 @@ import typer
 from signalbox.cli.history.jobs import Job, run_jobs
 from signalbox.cli.shared.days import METAVAR, past_day, today
 from signalbox.cli.shared.option_groups import CommandGroup
-from signalbox.cli.shared.output import print_json, print_table, print_text
+from signalbox.cli.shared.output import print_csv, print_json, print_table, print_text
 from signalbox.cli.shared.stage import OutputOptions, output, say
 from signalbox.errors import RejectedError
 from signalbox.history.jobs import ALL_REPORTS, DAY_SCRIPT, REPORTS
@@ -105,9 +103,7 @@ def _print_result(result: QueryResult, *, as_csv: bool, as_json: bool) -> None:
     if as_json:
         print_json([dict(zip(result.columns, row, strict=True)) for row in result.rows])
     elif as_csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(result.columns)
-        writer.writerows(result.rows)
+        print_csv(result.columns, result.rows)
     else:
         print_table(list(result.columns), ([value or "" for value in row] for row in result.rows))
         if not result.rows:

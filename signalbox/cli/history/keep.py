@@ -1,5 +1,6 @@
 """`signalbox keep`: for how long the messages of a queue are kept, and who may read them."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -82,7 +83,7 @@ def list_queues(*, options: OutputOptions) -> None:
     print_list(documents, COLUMNS, rows, none="no queue is kept", as_json=options.as_json)
     for one, is_active in found:
         if one.keep_for is not None and not is_active:
-            again = f"`signalbox keep set {one.declared}` keeps a new one's messages"
+            again = f"`{shlex.join(['signalbox', 'keep', 'set', one.declared])}` keeps a new one's messages"
             say(f"queue {one.declared!r} was deleted since: {again}")
 
 

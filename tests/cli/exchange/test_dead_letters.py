@@ -1,6 +1,7 @@
 """`signalbox dead-letters` against a stage."""
 
 import json
+import shlex
 from collections.abc import Iterator
 
 import boto3
@@ -83,3 +84,13 @@ def test_without_any_there_is_a_line(stage):
 def test_the_name_of_nothing_is_refused(stage):
     with pytest.raises(RejectedError, match="you own no exchange and no queue 'q_none'"):
         signalbox("dead-letters", "q_none")
+
+
+def test_a_remedy_is_one_command_whatever_a_queue_is_called(stage):
+    hostile = "q_eve; touch /tmp/owned #"
+    stage.replies["queues"] = lambda _: [{"queue": hostile, "owner": "eve", "sqs_name": "q_eve"}]
+    queue("q_eve-dlq")
+    bury("q_eve-dlq", **MARKS)
+
+    (only,) = listed()
+    assert shlex.split(only["remedy"]) == ["signalbox", "replay", "--dead-letters", hostile, "--into", hostile]
