@@ -33,7 +33,7 @@ def handler(event: dict[str, Any], _context: object) -> Response:
 def _config(realm: str) -> str:
     """Return the realms that strangers may know, all or none, and the issuers of these or of the named realm."""
     if instance.settings().text("PAGE_LISTS_REALMS") == "yes":
-        live = _live_exchanges()
+        live = page_wiring.live_exchanges().get()
         return pages.config(_websocket_url(), [exchange.name for exchange in live], _issuers(live))
     return pages.config(_websocket_url(), [], _issuers(_named(realm)))
 
@@ -47,10 +47,6 @@ def _named(realm: str) -> list[Exchange]:
     return [found] if found else []
 
 
-def _live_exchanges() -> list[Exchange]:
-    return [exchange for exchange in page_wiring.exchanges().every() if exchange.live]
-
-
 def _issuers(exchanges: Iterable[Exchange]) -> list[tuple[str, Issuer]]:
     return [(exchange.name, issuer) for exchange in exchanges if exchange.live for issuer in exchange.live.issuers]
 
@@ -61,7 +57,7 @@ def _file(name: str, if_none_match: str) -> Response:
         return _answer("not found\n", status=HTTPStatus.NOT_FOUND)
     content_policy = None
     if file.is_document:
-        issuers = [issuer for _, issuer in _issuers(_live_exchanges())]
+        issuers = [issuer for _, issuer in _issuers(page_wiring.live_exchanges().get())]
         content_policy = pages.content_policy(_websocket_url(), issuers, name=name)
         file = file.with_policy(content_policy)
     if file.is_known(if_none_match):

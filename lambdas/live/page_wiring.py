@@ -1,16 +1,29 @@
 """The wiring of the function `page`, made once for each function instance."""
 
+from collections.abc import Sequence
+from datetime import timedelta
 from functools import cache
 
 from lambdas.shared import instance
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.health import Health
+from signalbox.aws.shared.kept import Kept
+from signalbox.exchange.model.records import Exchange
+
+# Strangers may request the page as often as its limit permits, and reading a thousand exchanges costs 37 read units.
+REALMS_AGE = timedelta(seconds=10)
 
 
 @cache
 def exchanges() -> DynamoExchanges:
-    """Return the exchanges; those with live settings are realms."""
+    """Return the exchanges."""
     return DynamoExchanges(instance.table("EXCHANGE_TABLE"))
+
+
+@cache
+def live_exchanges() -> Kept[Sequence[Exchange]]:
+    """Return the exchanges with live settings, kept for a time."""
+    return Kept(lambda: [one for one in exchanges().every() if one.live], REALMS_AGE, instance.CLOCK.now)
 
 
 @cache

@@ -20,6 +20,7 @@ from tests.browser.stages import SVG
 from tests.integration.live.arvados_realm import REALM, arvados_realm, row, settle
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.shared.tcp_proxy import tcp_proxy
+from tests.patience import wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.browser]
 
@@ -87,13 +88,15 @@ def test_the_page_is_served_with_its_policy_and_lists_the_realm(deployed):
     with urlopen(deployed["page_url"]) as answer:  # noqa: S310 - the stage's own address
         policy, etag = answer.headers["Content-Security-Policy"], answer.headers["ETag"]
         assert b"<!doctype html>" in answer.read()
-    with urlopen(f"{deployed['page_url']}config.json") as answer:  # noqa: S310
-        config = json.load(answer)
+
+    def config() -> Any:
+        with urlopen(f"{deployed['page_url']}config.json") as answer:  # noqa: S310
+            return json.load(answer)
 
     assert "default-src 'none'" in policy
     assert etag
-    assert urljoin(deployed["websocket_url"], config["websocket_url"]) == deployed["websocket_url"]
-    assert deployed["realm"] in config["realms"]
+    assert urljoin(deployed["websocket_url"], config()["websocket_url"]) == deployed["websocket_url"]
+    wait_for(lambda: deployed["realm"] in config()["realms"], "the realm among those of the page")
 
 
 def test_a_log_begins_with_its_history_and_continues_live(joined, publisher):

@@ -35,7 +35,7 @@ def live(exchange_table, sqs, monkeypatch: pytest.MonkeyPatch):
         settings[f"LIVE_{name.upper()}_URL"] = sqs.create_queue(QueueName=name)["QueueUrl"]
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    wired = (instance.settings, page_wiring.exchanges, page_wiring.health)
+    wired = (instance.settings, page_wiring.exchanges, page_wiring.live_exchanges, page_wiring.health)
     for one in wired:
         one.cache_clear()
     yield
@@ -135,6 +135,7 @@ def test_the_policy_admits_exactly_the_origins_of_the_issuers(live, exchange_tab
     before = asked("/live/")
     declare(exchange_table, "xlab.fifo", Issuer("https://login.example/lab", "a"))
     declare(exchange_table, "xpool.fifo", Issuer("https://pool.example", "a", origins=("https://auth.pool.example",)))
+    page_wiring.live_exchanges.cache_clear()  # as when the kept exchanges are too old
     after = asked("/live/", **{"if-none-match": before["headers"]["ETag"]})
     again = asked("/live/", **{"if-none-match": after["headers"]["ETag"]})
 

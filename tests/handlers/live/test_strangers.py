@@ -7,9 +7,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from glue_jobs.transforms.prices import REPLY_READS
+from lambdas.live import page, page_wiring
+from signalbox.aws.exchange.exchanges import DynamoExchanges
+from signalbox.exchange.model.records import Exchange, LiveSettings
+from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.billed_calls import READS
+from tests.handlers.billed_calls import READS, recorded_calls
+from tests.handlers.environment import clear_caches
 from tests.handlers.live.live_stage import INBOX, REALM, TIMERS, LiveStage, stage  # noqa: F401 - fixtures
+from tests.handlers.recorded_events import request
 from tests.handlers.strangers import Bill, billed, day, stated
 
 RUN = {"milliseconds": 60, "megabytes": 1024}
@@ -67,3 +73,28 @@ def test_strangers_cost_what_the_page_states(stage, what, act):  # noqa: F811 - 
     rate, usd = stated(what)
 
     assert day(act(stage), rate) == usd
+
+
+@pytest.fixture
+def realms(stage, monkeypatch):  # noqa: F811 - fixture
+    monkeypatch.setenv("LIVE_WEBSOCKET_URL", "wss://live.example")
+    monkeypatch.setenv("PAGE_LISTS_REALMS", "yes")
+    clear_caches(page_wiring)
+    for number in range(20):
+        name = ExchangeName(f"xlab_{number}.fifo")
+        DynamoExchanges(stage.exchanges).create(Exchange(name, None, datetime.now(UTC), live=LiveSettings()))
+    yield
+    clear_caches(page_wiring)
+
+
+@pytest.mark.parametrize("path", ["/live/", "/live/renewed.html", "/live/config.json", "/live/app.js", "/health"])
+def test_a_page_costs_strangers_what_the_page_states_at_most_and_reads_no_realms_again(realms, path):
+    page.handler(request("page", path="/live/"), None)
+    rate, usd = stated("pages")
+
+    with billed(milliseconds=60, HTTP_API_request=1) as bill, recorded_calls() as calls:
+        assert page.handler(request("page", path=path), None)["statusCode"] == 200
+    bill.units["SQS standard request"] += calls.count("sqs.GetQueueAttributes")
+
+    assert "dynamodb.Query" not in calls
+    assert day(bill, rate) <= usd

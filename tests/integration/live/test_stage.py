@@ -160,7 +160,9 @@ def test_the_page_and_the_health_check_are_served_over_http(deployed: dict[str, 
 
     assert "<title>" in read("")
     assert json.loads(read("health")) == {"health": "OK"}
-    assert deployed["realm"] in json.loads(read("config.json"))["realms"]
+    wait_for(
+        lambda: deployed["realm"] in json.loads(read("config.json"))["realms"], "the realm among those of the page"
+    )
 
 
 def test_the_demo_of_live_follows_a_log_without_a_gap(deployment: Deployment, place: TrialRealm):

@@ -1,17 +1,14 @@
 """The port through which the client of a cluster gets its address, the CA that it trusts, and a token."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.shared.errors import is_retryable, reason
 from signalbox.aws.splitting.kubernetes.api import ClusterRefused, ClusterUnavailable
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +44,6 @@ class Access(Protocol):
 
     def token(self, *, again: bool = False) -> str:
         """Return a bearer token."""
-
-
-@dataclass(slots=True)
-class Kept(Generic[T]):
-    """A value that is read again when it is older than `age`; no text shows it."""
-
-    read: Callable[[], T]
-    age: timedelta
-    now: Callable[[], datetime]
-    _value: T | None = field(default=None, repr=False)
-    _until: datetime | None = None
-
-    def get(self, *, again: bool) -> T:
-        """Return the value; `again` reads it whatever its age."""
-        now = self.now()
-        if self._value is None or self._until is None or now >= self._until or again:
-            self._value, self._until = self.read(), now + self.age
-        return self._value
 
 
 @contextmanager

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from botocore.exceptions import ClientError
 
-from signalbox.aws.splitting.kubernetes.access import Connection, Kept, Remedies, reading
+from signalbox.aws.shared.kept import Kept
+from signalbox.aws.splitting.kubernetes.access import Connection, Remedies, reading
 from signalbox.aws.splitting.kubernetes.api import ClusterGone, ClusterRefused, ClusterUnavailable
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from signalbox.aws.splitting.kubernetes.access import Connection, Kept, Remedies, reading
+from signalbox.aws.shared.kept import Kept
+from signalbox.aws.splitting.kubernetes.access import Connection, Remedies, reading
 from signalbox.aws.splitting.kubernetes.api import ClusterRefused
 
 if TYPE_CHECKING:
