@@ -106,5 +106,6 @@ COMMANDS = group_of(
     Part("group", "signalbox.cli.live.groups:app", "Change and list groups of users; grants name a group as @GROUP."),
     Part("arvados", "signalbox.cli.live.bridge:app", "Arvados: publish the log rows of a cluster to a realm."),
     Part("history", "signalbox.cli.history.commands:app", "Query the event history with SQL."),
+    Part("log", "signalbox.cli.history.log:app", "Export the logs of topics of live exchanges."),
     Part("keep", "signalbox.cli.history.keep:app", "Keep messages that pass a split or an exchange for a set time."),
 )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 REPLAY_PREFIX = "replays/"  # of the objects in the bucket
+LOG_PREFIX = "logs"
 NO_PREFIX = "-"
 FILE_EXTENSIONS = {"text": "txt", "picture": "svg", "json": "json"}
 """The file extensions of a report's files by kind, which is also the folder."""
@@ -56,7 +57,7 @@ def job_arguments(script: str, outputs: Mapping[str, str], *, region: str, stage
         return {**common, **readers_of_raw[script]}
     if script == "export_logs":
         tables = {"live_table": outputs["LiveTable"], "exchange_table": outputs["ExchangeTable"]}
-        return {**common, "log_path": f"s3://{bucket}/logs", **tables}
+        return {**common, "log_path": f"s3://{bucket}/{LOG_PREFIX}", **tables}
     if script == "replay":
         exchanges = {
             "exchange_prefix": outputs["ExchangePrefix"] or NO_PREFIX,

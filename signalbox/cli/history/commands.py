@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from signalbox.cli.history.jobs import Job, run_jobs
+from signalbox.cli.history.output_folder import check_writable, output_folder
 from signalbox.cli.shared.days import METAVAR, past_day, today
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_csv, print_json, print_table, print_text
@@ -138,8 +139,8 @@ def report(
         raise RejectedError(f"unknown report {name!r}{suggestion(name, (*REPORTS, ALL_REPORTS))}")
     days = _days(first, last)
     deployment = options.deployment()
-    home = folder or (deployment.folder if isinstance(deployment, LocalDeployment) else Path(".signalbox")) / "reports"
-    _check_writable(home)
+    home = output_folder(deployment, folder, "reports")
+    check_writable(home)
     is_fresh = isinstance(deployment, LocalDeployment) if fresh is None else fresh
     until = days[-1] + timedelta(days=1)
     window = {"from": days[0].isoformat(), "to": until.isoformat()}
@@ -152,16 +153,6 @@ def report(
         for path in paths:
             if path.suffix == ".svg":
                 webbrowser.open(path.resolve().as_uri())
-
-
-def _check_writable(folder: Path) -> None:
-    """Raise `RejectedError` before the work if its results cannot be saved."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise RejectedError(f"cannot write to {str(folder)!r}: {error.strerror}; give another --folder") from error
 
 
 def _report_jobs(name: str, window: Mapping[str, str], *, is_fresh: bool) -> list[Job]:

@@ -231,6 +231,26 @@ def test_an_invalid_report_is_refused(arguments, problem):
         signalbox("report", *arguments)
 
 
+@pytest.mark.usefixtures("stage")
+def test_a_log_is_exported_and_the_files_of_matching_topics_are_saved(tmp_path):
+    for topic in ("jobs.1.log", "jobs.a%2Fb.log", "other"):
+        boto3.client("s3").put_object(Bucket="lake", Key=f"logs/xlog.fifo/topic={topic}/2026-11-20.txt", Body=topic)
+
+    result = signalbox("log", "export", "xlog.fifo", "--topics", "jobs.*.log", "--folder", str(tmp_path))
+
+    assert started("export_logs") == [{"--exchange": "xlog.fifo", "--topics": "jobs.*.log"}]
+    saved = [tmp_path / "xlog.fifo" / f"topic={topic}" / "2026-11-20.txt" for topic in ("jobs.1.log", "jobs.a%2Fb.log")]
+    assert result.stdout.splitlines() == [str(path) for path in saved]
+    assert [path.read_text() for path in saved] == ["jobs.1.log", "jobs.a%2Fb.log"]
+    assert len(list(tmp_path.rglob("*.txt"))) == 2
+
+
+@pytest.mark.usefixtures("stage")
+def test_the_export_of_an_exchange_without_events_names_the_command_that_shows_it(tmp_path):
+    with pytest.raises(RejectedError, match=r"exchange 'xlg.fifo' has no events of topics '#': `signalbox exchange l"):
+        signalbox("log", "export", "xlg.fifo", "--folder", str(tmp_path))
+
+
 def put_replay(name: str, *, topics: dict[str, int]) -> ReplayProgress:
     """Store a record and a plan as the job does."""
     planned = ReplayProgress(ReplayId(name), {"into": "q_a"}, "7", messages=2, size_bytes=20, planned_at=NOON)

@@ -1,0 +1,29 @@
+"""Exported logs of topics, downloaded from the bucket of the history."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from signalbox.aws.shared.errors import translate_read_errors
+from signalbox.history.jobs import LOG_PREFIX
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
+
+TOPIC = "topic="
+
+
+def download_logs(
+    s3: "S3Client", bucket: str, exchange: str, *, is_wanted: Callable[[str], bool], home: Path
+) -> Iterator[Path]:
+    """Download the text of each day of each wanted topic into `home`, and yield the paths. Raises `EffectFailed`."""
+    with translate_read_errors(f"exported logs of exchange {exchange!r}"):
+        pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{LOG_PREFIX}/{exchange}/{TOPIC}")
+        for key in [one["Key"] for page in pages for one in page.get("Contents", ())]:
+            _, _, folder, day = key.split("/")
+            if is_wanted(unquote(folder.removeprefix(TOPIC))):
+                path = home / exchange / folder / day
+                path.parent.mkdir(parents=True, exist_ok=True)
+                s3.download_file(bucket, key, str(path))
+                yield path
