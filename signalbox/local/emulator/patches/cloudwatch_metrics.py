@@ -8,7 +8,7 @@ logged metrics are therefore not available.
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from signalbox.local.emulator.patches.patch import Patch, original
@@ -17,10 +17,12 @@ CLOUDWATCH, SQS = "ministack.services.cloudwatch", "ministack.services.sqs"
 RECORD, READ, BUCKET = f"{CLOUDWATCH}:record_metric", f"{CLOUDWATCH}:_get_metric_data", f"{CLOUDWATCH}:_metric_bucket"
 DIMENSIONS = f"{CLOUDWATCH}:_dims_key"
 LOG = "ministack.services.lambda_svc:_emit_lambda_logs"
-SEND, HANDLERS = f"{SQS}:_act_send_message", f"{SQS}:_HANDLERS"
+SEND, RECEIVE = f"{SQS}:_act_send_message", f"{SQS}:_act_receive_message"
+HANDLERS = f"{SQS}:_HANDLERS"
 QUEUES, QUEUE_URLS = f"{SQS}:_queues", f"{SQS}:_queue_name_to_url"
 MARK = '"CloudWatchMetrics"'  # of a line in the embedded metric format
 NAMESPACE, DIMENSION, SENT = "AWS/SQS", "QueueName", "NumberOfMessagesSent"
+RECEIVED, EMPTY = "NumberOfMessagesReceived", "NumberOfEmptyReceives"
 MINUTE_SECONDS = 60
 
 Point = MutableMapping[str, Any]
@@ -104,11 +106,28 @@ def counting(send: Callable[..., dict[str, Any]], record: Record) -> Callable[..
 
     def send_and_count(data: Mapping[str, Any], url: str) -> dict[str, Any]:
         answer = send(data, url)
-        name = str(data.get("QueueUrl", url)).rpartition("/")[2]
-        record(NAMESPACE, SENT, 1, "Count", {DIMENSION: name})
+        record(NAMESPACE, SENT, 1, "Count", _dimensions(data, url))
         return answer
 
     return send_and_count
+
+
+def counting_receives(
+    receive: Callable[..., Awaitable[dict[str, Any]]], record: Record
+) -> Callable[..., Awaitable[dict[str, Any]]]:
+    """Return a `receive` that counts its messages, or an empty receive, at its queue."""
+
+    async def receive_and_count(data: Mapping[str, Any], url: str) -> dict[str, Any]:
+        answer = await receive(data, url)
+        count = len(answer.get("Messages", ()))
+        record(NAMESPACE, RECEIVED if count else EMPTY, count or 1, "Count", _dimensions(data, url))
+        return answer
+
+    return receive_and_count
+
+
+def _dimensions(data: Mapping[str, Any], url: str) -> Mapping[str, str]:
+    return {DIMENSION: str(data.get("QueueUrl", url)).rpartition("/")[2]}
 
 
 def reading(
@@ -161,12 +180,13 @@ def _replacements() -> Mapping[str, object]:
     # So that a queue that has become empty is empty at once.
     measure = by_minute(bucket, dimensions, lock, replaces=True)
     send = counting(original(SEND), record)
+    receive = counting_receives(original(RECEIVE), record)
     return {
         RECORD: record,
         READ: reading(original(READ), measure, _messages_of),
         LOG: logging(original(LOG), record),
         SEND: send,
-        HANDLERS: {**original(HANDLERS), "SendMessage": send},
+        HANDLERS: {**original(HANDLERS), "SendMessage": send, "ReceiveMessage": receive},
     }
 
 
@@ -178,6 +198,7 @@ PATCH = Patch(
         DIMENSIONS: "a304eb3ef986fb56",
         LOG: "111efbf06968bb20",
         SEND: "3abd766508c885c6",
+        RECEIVE: "abc94f693de18aee",
     },
     replacements=_replacements,
 )

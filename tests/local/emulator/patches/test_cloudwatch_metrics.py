@@ -1,5 +1,6 @@
 """CloudWatch has the metrics of functions' logs and of queues."""
 
+import asyncio
 import json
 import threading
 import time
@@ -7,7 +8,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from signalbox.local.emulator.patches.cloudwatch_metrics import by_minute, counting, logged_metrics, logging, reading
+from signalbox.local.emulator.patches.cloudwatch_metrics import (
+    by_minute,
+    counting,
+    counting_receives,
+    logged_metrics,
+    logging,
+    reading,
+)
 from tests.local.emulator.functions import make_function
 
 DIRECTIVE = {
@@ -78,6 +86,22 @@ def test_a_sent_message_is_counted_at_its_queue():
     assert recorded == [("AWS/SQS", "NumberOfMessagesSent", 1, "Count", {"QueueName": "orders"})]
 
 
+def test_received_messages_and_empty_receives_are_counted_at_their_queue():
+    recorded, answers = [], [{"Messages": [{}, {}]}, {}]
+
+    async def receive(_data, _url):
+        return answers.pop(0)
+
+    counted = counting_receives(receive, lambda _namespace, *metric: recorded.append(metric))
+    for _ in range(2):
+        asyncio.run(counted({"QueueUrl": "http://x/000000000000/orders"}, ""))
+
+    assert recorded == [
+        ("NumberOfMessagesReceived", 2, "Count", {"QueueName": "orders"}),
+        ("NumberOfEmptyReceives", 1, "Count", {"QueueName": "orders"}),
+    ]
+
+
 def test_a_queue_is_measured_when_its_metrics_are_requested():
     now, recorded = time.time(), {}
     messages = [
@@ -115,10 +139,12 @@ def test_cloudwatch_returns_the_metrics_of_a_run_and_of_a_queue(running):
     url = sqs.create_queue(QueueName="measured")["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody="one")
     sqs.send_message_batch(QueueUrl=url, Entries=[{"Id": "2", "MessageBody": "two"}])
+    sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0)
     make_function(session, "measured", LOG_METRICS)
     session.client("lambda").invoke(FunctionName="measured")
     metrics = [
         ("AWS/SQS", "NumberOfMessagesSent", "QueueName", "measured", "Sum"),
+        ("AWS/SQS", "NumberOfMessagesReceived", "QueueName", "measured", "Sum"),
         ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", "measured", "Maximum"),
         ("AWS/Lambda", "Invocations", "FunctionName", "measured", "Sum"),
         ("Signalbox", "OfferDenied", "service", "rendezvous", "Sum"),
@@ -141,4 +167,4 @@ def test_cloudwatch_returns_the_metrics_of_a_run_and_of_a_queue(running):
         EndTime=now + timedelta(minutes=1),
     )
 
-    assert [sum(result["Values"]) for result in answer["MetricDataResults"]] == [2, 2, 1, 2]
+    assert [sum(result["Values"]) for result in answer["MetricDataResults"]] == [2, 2, 2, 1, 2]
