@@ -11,19 +11,22 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 
-def change_visibility(sqs: "SQSClient", queue_url: str, receipts: Sequence[str], *, seconds: int) -> None:
+def change_visibility(sqs: "SQSClient", queue_url: str, receipts: Sequence[str], *, seconds: int) -> list[str]:
     """Hide messages for a time from now on, or show them at once for 0, by their receipt handles.
 
-    Needs sqs:ChangeMessageVisibility; raises the client's errors. SQS ignores receipts that are no longer valid.
+    Return the receipts that SQS refuses for good. Needs sqs:ChangeMessageVisibility; raises the client's errors.
     """
+    refused: list[str] = []
     for part in tens(receipts):
-        sqs.change_message_visibility_batch(
+        reply = sqs.change_message_visibility_batch(
             QueueUrl=queue_url,
             Entries=[
                 {"Id": str(number), "ReceiptHandle": receipt, "VisibilityTimeout": seconds}
                 for number, receipt in enumerate(part)
             ],
         )
+        refused += [part[int(one["Id"])] for one in reply.get("Failed", ()) if one["SenderFault"]]
+    return refused
 
 
 def tens(values: Sequence[Value]) -> Iterator[Sequence[Value]]:

@@ -22,6 +22,7 @@ from kombu.utils.uuid import uuid
 
 from signalbox.exchange.control.command_reader import MAXIMUM_RECEIVES, MINIMUM_EXPIRES_SECONDS
 from signalbox.kombu.consumers import Consumer, Delivery, receive, with_tag
+from signalbox.kombu.errors import amqp_errors
 from signalbox.kombu.names import DEFAULT, escaped, pattern_of
 from signalbox.kombu.receipts import Receipt, Receipts
 from signalbox.sending import MAXIMUM_ENTRIES
@@ -146,7 +147,8 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
         receipts, url, purged, names = self._receipts, self.stage.queue_url(queue), 0, self.stage.namespace
         while found := receive(receipts, url, names, maximum=MAXIMUM_ENTRIES, wait_seconds=ASK_ALL_SECONDS):
             receipts.ack([receipts.add(Receipt(url, one.receipt, self)) for one in found])
-            receipts.flush()
+            with amqp_errors(f"purge queue {queue!r}"):
+                receipts.flush()
             purged += len(found)
         return purged
 

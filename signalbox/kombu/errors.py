@@ -4,12 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from amqp.exceptions import (
-    AccessRefused,
-    NotFound,
-    PreconditionFailed,
-    RecoverableConnectionError,
-)
+from amqp.exceptions import AccessRefused, NotFound, PreconditionFailed, RecoverableConnectionError
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.clients.exchange.errors import DENIALS

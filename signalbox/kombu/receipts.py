@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from signalbox.clients.visibility import change_visibility
 from signalbox.sending import MAXIMUM_ENTRIES
 
 if TYPE_CHECKING:
@@ -91,20 +92,23 @@ class Receipts:
         """Prolong the invisibility of all messages. SQS refuses that 12 hours after a receive."""
         with self.changed:
             held = [one for one in self._held.values() if one.is_extended]
-        for failed in self._change_visibility(held, seconds=self.hold_seconds):
-            failed.is_extended = False
+        for refused in self._change_visibility(held, seconds=self.hold_seconds):
+            refused.is_extended = False
 
     def flush(self) -> None:
-        """Delete the acknowledged messages. Raises boto3's errors; the next call repeats what failed."""
+        """Delete the acknowledged messages. Raises boto3's errors; the next call repeats what may succeed then."""
         with self._deleting:
             with self.changed:
                 done, self._done = self._done, []
             try:
                 while done:
-                    url = done[0].queue_url
-                    part = [one for one in done if one.queue_url == url][:MAXIMUM_ENTRIES]
-                    self.sqs.delete_message_batch(QueueUrl=url, Entries=[_entry(*one) for one in enumerate(part)])
-                    done = [one for one in done if one not in part]
+                    part = [one for one in done if one.queue_url == done[0].queue_url][:MAXIMUM_ENTRIES]
+                    failed = self._delete(part)
+                    # At the end, so that they do not hold up the others.
+                    done = [*(one for one in done if one not in part), *failed]
+                    if failed:
+                        error = {"Code": "InternalError", "Message": f"SQS failed for {len(failed)} messages"}
+                        raise ClientError({"Error": error}, "DeleteMessageBatch")
             finally:
                 self._done += done
 
@@ -127,22 +131,23 @@ class Receipts:
                 one.consumer.unsettled -= 1
         return found
 
+    def _delete(self, part: Sequence[Receipt]) -> list[Receipt]:
+        """Delete messages of one queue; return those for which SQS failed by its own fault."""
+        entries: Any = [{"Id": str(number), "ReceiptHandle": one.handle} for number, one in enumerate(part)]
+        reply = self.sqs.delete_message_batch(QueueUrl=part[0].queue_url, Entries=entries)
+        failures = reply.get("Failed", ())
+        for one in failures:
+            if one["SenderFault"]:
+                logger.warning("an acknowledged message of %s comes again: %s", part[0].queue_url, one["Code"])
+        return [part[int(one["Id"])] for one in failures if not one["SenderFault"]]
+
     def _change_visibility(self, receipts: Sequence[Receipt], *, seconds: int) -> list[Receipt]:
-        """Change when messages become visible; return those for which SQS refused it."""
-        failed: list[Receipt] = []
+        """Change when messages become visible; return those for which SQS refuses it for good."""
+        refused: set[str] = set()
         for url in dict.fromkeys(one.queue_url for one in receipts):
-            of_queue = [one for one in receipts if one.queue_url == url]
-            for start in range(0, len(of_queue), MAXIMUM_ENTRIES):
-                part = of_queue[start : start + MAXIMUM_ENTRIES]
-                entries: Any = [{**_entry(*one), "VisibilityTimeout": seconds} for one in enumerate(part)]
-                try:
-                    reply = self.sqs.change_message_visibility_batch(QueueUrl=url, Entries=entries)
-                except (BotoCoreError, ClientError) as error:
-                    logger.warning("messages of %s become visible when their time is over: %s", url, error)
-                    continue
-                failed += [part[int(one["Id"])] for one in reply.get("Failed", ())]
-        return failed
-
-
-def _entry(number: int, receipt: Receipt) -> Any:
-    return {"Id": str(number), "ReceiptHandle": receipt.handle}
+            handles = [one.handle for one in receipts if one.queue_url == url]
+            try:
+                refused.update(change_visibility(self.sqs, url, handles, seconds=seconds))
+            except (BotoCoreError, ClientError) as error:
+                logger.warning("messages of %s become visible when their time is over: %s", url, error)
+        return [one for one in receipts if one.handle in refused]

@@ -61,11 +61,12 @@ class Queues:
         self.calls["DeleteMessage"] += 1
         del self.held[ReceiptHandle]
 
-    def change_message_visibility_batch(self, *, QueueUrl: str, Entries: list[dict[str, Any]]) -> None:  # noqa: N803
+    def change_message_visibility_batch(self, *, QueueUrl: str, Entries: list[Any]) -> dict[str, Any]:  # noqa: N803
         assert QueueUrl == REPLY_URL
         self.calls["ChangeMessageVisibilityBatch"] += 1
         assert {entry["VisibilityTimeout"] for entry in Entries} == {0}
         self.replies += [self.held.pop(entry["ReceiptHandle"]) for entry in Entries]
+        return {}
 
     def client(self, *, seconds: int = 45) -> ControlClient:
         return ControlClient(

@@ -4,29 +4,36 @@ import threading
 from typing import Any
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
+from botocore.exceptions import ClientError, EndpointConnectionError
 
 from signalbox.kombu.receipts import Receipt, Receipts
 
 
 class Sqs:
-    """A fake of SQS that records its calls; those of `refused` receipts fail."""
+    """A fake of SQS that records its calls; it refuses some receipts for good, and fails once for others."""
 
     def __init__(self) -> None:
         self.deleted: list[list[str]] = []
         self.changed: list[tuple[int, list[str]]] = []
         self.refused: set[str] = set()
+        self.failing: set[str] = set()
         self.is_down = False
 
     def delete_message_batch(self, *, QueueUrl: str, Entries: list[Any]) -> dict[str, Any]:  # noqa: N803 - boto3's
         if self.is_down:
             raise EndpointConnectionError(endpoint_url=QueueUrl)
         self.deleted.append([one["ReceiptHandle"] for one in Entries])
-        return {}
+        return {"Failed": self._failed(Entries)}
 
     def change_message_visibility_batch(self, *, QueueUrl: str, Entries: list[Any]) -> dict[str, Any]:  # noqa: N803
         self.changed.append((Entries[0]["VisibilityTimeout"], [one["ReceiptHandle"] for one in Entries]))
-        return {"Failed": [{"Id": one["Id"]} for one in Entries if one["ReceiptHandle"] in self.refused]}
+        return {"Failed": self._failed(Entries)}
+
+    def _failed(self, entries: list[Any]) -> list[dict[str, Any]]:
+        failed = [one for one in entries if one["ReceiptHandle"] in self.refused | self.failing]
+        faults = {one["Id"]: one["ReceiptHandle"] in self.refused for one in failed}
+        self.failing = set()
+        return [{"Id": number, "SenderFault": fault, "Code": "code"} for number, fault in faults.items()]
 
 
 @pytest.fixture
@@ -66,6 +73,18 @@ def test_an_acknowledgement_that_fails_is_repeated(sqs, receipts):
     assert sqs.deleted == [["r0", "r1"]]
 
 
+def test_what_sqs_fails_to_delete_is_deleted_after_the_others_and_what_it_refuses_is_not(sqs, receipts, caplog):
+    sqs.refused, sqs.failing = {"r0"}, {"r1"}
+    receipts.ack(held(receipts, 12))
+    with pytest.raises(ClientError, match="SQS failed for 1 messages"):
+        receipts.flush()
+
+    receipts.flush()
+
+    assert sqs.deleted == [[f"r{number}" for number in range(10)], ["r10", "r11", "r1"]]
+    assert caplog.messages == ["an acknowledged message of url comes again: code"]
+
+
 def test_a_closed_channel_releases_its_own_messages_and_no_acknowledged_one(sqs, receipts):
     tags = held(receipts, 3)
     held(receipts, 1, channel="other")
@@ -88,13 +107,14 @@ def test_all_messages_up_to_a_tag_are_those_of_the_channel(receipts):
 
 def test_what_sqs_does_not_prolong_is_not_asked_for_again(sqs, receipts):
     """SQS refuses it 12 hours after a receive, while the message can still be acknowledged."""
-    tags = held(receipts, 2)
-    sqs.refused = {"r0"}
+    tags = held(receipts, 3)
+    sqs.refused, sqs.failing = {"r0"}, {"r1"}
 
     receipts.extend()
     receipts.extend()
+    sqs.refused = set()
     receipts.ack(tags)
     receipts.flush()
 
-    assert sqs.changed == [(30, ["r0", "r1"]), (30, ["r1"])]
-    assert sqs.deleted == [["r0", "r1"]]
+    assert sqs.changed == [(30, ["r0", "r1", "r2"]), (30, ["r1", "r2"])]
+    assert sqs.deleted == [["r0", "r1", "r2"]]

@@ -102,12 +102,13 @@ class PretendedSqs:
                 self._delete(queue, one["ReceiptHandle"])
         return {"Failed": [{"Id": one["Id"], "Message": "not now"} for one in failed]}
 
-    def change_message_visibility_batch(self, **request: Any) -> None:
+    def change_message_visibility_batch(self, **request: Any) -> dict[str, Any]:
         queue = self._queue("ChangeMessageVisibilityBatch", request)
         for entry in request["Entries"]:
             for one in queue:
                 if one.receipt == entry["ReceiptHandle"]:
                     one.hidden = entry["VisibilityTimeout"]
+        return {}
 
     def _queue(self, operation: str, request: dict[str, Any]) -> list[Kept]:
         self.calls.append((operation, request))
