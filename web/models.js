@@ -99,7 +99,7 @@ class Model {
    * @param {string} nothing the text of a subscription without events
    */
   _emptyText(nothing) {
-    if (this.status === Status.ENDED) return this.error?.message ?? "";
+    if (this.status === Status.ENDED) return this.error ? `Not available: ${this.error.message}.` : "";
     return this.status === Status.LIVE ? nothing : "Connecting …";
   }
 
@@ -201,7 +201,7 @@ export class LogModel extends Model {
    * @param {Error} error
    */
   ended(error) {
-    this.log.note(`Ended: ${error.message}.`);
+    if (this.log.lines.length) this.log.note(`Ended: ${error.message}.`);
   }
 
   /**

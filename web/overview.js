@@ -42,6 +42,7 @@ import { PicturesView, unavailable } from "./pictures.js";
 
 const REFRESH_MS = 10_000;
 const MAXIMUM_SESSIONS = 50;
+const AT_MOST = "≤ "; // counts of clients are rounded up
 const CARDS = {
   connections: "Connections",
   rendezvous: "Rendezvous today",
@@ -165,9 +166,11 @@ function note(text) {
 /**
  * @param {number} number
  * @param {string} label
+ * @param {string} [bound] before a number that is not 0
  */
-function figure(number, label) {
-  return el("div", { class: "figure" }, el("strong", {}, number.toLocaleString("en")), el("span", {}, label));
+function figure(number, label, bound = "") {
+  const text = number ? bound + number.toLocaleString("en") : "0";
+  return el("div", { class: "figure" }, el("strong", {}, text), el("span", {}, label));
 }
 
 /** @param {Counts} counts */
@@ -207,7 +210,10 @@ function rendezvous({ proxies, nats, clients, idle_polls: idle }) {
     .filter(([, number]) => number)
     .map(([name, number]) => `${number} ${name}`)
     .join(", ");
-  const notes = [nat && `NAT: ${nat}.`, `${count(idle, "idle poll")}. Clients and polls are in multiples of eight.`];
+  const notes = [
+    nat && `NAT: ${nat}.`,
+    `${count(idle, "idle poll")}. Clients and polls are rounded up to multiples of eight.`,
+  ];
   return el(
     "div",
     {},
@@ -215,9 +221,9 @@ function rendezvous({ proxies, nats, clients, idle_polls: idle }) {
       "div",
       { class: "figures" },
       figure(sum(proxies), "proxies"),
-      figure(clients.matched, "clients matched"),
-      figure(clients.denied, "denied"),
-      figure(clients.timed_out, "timed out"),
+      figure(clients.matched, "clients matched", AT_MOST),
+      figure(clients.denied, "denied", AT_MOST),
+      figure(clients.timed_out, "timed out", AT_MOST),
     ),
     bars.length ? el("ul", { class: "bars" }, bars) : null,
     el("p", { class: "small" }, notes.filter(Boolean).join(" ")),

@@ -52,7 +52,7 @@ export function showSignIn(root, config, join, problem = "") {
     autocomplete: "off",
     autocapitalize: "none",
     spellcheck: "false",
-    value: lastRealm() || realms[0] || "",
+    value: lastRealm() || (realms.length === 1 ? realms[0] : ""),
     onchange: () => offer(),
   });
   const authid = el("input", {

@@ -11,9 +11,9 @@ pytestmark = pytest.mark.browser
 @pytest.mark.parametrize(
     ("name", "ticket", "reason"),
     [
-        ("alice", "wrong", "Wrong authid or secret."),
-        ("nobody", live_router.TICKET, "Wrong authid or secret."),
-        ("", "", "Join with an authid, and by ticket or wampcra."),
+        ("alice", "wrong", "Wrong name or ticket."),
+        ("nobody", live_router.TICKET, "Wrong name or ticket."),
+        ("", "", "Join with a name (authid), and by ticket or wampcra."),
     ],
 )
 def test_a_refused_sign_in_shows_the_reason_and_can_be_repeated(visitor, name, ticket, reason):
@@ -167,7 +167,8 @@ def test_a_revoked_permission_ends_the_log_and_keeps_its_lines(router, visitor):
 def test_a_refused_subscription_shows_the_reason(visitor):
     page = visitor.log("secret.log")
 
-    expect(page.locator(".log-frame .empty, .row.note")).to_contain_text(["may not subscribe"])
+    reason = "this user may not subscribe to every topic that 'secret.log' matches; an administrator may add the right"
+    expect(page.locator(".log-frame .empty")).to_contain_text(f"Not available: {reason}")
 
 
 def test_a_killed_session_shows_the_reason_and_does_not_reconnect(router, visitor):

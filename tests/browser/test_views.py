@@ -143,7 +143,7 @@ def test_the_overview_shows_the_state_of_the_stage(router, visitor):
 
     expect(card("Connections")).to_contain_text("2sessions")
     expect(card("Connections").get_by_role("row", name="crunch")).to_be_visible()
-    expect(card("Rendezvous today")).to_contain_text("512clients matched")
+    expect(card("Rendezvous today")).to_contain_text("≤ 512clients matched")
     expect(card("Splits").get_by_role("row", name="ann-x7")).to_contain_text("ready")
     expect(card("Splits")).to_contain_text("record of a split of version 9")
     expect(card("Exchanges").get_by_role("row", name="trial.fifo")).to_contain_text("12,044")

@@ -62,7 +62,7 @@ def tail(
     ending = Ending()
     with ending.awaited(), joining(access) as client:
         for number, event in enumerate(events(client, cursor, ending, follow=follow), start=1):
-            _print(json.dumps(document(event)) if as_json else _line(event))
+            _print(json.dumps(document(event)) if as_json else _line(event, has_topic=match is not MatchPolicy.EXACT))
             if number == maximum:
                 return
     ending.exit_if_interrupted()
@@ -171,14 +171,15 @@ def changes(before: "Mapping[str, object]", after: "Mapping[str, object]") -> "I
             yield f"{name}: {_shown(before[name])} → {_shown(after[name]) if name in after else ABSENT}"
 
 
-def _line(event: "ReceivedEvent") -> str:
-    return f"{_heading(event)}  {_text(event)}"
+def _line(event: "ReceivedEvent", *, has_topic: bool) -> str:
+    return f"{_heading(event, has_topic=has_topic)}  {_text(event)}"
 
 
-def _heading(event: "ReceivedEvent") -> str:
+def _heading(event: "ReceivedEvent", *, has_topic: bool = True) -> str:
     at = event.at.astimezone().isoformat(sep=" ", timespec="milliseconds")[:23] if event.at else ABSENT
-    number = "" if event.sequence is None else f" #{event.sequence}"
-    return f"{at}  {event.topic}{number}"
+    topic = [event.topic] if has_topic else []
+    number = [] if event.sequence is None else [f"#{event.sequence}"]
+    return "  ".join([at, " ".join([*topic, *number])]).rstrip()
 
 
 def _text(event: "ReceivedEvent") -> str:

@@ -29,13 +29,13 @@ NO_REALM = (
     "there is no such realm: realms are the exchanges declared with 'signalbox exchange declare NAME.fifo --live'"
 )
 WRONG = {
-    AuthMethod.TICKET: "wrong authid or secret",
+    AuthMethod.TICKET: "wrong name or ticket",
     AuthMethod.WAMPCRA: "wrong authid or secret, or a secret without wampcra",
 }
 TOO_OFTEN = f", more than {MAXIMUM_FAILURES} times within a minute: correct it, or try again later"
 # Also for users without a secret and for unknown ones: the answer to HELLO must not reveal which users exist.
 BY_SECRET = frozenset({AuthMethod.TICKET, AuthMethod.WAMPCRA})
-HOW_TO_JOIN = f"join with an authid, and by {AuthMethod.TICKET} or {AuthMethod.WAMPCRA}"
+HOW_TO_JOIN = f"join with a name (authid), and by {AuthMethod.TICKET} or {AuthMethod.WAMPCRA}"
 
 
 @dataclass(frozen=True, slots=True)

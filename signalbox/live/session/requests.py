@@ -31,6 +31,7 @@ from signalbox.live.wamp.uris import InvalidUri, parse_procedure, parse_topic
 ROOM_BYTES = 2_048
 MAXIMUM_PUBLISH_BYTES = MAXIMUM_MESSAGE_BYTES - ROOM_BYTES
 MAXIMUM_SUBSCRIPTIONS = 1_000  # of a session: its DynamoDB item has room for them
+SHOWN_TOPIC = 100  # characters in errors
 AUTOBAHN_PYTHON = "AutobahnPython/"  # its User-Agent
 
 Request = Subscribe | Unsubscribe | Publish | Call | Register | Unregister
@@ -136,12 +137,17 @@ def _subscription(
     except (InvalidOptions, InvalidUri) as problem:
         return _refusal(problem)
     if not _rights(context).may_subscribe(pattern):
-        return _Refusal(uris.NOT_AUTHORIZED, "this user may not subscribe to every topic that this matches")
+        return _Refusal(uris.NOT_AUTHORIZED, _no_grant(received.topic))
     is_new = pattern.subscription_id not in session.subscriptions
     if is_new and len(session.subscriptions) >= MAXIMUM_SUBSCRIPTIONS:
         problem_text = f"a session has {MAXIMUM_SUBSCRIPTIONS} subscriptions at most: subscribe to patterns"
         return _Refusal(uris.TOO_MANY_SUBSCRIPTIONS, problem_text)
     return pattern, options
+
+
+def _no_grant(topic: str) -> str:
+    remedy = "an administrator may add the right with `signalbox grant add`"
+    return f"this user may not subscribe to every topic that {topic[:SHOWN_TOPIC]!r} matches; {remedy}"
 
 
 def _publication(session: Session, received: Publish, context: DecisionContext) -> Distribute | _Refusal:

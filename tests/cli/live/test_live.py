@@ -81,7 +81,7 @@ def test_the_past_is_printed_oldest_first(router):
 
     assert result.exit_code == 0
     assert [line.split("  ")[1:] for line in result.stdout.splitlines()] == [
-        [f"trial.log #{number + 1}", f"line {number}"] for number in range(2, 12)
+        [f"#{number + 1}", f"line {number}"] for number in range(2, 12)
     ]
 
 
@@ -184,6 +184,18 @@ def test_a_signal_ends_the_command_with_exit_code_0(router):
     thread.join()
 
     assert (result.exit_code, result.stdout) == (0, "")
+
+
+def test_a_line_names_its_topic_only_where_topics_may_differ(router):
+    router.publish("trial.log", "line")
+
+    of_topic = signalbox("tail", "trial.log", "--no-follow").stdout
+    thread = when(lambda: router.subscriptions() == 1, lambda: router.publish("trial.log", "line"))
+    of_prefix = signalbox("tail", "trial.", "--match", "prefix", "--max", "1").stdout
+    thread.join()
+
+    assert of_topic.split("  ")[1:] == ["#1", "line\n"]
+    assert of_prefix.split("  ")[1:] == ["trial.log #2", "line\n"]
 
 
 def test_an_event_that_is_too_large_is_printed_without_its_payload(router):

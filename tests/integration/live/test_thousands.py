@@ -52,7 +52,7 @@ def test_a_file_of_users_joins_without_identities(
     assert queues.get("QueueUrls", []) == []
 
     desk.run("user", "remove", names[0], "--yes")
-    with pytest.raises(JoinRefused, match="wrong authid or secret"):
+    with pytest.raises(JoinRefused, match="wrong name or ticket"):
         _joined(place, names[0], created[0]["secret"])
     records = DynamoUsers(session.resource("dynamodb").Table(deployment.outputs["ExchangeTable"]))
     assert records.find(UserName(names[0])) is None

@@ -131,17 +131,17 @@ def test_a_user_without_a_key_is_challenged_as_others_and_refused() -> None:
         (
             hello("joe", "scram"),
             uris.NO_MATCHING_AUTH_METHOD,
-            "join with an authid, and by ticket or wampcra",
+            "join with a name (authid), and by ticket or wampcra",
         ),
-        (hello("joe"), uris.AUTHENTICATION_REQUIRED, "join with an authid, and by ticket or wampcra"),
+        (hello("joe"), uris.AUTHENTICATION_REQUIRED, "join with a name (authid), and by ticket or wampcra"),
         (
             hello("joe", "anonymous"),
             uris.AUTHENTICATION_REQUIRED,
-            "join with an authid, and by ticket or wampcra",
+            "join with a name (authid), and by ticket or wampcra",
         ),
-        (hello("", "ticket"), uris.AUTHENTICATION_REQUIRED, "join with an authid, and by ticket or wampcra"),
-        (hello(None, "ticket"), uris.AUTHENTICATION_REQUIRED, "join with an authid, and by ticket or wampcra"),
-        (HELLO, uris.AUTHENTICATION_REQUIRED, "join with an authid, and by ticket or wampcra"),
+        (hello("", "ticket"), uris.AUTHENTICATION_REQUIRED, "join with a name (authid), and by ticket or wampcra"),
+        (hello(None, "ticket"), uris.AUTHENTICATION_REQUIRED, "join with a name (authid), and by ticket or wampcra"),
+        (HELLO, uris.AUTHENTICATION_REQUIRED, "join with a name (authid), and by ticket or wampcra"),
         (
             hello(7, 8),
             uris.PROTOCOL_VIOLATION,

@@ -100,7 +100,7 @@ def test_unknown_users_and_wrong_secrets_are_told_alike_and_counted(world, clien
     ((_, answer, reason), _) = client.say(5, "wrong", {})
 
     assert (answer["message"], reason) == (
-        "wrong authid or secret",
+        "wrong name or ticket",
         "wamp.error.authentication_failed",
     )
     assert world.accounts.failures == ({} if " " in authid else {authid: 1})
@@ -121,7 +121,7 @@ def test_wrong_secrets_of_others_never_refuse_the_right_one(world, client) -> No
     ((kind, _, answer),) = client.say(5, "source-secret", {})
 
     assert (kind, answer["authid"]) == (2, "source")
-    assert messages[:20] == ["wrong authid or secret"] * 20
+    assert messages[:20] == ["wrong name or ticket"] * 20
     assert all("more than 20 times within a minute" in message for message in messages[20:])
     assert world.accounts.failures == {"source": 20}
     assert [event.outcome for event in world.recorded] == [*["refused"] * 30, "started"]

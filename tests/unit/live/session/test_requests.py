@@ -42,6 +42,10 @@ from tests.unit.live.session.stage import (
 )
 
 ONE = RequestId(713845233)
+NO_GRANT = (
+    "this user may not subscribe to every topic that {} matches; an administrator may add the right with "
+    "`signalbox grant add`"
+)
 A = TopicPattern.parse("open.a")
 
 
@@ -101,11 +105,11 @@ def test_the_same_topic_again_is_the_same_subscription() -> None:
         ),
         (
             subscribe("closed"),
-            (32, uris.NOT_AUTHORIZED, "this user may not subscribe to every topic that this matches"),
+            (32, uris.NOT_AUTHORIZED, NO_GRANT.format("'closed'")),
         ),
         (
             subscribe("", match="prefix"),
-            (32, uris.NOT_AUTHORIZED, "this user may not subscribe to every topic that this matches"),
+            (32, uris.NOT_AUTHORIZED, NO_GRANT.format("''")),
         ),
         (
             Unsubscribe(ONE, SubscriptionId(5)),

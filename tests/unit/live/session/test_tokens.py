@@ -89,7 +89,7 @@ def test_a_secret_without_a_name_is_refused(world, client) -> None:
 
     assert (reason, details["message"], close) == (
         "wamp.error.authentication_failed",
-        "wrong authid or secret",
+        "wrong name or ticket",
         "close",
     )
 
