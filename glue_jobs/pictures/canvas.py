@@ -1,11 +1,13 @@
 """An SVG canvas: text, boxes and lines in named colours, each with a light and a dark variant."""
 
+import textwrap
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 WIDTH = 760
 MARGIN = 24
+LINE = 16  # from line to line
 CHARACTER_WIDTH = 6.6  # at 12 px, in the widest of the fonts
 # Distinguishable with colour blindness; red is for losses.
 COLOURS = ("blue", "orange", "green", "purple", "red", "grey")
@@ -39,12 +41,24 @@ class Canvas:
     def text(self, x: float, y: float, words: str, style: str = "", *, max_width: float | None = None) -> None:
         """Write text; the middle of a text wider than `max_width` is replaced by an ellipsis, with a tooltip."""
         shown = words if max_width is None else shortened(words, int(max_width / CHARACTER_WIDTH))
+        self._write(x, y, shown, style, tooltip=words if shown != words else "")
+
+    def lines(self, x: float, y: float, words: str, *, max_width: float, most: int) -> int:
+        """Write text in lines of at most `max_width`, as `text` does if `most` do not suffice; return their number."""
+        length = int(max_width / CHARACTER_WIDTH)
+        shown = shortened(words, most * length)
+        parts = textwrap.wrap(shown, length) or [""]
+        for place, part in enumerate(parts):
+            self._write(x, y + place * LINE, part, "", tooltip=words if shown != words else "")
+        return len(parts)
+
+    def _write(self, x: float, y: float, words: str, style: str, *, tooltip: str) -> None:
         element = SubElement(self._body, "text", {"x": _number(x), "y": _number(y)})
         if style:
             element.set("class", style)
-        element.text = shown
-        if shown != words:
-            _add_tooltip(element, words)
+        element.text = words
+        if tooltip:
+            _add_tooltip(element, tooltip)
 
     def box(self, x: float, y: float, style: str, *, width: float, height: float, tooltip: str = "") -> None:
         """Draw a filled rectangle."""

@@ -4,10 +4,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from glue_jobs.pictures.canvas import CHARACTER_WIDTH, MARGIN, WIDTH, Canvas
+from glue_jobs.pictures.canvas import CHARACTER_WIDTH, LINE, MARGIN, WIDTH, Canvas
 
 Formatter = Callable[[float], str]
 ROW = 22
+MOST_LINES = 3  # of a label or a sentence
 LABELS = 230.0  # width of the labels of bars
 LONG_LABELS = 380.0  # where labels are texts or routing keys
 VALUES = 116  # width of the values
@@ -87,7 +88,7 @@ def draw_text(canvas: Canvas, heading: str, lines: Sequence[str]) -> None:
     _draw_heading(canvas, heading)
     for line in lines:
         canvas.y += 18
-        canvas.text(MARGIN, canvas.y, line, max_width=WIDTH - 2 * MARGIN)
+        canvas.y += LINE * (canvas.lines(MARGIN, canvas.y, line, max_width=WIDTH - 2 * MARGIN, most=MOST_LINES) - 1)
 
 
 def draw_bars(
@@ -105,9 +106,9 @@ def draw_bars(
     if not rows:
         _draw_no_data(canvas)
     for row in rows:
-        canvas.text(MARGIN, canvas.y + 19, row.label, max_width=labels - 10)
+        lines = canvas.lines(MARGIN, canvas.y + 19, row.label, max_width=labels - 10, most=MOST_LINES)
         _bar(canvas, row, series, longest=longest, format_value=format_value, labels=labels)
-        canvas.y += ROW
+        canvas.y += ROW + (lines - 1) * LINE
 
 
 def _bar(

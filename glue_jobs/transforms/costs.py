@@ -22,6 +22,7 @@ from glue_jobs.transforms.prices import (
 NOT_PRICED = "not priced"
 USES = "array<struct<item:string,least:double,most:double>>"
 SECONDS_OF_DAY = 86_400
+DIGITS = 12  # of USD: sums of prices differ from their shortest form after these
 COUNTS = ("number", "bytes", "pieces")
 COLUMNS = ("day", "capability", "what", "item", "number", "bytes", "units_least", "units_most", "usd_least", "usd_most")
 
@@ -173,8 +174,8 @@ def cost_daily(counts: DataFrame) -> DataFrame:
     )
     price = F.coalesce(_map(PRICES)[F.col("item")], F.lit(0.0)) / 1_000_000
     return (
-        summed.withColumn("usd_least", F.col("units_least") * price)
-        .withColumn("usd_most", F.col("units_most") * price)
+        summed.withColumn("usd_least", F.round(F.col("units_least") * price, DIGITS))
+        .withColumn("usd_most", F.round(F.col("units_most") * price, DIGITS))
         .select(*COLUMNS)
     )
 

@@ -24,6 +24,7 @@ from glue_jobs.pictures.panels import (
 from glue_jobs.pictures.rendezvous import rendezvous_picture
 from glue_jobs.pictures.splitting import split_picture
 from glue_jobs.pictures.topics import topic_picture
+from glue_jobs.texts.cost_text import DISCLAIMER
 
 DAY = date(2026, 11, 21)
 SVG = "{http://www.w3.org/2000/svg}"
@@ -65,6 +66,16 @@ def test_every_colour_has_a_light_and_a_dark_variant():
     assert [picture.count(f"--{name}: #") for name in COLOURS] == [2] * len(COLOURS)
 
 
+def test_sentences_and_labels_are_shown_whole_on_several_lines():
+    label = "a reason of a dead letter that is longer than the labels of a picture are wide"
+    costs = [{"capability": label, "item": "SQS FIFO request", "usd_least": 1.0, "usd_most": 2.0}]
+
+    words = " ".join(shown(cost_picture(DAY, costs)))
+
+    assert label in words
+    assert all(sentence in words for sentence in DISCLAIMER)
+
+
 def test_any_name_is_shown_and_a_shortened_one_has_a_tooltip():
     name = "<b>&\x00\ud800" + "x" * 100
     canvas = new_picture("title", "subtitle", "description")
@@ -72,8 +83,8 @@ def test_any_name_is_shown_and_a_shortened_one_has_a_tooltip():
     draw_bars(canvas, "heading", [Series("one", "blue")], rows=[Bar(name, (1,))])
 
     root = read(canvas.svg())
-    (label,) = [element for element in root.iter(f"{SVG}text") if (element.text or "").startswith("<b>&")]
-    assert "…" in (label.text or "")
+    label, _, _ = [element for element in root.iter(f"{SVG}text") if element.find(f"{SVG}title") is not None]
+    assert "…" in "".join(shown(canvas.svg()))
     hint = label.find(f"{SVG}title")
     assert hint is not None
     assert hint.text == "<b>&\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}" + "x" * 100
