@@ -195,7 +195,7 @@ def test_a_line_names_its_topic_only_where_topics_may_differ(router):
     thread.join()
 
     assert of_topic.split("  ")[1:] == ["#1", "line\n"]
-    assert of_prefix.split("  ")[1:] == ["trial.log #2", "line\n"]
+    assert of_prefix.split("  ")[1:] == ["trial.log #1", "line\n"]
 
 
 def test_an_event_that_is_too_large_is_printed_without_its_payload(router):
