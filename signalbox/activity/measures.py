@@ -45,13 +45,18 @@ class Sources:
             functions={name: tuple(one["functions"]) for name, one in named.items()},
         )
 
-    def with_queues(self, *, split: Iterable[QueueName], exchanges: Iterable[QueueName]) -> "Sources":
-        """Return the sources with the queues that are split and those of exchanges, as many as one call measures."""
-        present = len(list(measures(self)))
-        most = (MOST_MEASURES - present) // MEASURES_OF_QUEUE
-        published = tuple(sorted(exchanges))[:most]
-        splits = tuple(sorted(set(split) - set(published)))[: most - len(published)]
-        added = {"splitting": splits, "exchange": published}
+    def with_queues(
+        self, *, split: Iterable[QueueName], exchanges: Iterable[QueueName], declared: Iterable[QueueName]
+    ) -> "Sources":
+        """Return the sources with the queues of exchanges, those that are split, and declared ones, each once.
+
+        As many are added as one call measures.
+        """
+        left = (MOST_MEASURES - len(list(measures(self)))) // MEASURES_OF_QUEUE
+        published = tuple(sorted(exchanges))[:left]
+        splits = tuple(sorted(set(split) - set(published)))[: left - len(published)]
+        bound = tuple(sorted(set(declared) - set(splits)))[: left - len(published) - len(splits)]
+        added = {"splitting": splits, "exchange": (*published, *bound)}
         queues = {name: (*own, *added.get(name, ())) for name, own in self.queues.items()}
         return replace(self, queues=queues, published=published)
 

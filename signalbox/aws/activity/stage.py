@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from signalbox.activity.measures import Sources, measures
 from signalbox.activity.summary import MINUTE, Activity, activities, beginning
-from signalbox.aws.exchange.exchanges import DynamoExchanges
+from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
 from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.aws.shared.metric_data import CloudWatchClient, metric, metric_values
 from signalbox.aws.splitting.splits import DynamoSplits
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StageActivity:
-    """Reads the activity of all capabilities with three calls: two queries and GetMetricData.
+    """Reads the activity of all capabilities with four calls: three queries and GetMetricData.
 
     `sources` are the queues and functions that the template of the stage names. `splits` is None without splitting.
     """
@@ -51,4 +51,5 @@ class StageActivity:
         return self.sources.with_queues(
             split=[queue.original for split in splits for queue in split.queues],
             exchanges=[self.names.queue(one.name) for one in DynamoExchanges(self.exchanges).every()],
+            declared=[self.names.queue(one.name) for one in DynamoQueues(self.exchanges).every()],
         )

@@ -1,4 +1,4 @@
-"""The activity of a stage is read with one call of CloudWatch and two queries."""
+"""The activity of a stage is read with one call of CloudWatch and three queries."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -10,12 +10,13 @@ from botocore.exceptions import ClientError
 
 from signalbox.activity.measures import CAPABILITIES, IN_FLIGHT, MOST_MEASURES, SENT, VISIBLE, Sources, measures
 from signalbox.aws.activity.stage import StageActivity
-from signalbox.aws.exchange.exchanges import DynamoExchanges
+from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
 from signalbox.aws.shared.metric_data import metric_values
 from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.errors import EffectFailed
+from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames
-from signalbox.exchange.model.records import Exchange
+from signalbox.exchange.model.records import DeclaredQueue, Exchange
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.splitting.model.split import Stage
@@ -40,10 +41,12 @@ def cloudwatch(aws: None) -> Any:
     return boto3.client("cloudwatch")
 
 
-def test_a_stage_is_read_with_three_calls(cloudwatch, split_table, exchange_table):
+def test_a_stage_is_read_with_four_calls(cloudwatch, split_table, exchange_table):
     DynamoSplits(split_table).create(split(Stage.SPLIT, session()), documents=[])
     original = split(Stage.SPLIT, session()).queues[0].original
     DynamoExchanges(exchange_table).create(Exchange(ExchangeName("xs_parts"), None, NOW))
+    DynamoQueues(exchange_table).create(DeclaredQueue(DeclaredName("q_work"), None, NOW, NOW))
+    published(cloudwatch, "AWS/SQS", VISIBLE, ("QueueName", "trial-q_work"), 7)
     published(cloudwatch, "AWS/SQS", SENT, ("QueueName", "trial-xs_parts"), 3, 4)
     published(cloudwatch, "AWS/SQS", VISIBLE, ("QueueName", original), 9, 5)
     published(cloudwatch, "AWS/SQS", IN_FLIGHT, ("QueueName", "broker"), 2)
@@ -58,9 +61,10 @@ def test_a_stage_is_read_with_three_calls(cloudwatch, split_table, exchange_tabl
 
     by_name = {one.capability: one for one in found}
     assert by_name["exchange"].minutes[-2:] == (3, 4)
+    assert by_name["exchange"].backlog == 7
     assert (by_name["splitting"].backlog, by_name["rendezvous"].backlog) == (5, 2)
     assert sum(by_name["rendezvous"].minutes) == 3
-    assert calls == {"GetMetricData": 1, "Query": 2}
+    assert calls == {"GetMetricData": 1, "Query": 3}
 
 
 def test_a_stage_without_splitting_and_rendezvous_has_the_activity_of_the_others(cloudwatch, exchange_table):
@@ -73,7 +77,7 @@ def test_a_stage_without_splitting_and_rendezvous_has_the_activity_of_the_others
 
 def test_all_metrics_fit_into_one_call():
     queues = [QueueName(f"q{number}") for number in range(900)]
-    sources = Sources(dict.fromkeys(CAPABILITIES, ())).with_queues(split=queues, exchanges=[])
+    sources = Sources(dict.fromkeys(CAPABILITIES, ())).with_queues(split=queues, exchanges=[], declared=queues)
 
     assert len(list(measures(sources))) <= MOST_MEASURES
 

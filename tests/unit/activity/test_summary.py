@@ -110,7 +110,7 @@ def test_the_cost_of_the_hour_is_that_of_the_actions_of_its_events():
 
 def test_publications_are_counted_at_the_queues_of_exchanges():
     ordered = QueueName("xs_log.fifo")
-    sources = Sources(NOTHING).with_queues(split=[], exchanges=[PARTS, ordered])
+    sources = Sources(NOTHING).with_queues(split=[], exchanges=[PARTS, ordered], declared=[])
     values = {queue_measure(SENT, PARTS): {at(30): 1e6}, queue_measure(SENT, ordered): {at(30): 1e6}}
 
     found = activity("exchange", values, sources)
@@ -129,21 +129,24 @@ def test_history_works_on_the_events_of_all_others():
     assert activity("history", values).minutes[-1] == 7
 
 
-def test_one_call_has_the_queues_of_splits_and_exchanges_as_far_as_they_fit():
+def test_one_call_has_the_queues_of_exchanges_splits_and_bindings_as_far_as_they_fit():
     nothing = {"queues": [], "functions": []}
     live = {"queues": ["inbox"], "functions": ["session"]}
     own = Sources.parse(json.dumps({**dict.fromkeys(CAPABILITIES, nothing), "live": live}))
 
-    few = own.with_queues(split=[QueueName("orders"), PARTS], exchanges=[PARTS])
+    few = own.with_queues(
+        split=[QueueName("orders"), PARTS], exchanges=[PARTS], declared=[QueueName("q_a"), QueueName("orders")]
+    )
     many = own.with_queues(
         split=[QueueName(f"q{number}") for number in range(200)],
         exchanges=[QueueName(f"x{number}") for number in range(60)],
+        declared=[QueueName("q_a")],
     )
 
     assert dict(few.queues) == {
         "rendezvous": (),
         "splitting": ("orders",),
-        "exchange": (PARTS,),
+        "exchange": (PARTS, "q_a"),
         "live": ("inbox",),
         "history": (),
     }
