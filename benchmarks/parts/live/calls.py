@@ -77,20 +77,20 @@ class Calls:
     """The first publication after a connection with many patterns was closed."""
 
 
-def measure(say: Callable[[str], None]) -> list[Calls]:
-    """Return the calls for each number of subscriptions."""
-    say(f"up to {SIZES[-1]:,} subscriptions in the tables")
+def measure(say: Callable[[str], None], sizes: Sequence[int] = SIZES) -> list[Calls]:
+    """Return the calls for each number of subscriptions; the numbers ascend."""
+    say(f"up to {sizes[-1]:,} subscriptions in the tables")
     with ProcessPoolExecutor(1, get_context("spawn")) as process:  # with its own environment variables and moto
-        return process.submit(_counted).result()
+        return process.submit(_counted, sizes).result()
 
 
-def _counted() -> list[Calls]:
+def _counted(sizes: Sequence[int]) -> list[Calls]:
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         del os.environ[name]
     os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION=REGION)
     with mock_aws():
         realm = Realm()
-        return [realm.counted(size) for size in SIZES]
+        return [realm.counted(size) for size in sizes]
 
 
 @dataclass
