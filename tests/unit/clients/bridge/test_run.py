@@ -2,18 +2,26 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
 
 from signalbox.clients.bridge.run import BridgeRun, Clock
+from signalbox.clients.bridge.worker import Worker
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.live.bridge.checkpoints import Checkpoint
+from signalbox.live.bridge.rows import LogRow
 from signalbox.live.bridge.service import Bridge
 from tests.fakes.bridge import NOON, FakeCluster, FakeRealm, counted_calls
 
 REALM = "xs_lab.fifo"
+PERMISSION = LogRow(
+    2,
+    object_uuid="zzzzz-o0j2j-000000000000000",
+    event_type="create",
+    properties={"new_attributes": {"link_class": "permission"}},
+)
 
 
 @dataclass(slots=True)
@@ -109,6 +117,33 @@ def test_rows_are_published_until_the_end_is_due(cluster, ending):
         "late_ids": 0,
         "resumed": 1,
     }
+
+
+class CountingWorker(Worker):
+    """A worker that waits for its end, and counts how often it is woken."""
+
+    woken = 0
+
+    def wake(self) -> None:
+        self.woken += 1
+        Worker.wake(self)
+
+
+def test_a_row_that_changes_a_permission_wakes_the_workers_and_another_does_not(cluster, ending):
+    """The groups of users follow within seconds, without the check of each half minute."""
+    worker = CountingWorker("permissions", lambda one: one.wait(60), dict, ending.said.append)
+    woken: list[int] = []
+
+    def add_link() -> None:
+        woken.append(worker.woken)
+        cluster.add_row()
+        cluster.rows_by_id[cluster.last_id] = PERMISSION
+
+    cluster.waits = [cluster.add_row, add_link, lambda: woken.append(worker.woken), ending.end]
+
+    replace(a_run(cluster, FakeRealm(), ending), workers=[worker]).run()
+
+    assert woken == [0, 1]
 
 
 def test_statistics_are_reported_while_nothing_ends(cluster, ending):
