@@ -157,9 +157,13 @@ class Splitting(Capability):
     ) -> None:
         own = f"{Names.unique_resource_name(scope, max_length=PREFIX_CHARACTERS).lower()}-split-"
         roles = [one.role.role_name for one in consumers if one.role is not None]
+        keys = [one.encryption_master_key.key_arn for one in queues if one.encryption_master_key is not None]
+        dead = [one.dead_letter_queue for one in queues if isinstance(one, sqs.Queue)]
         settings = {
             "temporary_queue_prefix": own if temporary_prefix is None else temporary_prefix,
             "splittable_queues": ",".join(queue.queue_name for queue in queues),
+            "splittable_dead_letter_queues": ",".join(one.queue.queue_name for one in dead if one is not None),
+            "splittable_queue_key_arns": ",".join(dict.fromkeys(keys)),
             "splittable_targets": ",".join(f"lambda/{one.function_name}" for one in consumers),
             "splittable_target_roles": ",".join(roles),
         }

@@ -1,5 +1,6 @@
 """The constructs in an ordinary CDK app, which knows no setting and no stage."""
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -96,6 +97,29 @@ def test_a_function_of_the_app_may_publish_and_nothing_else(tmp_path):
     (policy,) = [one for name, one in of_type(found, "AWS::IAM::Policy").items() if name.startswith("Publisher")]
     allowed = {action for one in policy["Properties"]["PolicyDocument"]["Statement"] for action in one["Action"]}
     assert allowed == {"sqs:SendMessage", "sqs:GetQueueUrl", "kms:Decrypt", "kms:GenerateDataKey"}
+
+
+def test_a_split_may_use_the_keys_of_its_queues_and_read_their_dead_letter_queues(tmp_path):
+    def encrypted(stack: Stack, options: Options) -> None:
+        key = kms.Key(stack, "Key")
+        dead = sqs.Queue(stack, "Dead", encryption_master_key=key)
+        of_dead = sqs.DeadLetterQueue(queue=dead, max_receive_count=3)
+        queues = [sqs.Queue(stack, name, encryption_master_key=key, dead_letter_queue=of_dead) for name in "AB"]
+        Splitting(stack, "Split", consumers=[existing_function(stack)], queues=queues, options=options)
+
+    found = template(tmp_path, encrypted)
+
+    (key,) = [name for name in of_type(found, "AWS::KMS::Key") if name.startswith("Key")]
+    (dead,) = [name for name in of_type(found, "AWS::SQS::Queue") if name.startswith("Dead")]
+    statements = [
+        (name, json.dumps(statement))
+        for name, policy in of_type(found, "AWS::IAM::Policy").items()
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+    ]
+    users = {name for name, text in statements if f'"{key}"' in text and "kms:Decrypt" in text}
+    readers = {name for name, text in statements if f'"{dead}"' in text and "sqs:GetQueueAttributes" in text}
+    assert [any(role in name for name in users) for role in ("SplitRole", "ControlRole")] == [True, True]
+    assert [role in name for name in readers for role in ("ControlRole",)] == [True]
 
 
 def test_two_stacks_share_no_name(tmp_path):
