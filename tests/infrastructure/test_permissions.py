@@ -226,7 +226,8 @@ def test_keys_are_used_through_services_only(stage):
 
 # The condition keys that a service sends when it assumes a role, by its documentation of trust policies.
 SENT_KEYS = {
-    # https://docs.aws.amazon.com/scheduler/latest/UserGuide/cross-service-confused-deputy-prevention.html
+    # https://docs.aws.amazon.com/scheduler/latest/UserGuide/cross-service-confused-deputy-prevention.html: both keys,
+    # and the ARN must be that of the schedule group, not of a schedule
     "scheduler.amazonaws.com": {"aws:SourceAccount", "aws:SourceArn"},
     # https://docs.aws.amazon.com/firehose/latest/dev/controlling-access.html: a policy without conditions
     "firehose.amazonaws.com": set(),
@@ -234,7 +235,7 @@ SENT_KEYS = {
     "lambda.amazonaws.com": set(),
     # https://docs.aws.amazon.com/glue/latest/dg/create-an-iam-role.html: a policy without conditions
     "glue.amazonaws.com": set(),
-    # https://docs.aws.amazon.com/apigateway/latest/developerguide/getting-started-aws-proxy.html: likewise
+    # https://docs.aws.amazon.com/apigateway/latest/developerguide/permissions.html: a policy without conditions
     "apigateway.amazonaws.com": set(),
 }
 CONFUSABLE = {"scheduler.amazonaws.com", "firehose.amazonaws.com"}
@@ -252,6 +253,8 @@ def test_a_service_role_requires_only_keys_that_the_service_is_documented_to_sen
         for operator, keys in statement.get("Condition", {}).items():
             assert operator.endswith("IfExists") or set(keys) <= SENT_KEYS[service], name
             assert stage.text(keys["aws:SourceAccount"]) == "<AccountId>", name
+            if "aws:SourceArn" in keys:
+                assert stage.text(keys["aws:SourceArn"]) == "Schedules/Group", name
             restricted.add(service)
         assert service in SENT_KEYS, name
 
