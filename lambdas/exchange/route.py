@@ -34,7 +34,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
         routed = _routed(queue, messages, poison)
     except ExchangeUnknown:
         logger.exception("%d messages of queue %s stay where they are", len(messages), queue)
-        return in_flight(message.message_id for message in messages)
+        routed = RoutingResult(tuple(message.message_id for message in messages), ())
     except Exception:
         if len(messages) == 1 or not any(map(is_suspect, records)):
             raise

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from lambdas.shared.poison import is_suspect, poison_of
+from lambdas.shared.poison import fail_if_stuck, poison_of
 from lambdas.shared.records import in_flight, messages_of
 from signalbox.control.delivery import UnprovenSender, proven_sender
 from signalbox.control.envelope import Envelope, InvalidEnvelope
@@ -50,8 +50,7 @@ class CommandProcessor(Generic[Caller]):
         """
         poison = poison_of(records, lambda record: Envelope.parse(record["body"]))
         failed = [record["messageId"] for record in records if not self._is_handled(record, poison)]
-        if len(failed) == len(records) and any(map(is_suspect, records)):
-            raise UnavailableError(f"none of {len(failed)} commands was handled: the log has the errors")
+        fail_if_stuck(records, failed)
         return in_flight(failed)
 
     def _is_handled(self, record: Record, poison: Mapping[str, str]) -> bool:

@@ -2,11 +2,13 @@
 
 import logging
 import random
+from collections.abc import Collection
 from datetime import timedelta
 from functools import cache, partial
 from typing import Any, Protocol
 
 from lambdas.shared import instance
+from lambdas.shared.poison import fail_if_stuck
 from lambdas.shared.records import in_flight, messages_of
 from lambdas.shared.threads import parallel_map
 from lambdas.splitting import wiring
@@ -36,7 +38,10 @@ class Context(Protocol):
 
 
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Return the records that could not be forwarded and stay in flight."""
+    """Return the records that could not be forwarded and stay in flight.
+
+    Raises `UnavailableError` when none was forwarded, for the fifth time, which raises the alarm on errors.
+    """
     instance.begin(context)
     records = event["Records"]
     original = QueueName(records[0]["eventSourceARN"].rpartition(":")[2])
@@ -45,11 +50,16 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
         forwarded = _splitter().forward(messages, original, call_id=context.aws_request_id)
     except (SplitUnknown, UnreadableRecord, NotKept):
         logger.exception("%d messages of queue %s stay in flight", len(messages), original)
-        return in_flight(message.message_id for message in messages)
+        return _left_in_flight(records, [message.message_id for message in messages])
     for session in forwarded.cancelled:
         logger.warning("session %s is ended: its filters were stopped or cannot be read", session)
     instance.record(forwarded.events)
-    return in_flight(forwarded.not_done)
+    return _left_in_flight(records, forwarded.not_done)
+
+
+def _left_in_flight(records: list[dict[str, Any]], left: Collection[str]) -> dict[str, Any]:
+    fail_if_stuck(records, left)
+    return in_flight(left)
 
 
 @cache

@@ -35,6 +35,10 @@ COLUMNS = {
     "labels": "map<string,string>",
 }
 PARTITIONS = {"dt": "string", "hour": "string"}
+# AWS's advice for the age of the oldest record in Firehose. The success of writes would not do: without the schema or
+# the key, Firehose begins none.
+# https://docs.aws.amazon.com/firehose/latest/dev/firehose-cloudwatch-metrics-best-practices.html
+LATE = Duration.minutes(15)
 
 
 class HistoryLake(Construct):
@@ -161,9 +165,8 @@ def _alarms(scope: Construct, stream: firehose.DeliveryStream, *, config: Config
         alarm(
             scope,
             "DeliveryFailing",
-            metric=stream.metric("DeliveryToS3.Success", statistic="Minimum", period=period),
-            threshold=1,
-            comparison=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
+            metric=stream.metric("DeliveryToS3.DataFreshness", statistic="Maximum", period=period),
+            threshold=LATE.to_seconds(),
             description="History events do not reach the bucket.",
             config=config,
         ),

@@ -8,18 +8,27 @@ from constructs import Construct
 from stacks.settings.config import Config
 
 # One for each way to stall, lose or fail, by construct path: the age of what waits, errors that clients see, and what
-# history loses. The others name the function, queue or job.
+# history loses. The others name the function, queue or job. The age of a standard queue leaves out messages that were
+# received three times, so errors of the functions that read one are among them:
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
 ESSENTIAL = (
     "Rendezvous/AgeAlarm",
+    "Rendezvous/Offer/Errors",
     "Rendezvous/Api/ServerErrors",
     "Splitting/AgeAlarm",
+    "Splitting/Control/Errors",
+    "Splitting/Split/Errors",
     "Exchange/BacklogAlarm",
+    "Exchange/Control/Errors",
+    "Exchange/Route/Errors",
     "Exchange/DeadLetters/Alarm",
+    "Live/Connect/Errors",
     "Live/Inbox/AgeAlarm",
     "Live/Outbox/AgeAlarm",
     "Live/Api/ServerErrors",
     "HistoryLake/ConversionFailing",
     "HistoryLake/DeliveryFailing",
+    "HistoryOverflow/Drain/Errors",
     "Day/Failed",
     "Schedules/DeadCalls/Alarm",
 )
@@ -33,7 +42,6 @@ def alarm(
     description: str,
     config: Config,
     threshold: float = 1,
-    comparison: cloudwatch.ComparisonOperator = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
     periods: int = 1,
 ) -> cloudwatch.Alarm:
     """Create an alarm on a metric at or above the threshold in every period; missing data is healthy.
@@ -45,7 +53,7 @@ def alarm(
         name,
         metric=metric,
         threshold=threshold,
-        comparison_operator=comparison,
+        comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
         evaluation_periods=periods,
         treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         alarm_description=f"{description} See docs/operations.md.",

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from stacks.shared.alarms import ESSENTIAL
 from tests.infrastructure.history.permissions import REPORTS, STARTED
 from tests.infrastructure.templates import Templates, as_list, templates
 
@@ -163,53 +162,6 @@ def test_every_event_source_mapping_reports_partial_failures_and_bounds_concurre
         assert properties["FunctionResponseTypes"] == ["ReportBatchItemFailures"], name
         assert properties["ScalingConfig"] == {"MaximumConcurrency": 10}, name
         assert properties["BatchSize"] == BATCHES[name]
-
-
-def test_every_alarm_handles_missing_data_and_links_to_the_operations_page(stage):
-    for name, alarm in stage.every("AWS::CloudWatch::Alarm").items():
-        assert alarm["Properties"]["TreatMissingData"] == "notBreaching", name
-        assert alarm["Properties"]["AlarmDescription"].endswith("See docs/operations.md."), name
-
-
-def test_every_function_and_queue_has_its_alarms(stage):
-    alarms = set(stage.every("AWS::CloudWatch::Alarm"))
-
-    expected = {f"{function}/{kind}" for function in FUNCTIONS for kind in ("Errors", "Throttles")}
-    expected |= {"Rendezvous/AgeAlarm", "Rendezvous/DeadOffers/Alarm", "Schedules/DeadCalls/Alarm"}
-    expected |= {"Rendezvous/Api/ServerErrors", *(f"{job}/Failed" for job in JOBS)}
-    expected |= {"Splitting/AgeAlarm", "Splitting/DeadLetters/Alarm"}
-    expected |= {f"Exchange/{queue}/AgeAlarm" for queue in ("Commands", *RETRIES)}
-    expected |= {"Exchange/BacklogAlarm", "Exchange/DeadLetters/Alarm"}
-    expected |= {f"Live/{queue}/AgeAlarm" for queue in (*LIVE_QUEUES, "OverviewCalls")}
-    expected |= {f"Live/{queue}/Alarm" for queue in ("DeadLetters", "OrderedDeadLetters")} | {"Live/Api/ServerErrors"}
-    expected |= {"HistoryLake/DeliveryFailing", "HistoryLake/ConversionFailing"}
-    expected |= {"HistoryOverflow/AgeAlarm"}
-    assert alarms == expected
-
-
-def test_by_default_the_alarms_are_those_of_each_way_to_stall_lose_or_fail():
-    stage = templates()
-
-    assert set(stage.every("AWS::CloudWatch::Alarm")) == set(ESSENTIAL)
-    assert not stage.every("AWS::CloudWatch::Dashboard")
-    assert not any("TracingConfig" in one["Properties"] for one in stage.every("AWS::Lambda::Function").values())
-
-
-def test_the_dashboard_shows_every_alarm(stage):
-    (dashboard,) = stage.every("AWS::CloudWatch::Dashboard").values()
-    body = json.dumps(dashboard["Properties"]["DashboardBody"])
-
-    for logical_id, name in stage.names.items():
-        if name in stage.every("AWS::CloudWatch::Alarm"):
-            assert logical_id in body, name
-
-
-def test_alarms_notify_the_topic_of_the_setting():
-    topic = "arn:aws:sns:eu-central-1:123456789012:operators"
-    stage = templates(alarm_topic_arn=topic)
-
-    for name, alarm in stage.every("AWS::CloudWatch::Alarm").items():
-        assert alarm["Properties"]["AlarmActions"] == [topic], name
 
 
 def test_a_boundary_of_the_setting_bounds_every_role_and_user():

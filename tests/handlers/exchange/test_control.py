@@ -328,7 +328,7 @@ def test_a_command_that_fails_for_the_fifth_time_raises_the_alarm_on_errors_and_
     command = stage.command("declare_queue", reply=False, queue="q_alice")
     command["attributes"] |= {"ApproximateReceiveCount": "5"}
 
-    with pytest.raises(UnavailableError, match="none of 1 commands was handled"):
+    with pytest.raises(UnavailableError, match="none of 1 messages was handled"):
         handler(batch(command), None)
 
     assert reasons(stage) == []

@@ -14,6 +14,7 @@ from lambdas.shared.records import as_document
 from lambdas.splitting import split, wiring
 from lambdas.splitting.split import handler
 from signalbox.aws.splitting.splits import DynamoSplits
+from signalbox.errors import UnavailableError
 from signalbox.kept.objects import read_batch
 from signalbox.queues import QueueName
 from signalbox.splitting.model.claims import SessionId
@@ -218,6 +219,10 @@ def test_messages_stay_in_flight_while_the_record_is_unreadable(stage):
     )
 
     assert failures(handler(batch(record_of("1")), CONTEXT)) == ["id-1"]
+    received_often = record_of("1")
+    received_often["attributes"] |= {"ApproximateReceiveCount": "5"}
+    with pytest.raises(UnavailableError, match="none of 1 messages was handled"):  # raises the alarm on errors
+        handler(batch(received_often), CONTEXT)
 
 
 def test_an_unreachable_table_fails_the_call(stage):

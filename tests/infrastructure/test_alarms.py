@@ -1,0 +1,98 @@
+"""The alarms and the dashboard of a stage."""
+
+import json
+
+from stacks.shared.alarms import ESSENTIAL
+from tests.infrastructure.templates import templates
+from tests.infrastructure.test_resources import FUNCTIONS, JOBS, LIVE_QUEUES, RETRIES
+
+QUEUES = "AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html"
+LAMBDA = "lambda/latest/dg/monitoring-metrics-types.html"
+FIREHOSE = "firehose/latest/dev/monitoring-with-cloudwatch-metrics.html"
+# The metrics of alarms with their dimensions and statistic, and the pages of docs.aws.amazon.com that document them.
+DOCUMENTED = {
+    ("AWS/SQS", "ApproximateAgeOfOldestMessage", ("QueueName",), "Maximum"): QUEUES,
+    ("AWS/SQS", "ApproximateNumberOfMessagesVisible", ("QueueName",), "Maximum"): QUEUES,
+    ("AWS/Lambda", "Errors", ("FunctionName",), "Sum"): LAMBDA,
+    ("AWS/Lambda", "Throttles", ("FunctionName",), "Sum"): LAMBDA,
+    ("AWS/ApiGateway", "5xx", ("ApiId", "Stage"), "Sum"): "apigateway/latest/developerguide/http-api-metrics.html",
+    ("AWS/Firehose", "DeliveryToS3.DataFreshness", ("DeliveryStreamName",), "Maximum"): FIREHOSE,
+    ("AWS/Firehose", "FailedConversion.Records", ("DeliveryStreamName",), "Sum"): FIREHOSE,
+    # The name of a rule alone is for the default bus, to which Glue sends its events.
+    ("AWS/Events", "TriggeredRules", ("RuleName",), "Sum"): "eventbridge/latest/userguide/eb-monitoring.html",
+    ("Signalbox", "OldestMessageAge", ("service", "stage"), "Maximum"): "",  # of the stage itself
+}
+
+
+def test_every_alarm_is_on_a_documented_metric_with_its_dimensions_and_a_statistic_that_fits(stage):
+    """An alarm on a metric that AWS does not send is never raised, since missing data is healthy."""
+    found = {}
+    for name, alarm in stage.every("AWS::CloudWatch::Alarm").items():
+        of = alarm["Properties"]
+        dimensions = tuple(sorted(one["Name"] for one in of["Dimensions"]))
+        found[of["Namespace"], of["MetricName"], dimensions, of["Statistic"]] = name
+        assert of["Period"] in (60, 300), name
+
+    assert set(found) == set(DOCUMENTED)
+
+
+def test_every_alarm_handles_missing_data_and_links_to_the_operations_page(stage):
+    for name, alarm in stage.every("AWS::CloudWatch::Alarm").items():
+        assert alarm["Properties"]["TreatMissingData"] == "notBreaching", name
+        assert alarm["Properties"]["AlarmDescription"].endswith("See docs/operations.md."), name
+
+
+def test_every_function_and_queue_has_its_alarms(stage):
+    alarms = set(stage.every("AWS::CloudWatch::Alarm"))
+
+    expected = {f"{function}/{kind}" for function in FUNCTIONS for kind in ("Errors", "Throttles")}
+    expected |= {"Rendezvous/AgeAlarm", "Rendezvous/DeadOffers/Alarm", "Schedules/DeadCalls/Alarm"}
+    expected |= {"Rendezvous/Api/ServerErrors", *(f"{job}/Failed" for job in JOBS)}
+    expected |= {"Splitting/AgeAlarm", "Splitting/DeadLetters/Alarm"}
+    expected |= {f"Exchange/{queue}/AgeAlarm" for queue in ("Commands", *RETRIES)}
+    expected |= {"Exchange/BacklogAlarm", "Exchange/DeadLetters/Alarm"}
+    expected |= {f"Live/{queue}/AgeAlarm" for queue in (*LIVE_QUEUES, "OverviewCalls")}
+    expected |= {f"Live/{queue}/Alarm" for queue in ("DeadLetters", "OrderedDeadLetters")} | {"Live/Api/ServerErrors"}
+    expected |= {"HistoryLake/DeliveryFailing", "HistoryLake/ConversionFailing"}
+    expected |= {"HistoryOverflow/AgeAlarm"}
+    assert alarms == expected
+
+
+def test_by_default_an_alarm_rings_when_the_reader_of_a_standard_queue_fails():
+    """Its age leaves out messages that were received three times, so that the alarm on age does not ring."""
+    stage = templates()
+    alarms, queues = set(stage.every("AWS::CloudWatch::Alarm")), stage.every("AWS::SQS::Queue")
+    readers, watched = {"Exchange/Route", "Splitting/Split"}, set()  # commands make the mappings of these two
+    for one in stage.every("AWS::Lambda::EventSourceMapping").values():
+        queue, function = (stage.text(one["Properties"][name]) for name in ("EventSourceArn", "FunctionName"))
+        if not queues[queue]["Properties"].get("FifoQueue"):
+            readers.add(function)
+        elif f"{queue}/AgeAlarm" in alarms:
+            watched.add(function)
+
+    assert {name for name in readers - watched if f"{name}/Errors" not in alarms} == set()
+
+
+def test_by_default_the_alarms_are_those_of_each_way_to_stall_lose_or_fail():
+    stage = templates()
+
+    assert set(stage.every("AWS::CloudWatch::Alarm")) == set(ESSENTIAL)
+    assert not stage.every("AWS::CloudWatch::Dashboard")
+    assert not any("TracingConfig" in one["Properties"] for one in stage.every("AWS::Lambda::Function").values())
+
+
+def test_the_dashboard_shows_every_alarm(stage):
+    (dashboard,) = stage.every("AWS::CloudWatch::Dashboard").values()
+    body = json.dumps(dashboard["Properties"]["DashboardBody"])
+
+    for logical_id, name in stage.names.items():
+        if name in stage.every("AWS::CloudWatch::Alarm"):
+            assert logical_id in body, name
+
+
+def test_alarms_notify_the_topic_of_the_setting():
+    topic = "arn:aws:sns:eu-central-1:123456789012:operators"
+    stage = templates(alarm_topic_arn=topic)
+
+    for name, alarm in stage.every("AWS::CloudWatch::Alarm").items():
+        assert alarm["Properties"]["AlarmActions"] == [topic], name
