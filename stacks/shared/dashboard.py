@@ -160,7 +160,11 @@ def _connection_row(live: Live) -> list[cloudwatch.IWidget]:
     """Return the widgets of live: sessions, deliveries and their latency."""
     event, stage = partial(_event, of="live"), live.websocket.stage
     return [
-        _graph("Connections begun, messages", [stage.metric("ConnectCount"), stage.metric("MessageCount")]),
+        # CDK's default is the average, which is 1 for any number of connections.
+        _graph(
+            "Connections begun, messages",
+            [stage.metric(f"{of}Count", statistic="Sum") for of in ("Connect", "Message")],
+        ),
         _graph(
             "Events posted, dropped, posts that failed",
             [event(name) for name in ("DeliveredPosted", "DeliveredDropped", "DeliveredFailed")],

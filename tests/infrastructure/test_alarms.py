@@ -90,6 +90,16 @@ def test_the_dashboard_shows_every_alarm(stage):
             assert logical_id in body, name
 
 
+def test_the_dashboard_averages_nothing(stage):
+    """The average of a count is 1."""
+    (dashboard,) = stage.every("AWS::CloudWatch::Dashboard").values()
+    body = json.loads(stage.text(dashboard["Properties"]["DashboardBody"]))
+
+    metrics = [one for widget in body["widgets"] for one in widget["properties"].get("metrics", ())]
+    assert [one for one in metrics if one[-1].get("stat", "Average") == "Average"] == []
+    assert len(metrics) > 50
+
+
 def test_alarms_notify_the_topic_of_the_setting():
     topic = "arn:aws:sns:eu-central-1:123456789012:operators"
     stage = templates(alarm_topic_arn=topic)
