@@ -5,7 +5,7 @@ import os
 import secrets
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -40,6 +40,7 @@ class Lab:
     database: ClusterDatabase
     received: list[tuple[str, Any]] = field(default_factory=list)
     api: str = ""
+    program: Sequence[str] = field(default_factory=lambda: PROGRAM)
 
     @property
     def ids(self) -> list[object]:
@@ -61,7 +62,7 @@ class Lab:
         environment["ARVADOS_API_TOKEN"] = TOKEN
         with (self.desk.folder / "bridge.out").open("a") as out, (self.desk.folder / "bridge.err").open("a") as err:
             return subprocess.Popen(  # noqa: S603 - our own program
-                [*PROGRAM, *words], cwd=self.desk.folder, env=environment, stdout=out, stderr=err
+                [*self.program, *words], cwd=self.desk.folder, env=environment, stdout=out, stderr=err
             )
 
     @contextmanager

@@ -1,6 +1,7 @@
 """The rights of a cluster's user on a stage follow rows of its database: of links, groups and users."""
 
 import json
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,15 @@ from tests.patience import wait_for
 pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 TOKEN = "v2/zzzzz-gj3su-00000000000000d/0123456789abcdefghijklmnopqrstuvwxyz"
+# The bridge reads the permissions after a row that changes them, and by time. Here that is once a day and not each
+# 30 s, so that only a row can have an effect.
+BRIDGE = """
+from signalbox.cli.main import main
+from signalbox.clients.bridge import permissions
+
+permissions.CHECK_SECONDS = 86_400.0
+main()
+"""
 
 
 def is_seen(cluster: ArvadosCluster, client: SdkClient, shared: str, own: str) -> bool:
@@ -36,7 +46,7 @@ def is_seen(cluster: ArvadosCluster, client: SdkClient, shared: str, own: str) -
 def test_a_row_that_changes_a_permission_changes_what_a_connected_client_receives(
     lab: Lab, deployment: Deployment, tmp_path: Path
 ):
-    cluster = ArvadosCluster(lab.database)
+    cluster, lab.program = ArvadosCluster(lab.database), [sys.executable, "-c", BRIDGE]
     user = cluster.create("user", SYSTEM, is_active=True, is_admin=False)
     project = cluster.create("group", SYSTEM)
     shared, own = (cluster.create("collection", owner) for owner in (project, user))
