@@ -1,6 +1,6 @@
 """Messages of kombu as messages of SQS: one JSON object each, as in kombu's other virtual transports.
 
-Whoever may publish to a queue's exchanges chooses every byte of a body, so that no body may stop a consumer.
+A publisher to a queue's exchanges chooses every byte of a body, so that no body may stop a consumer.
 """
 
 import math
