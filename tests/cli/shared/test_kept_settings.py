@@ -105,7 +105,10 @@ def test_a_capability_is_taken_away_only_after_a_yes_and_its_data_stays():
 
     assert found.taken_away == ["rendezvous", "live"]
     assert found.context[-1] == "kept_capabilities=splitting,rendezvous,live"
-    with pytest.raises(RejectedError, match=r"This takes away rendezvous, live: .* tables, bucket and secrets stay"):
+    with pytest.raises(
+        RejectedError,
+        match=r"This takes away rendezvous, live: .* secrets stay; no deny is in force",
+    ):
         found.confirm(yes=False)
     found.confirm(yes=True)
 
