@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from aws_cdk import Names, RemovalPolicy
+from aws_cdk import Names, RemovalPolicy, Token
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -24,6 +24,7 @@ from stacks.grants.splitting import grant_splitting
 from stacks.live import construct as live
 from stacks.rendezvous import construct as rendezvous
 from stacks.settings.config import Config
+from stacks.settings.context import check_config
 from stacks.shared.activity_sources import activity_sources
 from stacks.shared.function import Function, Program, program
 from stacks.shared.schedules import Schedules, Task
@@ -57,14 +58,12 @@ DEFAULTS = Options()
 class Capability(Construct):
     """The parts that all capabilities have: configuration, data, program and schedules."""
 
-    def __init__(
-        self, scope: Construct, name: str, *, capability: str, options: Options, settings: Mapping[str, object]
-    ) -> None:
-        super().__init__(scope, name)
+    def _configure(self, capability: str, options: Options, settings: Mapping[str, object]) -> None:
+        """Create the common parts. Raises `InvalidConfig` for settings that a stage would refuse, too."""
         if options.permissions_boundary is not None:
             iam.PermissionsBoundary.of(self).apply(options.permissions_boundary)
         self._config = Config(
-            stage=_stage(self),
+            stage=self._own_name(NAME_CHARACTERS),
             local=str(self.node.try_get_context(LOCAL)).lower() == "true",
             capabilities=capability,
             alarms=options.add_alarms,
@@ -74,10 +73,20 @@ class Capability(Construct):
             retain_state=options.removal_policy != RemovalPolicy.DESTROY,
             **settings,  # type: ignore[arg-type]  # settings of the capability
         )
+        # Names of resources of the app are known at its deployment.
+        check_config(self._config, {name: one for name, one in settings.items() if not Token.is_unresolved(one)})
         key = options.encryption_key
         data = Construct(self, "State")
         self._state = State(data, config=self._config, keys=None if key is None else (key, key))
         self._program: Program = program(self, self._config)
+
+    def _own_name(self, length: int) -> str:
+        """Return the beginning of the names of a construct's resources, which are the same in each synthesis.
+
+        It has the names of the stack and of the construct: permissions are patterns of names, so that two constructs
+        with one beginning would reach each other's resources.
+        """
+        return Names.unique_resource_name(self, max_length=length).lower()
 
     def _complete(self, part: exchange_part.Exchange | splitting.Splitting | rendezvous.Rendezvous) -> None:
         """Create the schedules of a capability."""
@@ -95,18 +104,13 @@ class Capability(Construct):
         grant_schedules(self._schedules, tasks=tasks, state=self._state)
 
 
-def _stage(construct: Construct) -> str:
-    """Return the beginning of the names of a construct's resources, which are the same in each synthesis."""
-    return Names.unique_resource_name(construct, max_length=NAME_CHARACTERS).lower()
-
-
 class Exchange(Capability):
     """Topic exchanges over SQS; exchanges, queues and bindings are declared by command."""
 
     def __init__(self, scope: Construct, name: str, *, prefix: str | None = None, options: Options = DEFAULTS) -> None:
-        own = f"{Names.unique_resource_name(scope, max_length=PREFIX_CHARACTERS - 1).lower()}-"
-        settings = {"exchange_prefix": own if prefix is None else prefix}
-        super().__init__(scope, name, capability="exchange", options=options, settings=settings)
+        super().__init__(scope, name)
+        own = f"{self._own_name(PREFIX_CHARACTERS - 1)}-"
+        self._configure("exchange", options, {"exchange_prefix": own if prefix is None else prefix})
         part = exchange_part.Exchange(
             self, "Exchange", state=self._state, lake=None, program=self._program, config=self._config
         )
@@ -155,7 +159,8 @@ class Splitting(Capability):
         temporary_prefix: str | None = None,
         options: Options = DEFAULTS,
     ) -> None:
-        own = f"{Names.unique_resource_name(scope, max_length=PREFIX_CHARACTERS).lower()}-split-"
+        super().__init__(scope, name)
+        own = f"split-{self._own_name(PREFIX_CHARACTERS)}-"
         roles = [one.role.role_name for one in consumers if one.role is not None]
         keys = [one.encryption_master_key.key_arn for one in queues if one.encryption_master_key is not None]
         dead = [one.dead_letter_queue for one in queues if isinstance(one, sqs.Queue)]
@@ -167,7 +172,7 @@ class Splitting(Capability):
             "splittable_targets": ",".join(f"lambda/{one.function_name}" for one in consumers),
             "splittable_target_roles": ",".join(roles),
         }
-        super().__init__(scope, name, capability="splitting", options=options, settings=settings)
+        self._configure("splitting", options, settings)
         part = splitting.Splitting(
             self, "Splitting", state=self._state, lake=None, program=self._program, config=self._config
         )
@@ -191,13 +196,14 @@ class Rendezvous(Capability):
         client_queue_prefix: str | None = None,
         options: Options = DEFAULTS,
     ) -> None:
-        own = Names.unique_resource_name(scope, max_length=NAME_CHARACTERS).lower()
+        super().__init__(scope, name)
+        own = self._own_name(NAME_CHARACTERS)
         settings = {
             "bridge_list_file": None if bridges is None else Path(bridges),
             "broker_queue_name": f"{own}-broker" if broker_queue_name is None else broker_queue_name,
             "client_queue_prefix": f"{own}-client-" if client_queue_prefix is None else client_queue_prefix,
         }
-        super().__init__(scope, name, capability="rendezvous", options=options, settings=settings)
+        self._configure("rendezvous", options, settings)
         part = rendezvous.Rendezvous(
             self, "Rendezvous", state=self._state, lake=None, program=self._program, config=self._config
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import Aws, CfnResource
+from aws_cdk import Aws, CfnResource, Stack
 from aws_cdk import aws_iam as iam
 
 from stacks.grants.permissions import (
@@ -99,7 +99,9 @@ def _grant_people(person: iam.IGrantable, *, splitting: Splitting, state: State,
     allow(person, reading, [*replies, *temporary])
     allow(person, ["sqs:GetQueueAttributes"], temporary)
     _allow_queue_keys(person, config)
-    allow(person, ["cloudformation:DescribeStacks"], [arn("cloudformation", f"stack/{config.stage}/*")])
+    allow(
+        person, ["cloudformation:DescribeStacks"], [arn("cloudformation", f"stack/{Stack.of(splitting).stack_name}/*")]
+    )
 
 
 def _grant_audit(grantee: iam.IGrantable, *, lake: HistoryLake) -> None:

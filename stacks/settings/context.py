@@ -40,6 +40,19 @@ def read_config(context: Mapping[str, object], *, default_region: str | None = N
     return _checked(values, problems, default_region)
 
 
+def check_config(config: Config, given: Mapping[str, object]) -> None:
+    """Raise `InvalidConfig` with all problems of a configuration that no context gave, and of its values `given`."""
+    known = {setting.name: setting for setting in settings()}
+    problems = []
+    for name, value in given.items():
+        try:
+            _value(known[name], str(value) if isinstance(value, Path) else value)
+        except ValueError as error:
+            problems.append(f"{name} {error}")
+    if found := (*problems, *_broken_relations(config)):
+        raise InvalidConfig(found)
+
+
 def _belongs_to_cdk(key: str) -> bool:
     return ":" in key or "@" in key or key in CDK_KEYS
 

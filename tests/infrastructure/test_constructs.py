@@ -1,8 +1,10 @@
 """The constructs in an ordinary CDK app, which knows no setting and no stage."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -12,8 +14,10 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
+from constructs import Construct
 
 from stacks.constructs import DEFAULTS, Exchange, Live, Options, Rendezvous, Splitting
+from stacks.settings.context import InvalidConfig
 from tests.infrastructure.templates import Resource
 
 Make = Callable[[Stack, Options], Any]
@@ -122,17 +126,56 @@ def test_a_split_may_use_the_keys_of_its_queues_and_read_their_dead_letter_queue
     assert [role in name for name in readers for role in ("ControlRole",)] == [True]
 
 
-def test_two_stacks_share_no_name(tmp_path):
-    app = App(outdir=str(tmp_path), context={"aws:cdk:bundling-stacks": []}, builtin_cloud_formation_validation=False)
-    for name in ("Shop", "ShopOfTheOtherTeamWithALongName"):
-        an_exchange(Stack(app, name), Options())
-    assembly = app.synth()
+def test_no_construct_reaches_the_queues_of_another_one_or_of_the_app(tmp_path):
+    def with_all_twice(stack: Stack, _: Options) -> None:
+        for name in ("One", "Other"):
+            scope = Construct(stack, name)
+            for make in (an_exchange, a_split, a_broker):
+                make(scope, Options(add_alarms=False))
+        sqs.Queue(stack, "xml-input")
 
-    names = [
-        one["Properties"]["QueueName"]
-        for stack in assembly.stacks
-        for one in of_type(stack.template, "AWS::SQS::Queue").values()
-        if "QueueName" in one.get("Properties", {})
-    ]
-    assert len(names) == len(set(names)) == 8
-    assert max(map(len, names)) <= 80
+    names: dict[str, set[str]] = {}
+    app = App(outdir=str(tmp_path), context={"aws:cdk:bundling-stacks": []}, builtin_cloud_formation_validation=False)
+    for stack in ("shop", "shopone", "ShopOfTheOtherTeamWithALongName"):
+        with_all_twice(Stack(app, stack), Options())
+    for stack in app.synth().stacks:
+        for logical, one in stack.template["Resources"].items():
+            owner = next((part for part in PARTS if logical.startswith(part)), "app")
+            names.setdefault(f"{stack.stack_name} {owner}", set()).update(queue_names(stack.stack_name, logical, one))
+
+    assert len(names) == 3 * (len(PARTS) + 1)
+    for (one, mine), (other, its) in permutations(names.items(), 2):
+        reached = {(a, b) for a in mine for b in its if a.endswith("*") and b.startswith(a.rstrip("*"))}
+        assert not reached, f"{one} reaches {other}"
+    assert max(len(name) for found in names.values() for name in found) <= 80
+
+
+PARTS = [f"{scope}{part}" for scope in ("One", "Other") for part in ("Bus", "Split", "Broker")]
+
+
+def queue_names(stack: str, logical: str, found: Resource) -> set[str]:
+    """Return the names of a queue, or the patterns of names in a policy."""
+    if found["Type"] == "AWS::SQS::Queue":
+        return {found.get("Properties", {}).get("QueueName", f"{stack}-{logical}-")}
+    if found["Type"] in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
+        statements = found["Properties"]["PolicyDocument"]["Statement"]
+        of_sqs = [one for one in statements if "sqs:" in json.dumps(one["Action"])]
+        return set(re.findall(r':([A-Za-z0-9_-]+\*)"', json.dumps([one["Resource"] for one in of_sqs])))
+    return set()
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda stack: Exchange(stack, "Bus", prefix="*"), "exchange_prefix must match"),
+        (lambda stack: Rendezvous(stack, "Broker", client_queue_prefix=""), "client_queue_prefix must match"),
+        (lambda stack: Rendezvous(stack, "Broker", broker_queue_name="a-broker", client_queue_prefix="a-"), "open the"),
+        (
+            lambda stack: Splitting(stack, "Split", consumers=[], queues=[], temporary_prefix=""),
+            "temporary_queue_prefix must match",
+        ),
+    ],
+)
+def test_a_name_that_would_open_other_queues_is_refused(make, problem):
+    with pytest.raises(InvalidConfig, match=problem):
+        make(Stack(App(context={"aws:cdk:bundling-stacks": []}), "Shop"))
