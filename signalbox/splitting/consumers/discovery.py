@@ -148,7 +148,7 @@ def _in_json_map(value: str) -> list[str]:
     """Return the texts in a JSON object; empty if the value is not a JSON object."""
     try:
         document = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     return [one for one in document.values() if isinstance(one, str)] if isinstance(document, dict) else []
 

@@ -1,6 +1,7 @@
 """Commands to the control plane of splitting, and their form in messages of the control queue."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -19,6 +20,8 @@ MAXIMUM_MESSAGE_ID = 100  # SQS
 DEFAULT_AUDIT_DAYS = 7
 MAXIMUM_AUDIT_DAYS = 3653  # no stage keeps its history for longer
 RUN_MARK = "#"  # between the random part of a holder and the number of runs before
+# A user may send any holder, and Python refuses numbers of many digits.
+RUNS_BEFORE = re.compile(rf"{RUN_MARK}([0-9]{{1,9}})\Z")
 TAG_CHARACTERS = " +-=._:/@"  # SQS: the characters allowed in tag values in addition to letters and digits
 
 
@@ -116,8 +119,8 @@ class Reconcile:
     @property
     def runs_before(self) -> int:
         """Return the number of runs of the same chain before this one."""
-        number = self.holder.rpartition(RUN_MARK)[2]
-        return int(number) if RUN_MARK in self.holder and number.isascii() and number.isdigit() else 0
+        found = RUNS_BEFORE.search(self.holder)
+        return int(found[1]) if found else 0
 
 
 def holder_of(random_part: str, *, runs_before: int) -> str:

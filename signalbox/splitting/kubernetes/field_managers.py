@@ -5,6 +5,7 @@ for the node itself (https://pkg.go.dev/sigs.k8s.io/structured-merge-diff/v6/fie
 """
 
 import json
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,9 +42,10 @@ class Ownership:
 
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> "Ownership":
-        """Return the ownership in a document."""
+        """Return the ownership in a document. One that others wrote raises any error of a wrong type."""
         entry = {name: value for name, value in document.items() if name not in OWN_FIELDS}
-        return cls(entry, **{name: document[name] for name in OWN_FIELDS})
+        depth, fields, keeps_entry = (document[name] for name in OWN_FIELDS)
+        return cls(entry, operator.index(depth), _copied(fields), keeps_entry=bool(keeps_entry))
 
 
 def owners(managed: Iterable[Entry], container: str, variable: str) -> Iterator[Ownership]:

@@ -47,12 +47,15 @@ def read_record(annotations: Mapping[str, str] | None, target: str) -> SwitchRec
     try:
         variables: Sequence[Document] = json.loads(text)["variables"]
         return SwitchRecord(target, {(one["container"], one["name"]): _before(one) for one in variables})
-    except (KeyError, TypeError, ValueError):
-        return SwitchRecord(target)  # edited by hand: queue names are replaced without it
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        return SwitchRecord(target)  # others wrote it: queue names are replaced without it
 
 
 def _before(document: Document) -> VariableBefore:
-    return VariableBefore(document["entry"], tuple(map(Ownership.of_document, document["owners"])))
+    entry, owners = document["entry"], document["owners"]
+    if entry is not None and entry.get("name") != document["name"]:
+        raise ValueError("the entry of another variable")
+    return VariableBefore(entry, tuple(map(Ownership.of_document, owners)))
 
 
 PREFIX = "switched:"  # of the names of annotations, before the time of a switch

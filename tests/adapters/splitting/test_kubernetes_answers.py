@@ -125,6 +125,15 @@ def test_a_config_map_without_data_has_no_names(cluster):
         cluster.targets.find(cluster.registry)
 
 
+@pytest.mark.parametrize("name", ["../secrets/db", "../../other/configmaps/queues", "queues?x=", "."])
+def test_a_pod_template_reads_config_maps_of_its_namespace_alone(cluster, name):
+    cluster.put([from_map("Q", "orders", name)])
+    cluster.api.objects[f"/api/v1/namespaces/shop/configmaps/{name}"] = {"data": {"orders": "orders"}}
+
+    with pytest.raises(UnresolvedQueue, match="there is no config map"):
+        cluster.targets.find(cluster.registry)
+
+
 def test_a_config_map_with_a_queue_of_another_account_is_refused(cluster):
     cluster.put([from_map("Q", "orders")])
     foreign = {"orders": "https://sqs.us-east-1.amazonaws.com/210987654321/orders"}

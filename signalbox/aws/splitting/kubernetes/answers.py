@@ -54,7 +54,7 @@ def answer(call: Call, status: int, body: bytes, remedies: Remedies) -> Mapping[
         raise refusal(call, status, _status(body), remedies)
     try:
         found = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ClusterUnavailable(f"{call}: the answer {status} is not JSON: is this an API server?") from error
     if not isinstance(found, dict):
         raise ClusterUnavailable(f"{call}: the answer {status} is no object: is this an API server?")
@@ -109,6 +109,6 @@ def _causes(found: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _status(body: bytes) -> Mapping[str, Any]:
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}  # of something in front of the API server
     return found if isinstance(found, dict) else {}

@@ -11,7 +11,7 @@ from signalbox.splitting.kubernetes.pod_template import ConfigMaps, env_entry
 from signalbox.splitting.kubernetes.rollout import label_selector, unsuitability
 from signalbox.splitting.kubernetes.switch_record import ANNOTATION
 from signalbox.splitting.kubernetes.template_change import TemplateChange
-from signalbox.splitting.model.target import Target, TargetKind
+from signalbox.splitting.model.target import SUBDOMAIN, Target, TargetKind
 
 PATHS = {
     TargetKind.DEPLOYMENT: "/apis/apps/v1/namespaces/{}/deployments/{}",
@@ -69,6 +69,8 @@ class Workloads:
 
         @cache
         def data(name: str) -> Mapping[str, str] | None:
+            if SUBDOMAIN.fullmatch(name) is None:  # the pod template's author names it: `../secrets/db`
+                return None
             found = api.get(f"/api/v1/namespaces/{target.namespace}/configmaps/{name}")
             return None if found is None else found.get("data") or {}
 

@@ -239,7 +239,7 @@ def test_redirects_are_not_followed(server, client):
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("body", [b"<html>", b"[1]"])
+@pytest.mark.parametrize("body", [b"<html>", b"[1]", pytest.param(b"[" * 100_000, id="deep")])
 def test_an_answer_that_is_no_object_is_not_taken(server, client, body):
     server.answers = [Answer(body=body)]
 
@@ -247,7 +247,9 @@ def test_an_answer_that_is_no_object_is_not_taken(server, client, body):
         client.get(PATH)
 
 
-@pytest.mark.parametrize("body", [b"<html>Bad gateway", b"[]", {"details": None}])
+@pytest.mark.parametrize(
+    "body", [b"<html>Bad gateway", b"[]", pytest.param(b"[" * 100_000, id="deep"), {"details": None}]
+)
 def test_an_error_of_something_in_front_of_the_api_server_is_retried_later(server, client, body):
     server.answers = [Answer(502, body, {"Retry-After": "0"})]
 

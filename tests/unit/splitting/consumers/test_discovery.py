@@ -53,7 +53,15 @@ def test_urls_and_arns_are_recognised_without_policies(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["memes", "", "https://example.com/memes", "arn:aws:sns:us-east-1:123456789012:memes", "a b"]
+    "value",
+    [
+        "memes",
+        "",
+        "https://example.com/memes",
+        "arn:aws:sns:us-east-1:123456789012:memes",
+        "a b",
+        pytest.param("[" * 100_000, id="deep"),
+    ],
 )
 def test_other_values_are_not_queues_without_policies(value: str) -> None:
     with pytest.raises(NothingDiscovered, match="no mapping and no variable of lambda/meme-app:live"):

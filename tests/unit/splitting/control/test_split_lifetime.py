@@ -464,6 +464,11 @@ def test_a_chain_of_reconciles_counts_its_runs_in_the_holder():
     assert counts == [0, 1, 2]
 
 
+@pytest.mark.parametrize("holder", [pytest.param("x#" + "9" * 5000, id="long"), "x#-1", "x#1e3", "x#²", "x#1\n", "x"])
+def test_a_holder_of_a_user_counts_no_runs(holder):
+    assert Reconcile(APP, holder).runs_before == 0
+
+
 def test_a_chain_that_never_comes_to_rest_ends_itself_and_says_so():
     stage = ControlStage()
     never_at_rest(stage)

@@ -1,5 +1,9 @@
 """Changes of a pod template, and the record of them."""
 
+import json
+
+import pytest
+
 from signalbox.splitting.kubernetes.field_managers import owners
 from signalbox.splitting.kubernetes.switch_record import ANNOTATION, SwitchRecord, VariableBefore, read_record
 from signalbox.splitting.kubernetes.template_change import TemplateChange
@@ -77,8 +81,26 @@ def test_a_record_is_read_as_it_was_written():
     assert [one.document() for one in found.before[("main", "Q")].owners] == [one.document() for one in ownerships]
 
 
-def test_without_a_readable_record_nothing_is_known():
+def test_without_a_record_nothing_is_known():
     assert read_record({}, "x") == read_record(None, "x") == SwitchRecord("x")
-    assert (
-        read_record({ANNOTATION: "{"}, "x") == read_record({ANNOTATION: '{"variables": [1]}'}, "x") == SwitchRecord("x")
-    )
+
+
+OWNER = {"manager": "a", "depth": 6, "fields": {"f:value": {}}, "keeps_entry": True}
+FORGED = [{"entry": 5}, {"entry": {"name": "NODE_OPTIONS", "value": "--inspect"}}, {"container": ["main"]}]
+FORGED += [{"owners": [OWNER | change]} for change in ({"depth": "6"}, {"fields": {"f:value": 1}}, {"fields": 1})]
+
+
+@pytest.mark.parametrize(
+    "text", ["{", pytest.param("[" * 100_000, id="deep"), "5", '{"variables": [1]}', '{"variables": [{}]}']
+)
+def test_a_text_that_others_wrote_is_no_record(text):
+    assert read_record({ANNOTATION: text}, "x") == SwitchRecord("x")
+
+
+@pytest.mark.parametrize("changed", [{}, *FORGED])
+def test_a_record_that_others_changed_is_not_used(changed):
+    variable = {"container": "main", "name": "Q", "entry": {"name": "Q"}, "owners": [OWNER]}
+
+    found = read_record({ANNOTATION: json.dumps({"variables": [variable | changed]})}, "x")
+
+    assert bool(found.before) == (not changed)
