@@ -185,9 +185,8 @@ A_FILE = (
             VARIABLE,
             A_FILE,
         ),
-        ([container("app", {"QUEUE": "gone"})], VARIABLE, "SQS has no queue 'gone'"),
     ],
-    ids=["no variable", "no container", "a secret", "a file", "no queue"],
+    ids=["no variable", "no container", "a secret", "a file"],
 )
 def test_a_variable_without_a_queue_name_is_named_in_the_error(
     targets: EcsTargets, service: Service, containers, source: NameSource, says: str
@@ -218,14 +217,20 @@ def test_a_variable_with_a_queue_of_another_region_is_refused(targets: EcsTarget
         targets.find(registry())
 
 
-def test_an_invalid_queue_name_is_not_quoted(targets: EcsTargets, service: Service) -> None:
-    service.deploy(container("app", {"QUEUE": "pass:word"}))
+@pytest.mark.parametrize("pattern", [None, "^(h.*)", "^(x.*)", "^(.{3})", "(:.*)"])
+@pytest.mark.parametrize("value", ["hunter2", "h:unter2"])
+def test_a_registry_does_not_read_variables_that_name_no_queue(
+    targets: EcsTargets, service: Service, value: str, pattern: str | None
+) -> None:
+    service.deploy(container("app", {"PASSWORD": value}))
 
     with pytest.raises(UnresolvedQueue) as refusal:
-        targets.find(registry())
+        targets.find(registry(NameSource(SourceKind.VARIABLE, "PASSWORD", pattern=pattern)))
 
-    assert "not a queue name" in str(refusal.value)
-    assert "pass:word" not in str(refusal.value)
+    assert str(refusal.value) == (
+        "queue 'orders': the target's value names no queue that this stage may split; it must exist in this region and "
+        "be in the setting splittable_queues"
+    )
 
 
 @pytest.mark.parametrize("controller", ["CODE_DEPLOY", "EXTERNAL"])
@@ -400,6 +405,40 @@ def test_a_copy_of_a_switched_revision_is_switched_back_by_its_names(targets: Ec
     targets.switch_back(split(Stage.RESTORING), registry())
 
     assert service.variables(service.revision) == {"QUEUE": URL + ORDERS}
+
+
+HOSTILE = [{"image": "stranger:1"}, {"environment": [{"name": "QUEUE", "value": URL + "theirs"}]}]
+HOSTILE += [{"environment": [{"name": name, "value": value} for name, value in (PLAIN | {"LEVEL": "debug"}).items()]}]
+HOSTILE += [{"environment": []}]
+
+
+@pytest.mark.parametrize("changed", HOSTILE)
+def test_whoever_may_tag_revisions_does_not_choose_what_the_service_runs(
+    targets: EcsTargets, service: Service, ecs, changed: dict[str, object]
+) -> None:
+    before = service.deploy()
+    hostile = service.register(container("app", PLAIN) | changed)
+    targets.switch(split(), registry())
+    ours = service.revision
+    ecs.tag_resource(resourceArn=ours, tags=[{"key": "signalbox:replaces", "value": hostile}])
+
+    targets.switch_back(split(Stage.RESTORING), registry())
+
+    assert service.revision not in (hostile, ours)
+    assert service.described(service.revision) == service.described(before)
+
+
+def test_a_hostile_revision_is_not_taken_for_one_of_an_interrupted_switch(
+    targets: EcsTargets, service: Service, ecs
+) -> None:
+    before = service.deploy()
+    hostile = service.register(container("app", PLAIN | {"QUEUE": URL + DEPLOYED}) | {"image": "stranger:1"})
+    tags = {"signalbox:replaces": before, "signalbox:target": str(TARGET)}
+    ecs.tag_resource(resourceArn=hostile, tags=[{"key": key, "value": value} for key, value in tags.items()])
+
+    targets.switch(split(), registry())
+
+    assert service.described(service.revision)["containerDefinitions"][0]["image"] == "worker:1"
 
 
 def test_an_inactive_old_revision_is_registered_again(targets: EcsTargets, service: Service, ecs) -> None:

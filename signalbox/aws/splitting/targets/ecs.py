@@ -1,6 +1,6 @@
 """ECS services as targets: switched by a new task definition revision and a rolling deployment."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -91,10 +91,9 @@ class EcsTargets:
             current = self._definition(self._suitable(split.target)["taskDefinition"])
             originals = {queue.original for queue in split.queues}
             changed = current.renamed(registry, deployed_names(split))
-            wanted = {container: current.environments[container] | changed[container] for container in changed}
             if originals.isdisjoint(self._names(current, registry)):
                 raise EffectRefused(f"{split.target} no longer reads the queues with which its split began")
-            arn = self._left_over(current, wanted, split.target)
+            arn = self._left_over(current, changed, split.target)
             self._give(split.target, arn or self._register(current, changed, split.target, replaces=current.arn))
 
     def switch_back(self, split: Split, registry: Registry) -> None:
@@ -102,7 +101,7 @@ class EcsTargets:
         with switch_errors(split.target):
             current = self._definition(self._suitable(split.target)["taskDefinition"])
             before = self._definition(current.replaces) if current.replaces else None
-            if before is not None and before.is_active:
+            if before is not None and before.is_active and self._was_switched(before, current, split, registry):
                 self._give(split.target, before.arn)
             else:
                 changed = current.renamed(registry, original_names(split))
@@ -121,7 +120,15 @@ class EcsTargets:
         is_settled = not is_switching(split) or _is_complete(service)
         return state if is_everywhere and is_settled else TargetState.CHANGING
 
-    def _left_over(self, current: TaskDefinition, wanted: Environments, target: Target) -> str | None:
+    def _was_switched(self, before: TaskDefinition, current: TaskDefinition, split: Split, registry: Registry) -> bool:
+        """Return whether a switch made the current revision of `before`; its tag is no proof."""
+        try:
+            changed = before.renamed(registry, deployed_names(split))
+        except UnresolvedQueue:
+            return False
+        return before.is_replaced_by(current, changed, self._accepted)
+
+    def _left_over(self, current: TaskDefinition, changed: Environments, target: Target) -> str | None:
         """Return the revision that an interrupted switch left; deregister one of an earlier split."""
         try:
             newest = self._definition(current.family)
@@ -129,7 +136,7 @@ class EcsTargets:
             return None  # the family has no active revision, not even the service's own
         if newest.arn == current.arn or newest.replaces is None or newest.tags.get(TARGET_TAG) != str(target):
             return None
-        if newest.replaces == current.arn and newest.environments == wanted:
+        if newest.replaces == current.arn and current.is_replaced_by(newest, changed, self._accepted):
             return newest.arn
         self.ecs.deregister_task_definition(taskDefinition=newest.arn)
         return None
@@ -137,12 +144,16 @@ class EcsTargets:
     def _register(
         self, like: TaskDefinition, changed: Environments, target: Target, *, replaces: str | None = None
     ) -> str:
-        shape = self.ecs.meta.service_model.operation_model(REGISTER).input_shape
-        accepted = shape.members if shape else ()
         tags = {REPLACES_TAG: replaces, TARGET_TAG: str(target)} if replaces else {}
         # The description is registered again with the fields that both operations have.
-        request = cast("RegisterTaskDefinitionRequestTypeDef", like.with_variables(changed, tags, accepted))
+        request = cast("RegisterTaskDefinitionRequestTypeDef", like.with_variables(changed, tags, self._accepted))
         return self.ecs.register_task_definition(**request)["taskDefinition"]["taskDefinitionArn"]
+
+    @property
+    def _accepted(self) -> Collection[str]:
+        """Return the fields of RegisterTaskDefinition."""
+        shape = self.ecs.meta.service_model.operation_model(REGISTER).input_shape
+        return shape.members if shape else ()
 
     def _give(self, target: Target, arn: str) -> None:
         cluster, service = _names(target)

@@ -1,6 +1,6 @@
 """Task definitions: finding and replacing queue names in the variables of containers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -81,15 +81,27 @@ class TaskDefinition:
                 environments[container][resolution.variable] = changed[container][resolution.variable] = value
         return changed
 
+    def settings(self, accepted: Collection[str]) -> dict[str, object]:
+        """Return the fields of a registration without tags and variables."""
+        document = cast("dict[str, object]", self.answer["taskDefinition"])
+        containers = [{**one, "environment": []} for one in self._containers]
+        found = {name: value for name, value in document.items() if name in accepted}
+        return found | {"containerDefinitions": containers}
+
+    def is_replaced_by(self, other: "TaskDefinition", changed: Environments, accepted: Collection[str]) -> bool:
+        """Return whether another revision differs from this one in these variables alone."""
+        wanted = {container: own | changed[container] for container, own in self.environments.items()}
+        return other.environments == wanted and other.settings(accepted) == self.settings(accepted)
+
     def with_variables(
-        self, changed: Environments, tags: Mapping[str, str], accepted: Iterable[str]
+        self, changed: Environments, tags: Mapping[str, str], accepted: Collection[str]
     ) -> dict[str, object]:
         """Return the registration request for a copy in which only the given variables are changed or added.
 
         `accepted` are the fields of RegisterTaskDefinition; the other described fields are set by ECS.
         """
         document = cast("dict[str, object]", self.answer["taskDefinition"])
-        request = {name: value for name, value in document.items() if name in set(accepted)}
+        request = {name: value for name, value in document.items() if name in accepted}
         request["containerDefinitions"] = [_with_variables(one, changed[one["name"]]) for one in self._containers]
         own = {name: value for name, value in self.tags.items() if name not in tags and _is_copied(name)}
         merged = [*tags.items(), *own.items()][:MAXIMUM_TAGS]
