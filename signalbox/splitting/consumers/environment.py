@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from signalbox.errors import RejectedError
-from signalbox.queues import QueueName
+from signalbox.queues import InvalidQueueName, QueueName, parse_any_queue_name
 from signalbox.splitting.consumers.queue_reference import Home, QueueReference
 from signalbox.splitting.consumers.registry import NameSource, SourceKind
 from signalbox.splitting.consumers.registry_reader import ALL_VALUES
-from signalbox.splitting.model.filters import Compiler
+from signalbox.splitting.model.filters import Compiler, FilterStopped, ProgramFailed
 
 
 class UnresolvedQueue(RejectedError):
@@ -18,6 +18,17 @@ class UnresolvedQueue(RejectedError):
 
 class MissingReference(UnresolvedQueue):
     """Raised when a target lacks the variable or the mapping that its registry names."""
+
+
+class NoQueueName(UnresolvedQueue):
+    """Raised when a value has no queue name where its registry expects one.
+
+    The text is the same for every reason: the author of a registry must not read the values of other variables by
+    what a selector or a pattern finds in them.
+    """
+
+    def __init__(self, variable: str) -> None:
+        super().__init__(f"variable {variable!r} holds no queue name where the registry expects one")
 
 
 class ForeignQueue(UnresolvedQueue):
@@ -97,33 +108,33 @@ class Resolver:
             yield source.key
 
     def _with_names(self, resolution: Resolution, source: NameSource) -> Resolution:
-        texts = [resolution.value]
-        if source.selector is not None:
-            texts = self._selected(source.selector, resolution)
-        spans = ((text, span) for text in texts if (span := self._span(source, text)) is not None)
-        references = [QueueReference.inside(text, *span) for text, span in spans]
+        try:
+            references = list(self._references(source, resolution))
+        except (ProgramFailed, FilterStopped) as error:
+            raise NoQueueName(resolution.variable) from error
         for reference in references:
             self.check_home(reference, f"variable {resolution.variable!r}")
         found = [reference.queue_name for reference in references]
-        if not found or not all(found):
-            raise UnresolvedQueue(
-                f"variable {resolution.variable!r} holds no queue name where the registry expects one"
-            )
+        if not found or not all(map(_is_queue_name, found)):
+            raise NoQueueName(resolution.variable)
         names = tuple(dict.fromkeys(found))
         return Resolution(resolution.variable, resolution.value, names, is_added=resolution.is_added)
+
+    def _references(self, source: NameSource, resolution: Resolution) -> Iterator[QueueReference]:
+        texts = [resolution.value] if source.selector is None else self._selected(source.selector, resolution)
+        for text in texts:
+            if (span := self._span(source, text)) is not None:
+                yield QueueReference.inside(text, *span)
 
     def _selected(self, selector: str, resolution: Resolution) -> list[str]:
         try:
             document = json.loads(resolution.value)
         except (ValueError, RecursionError) as error:  # the value may be nested deeper than Python can parse
-            raise UnresolvedQueue(f"variable {resolution.variable!r} does not hold JSON: {error}") from error
+            raise NoQueueName(resolution.variable) from error
         if selector != ALL_VALUES:
             texts = self.compiler.program(selector).texts(document)
-            if not set(texts) <= set(_texts(document)):
-                raise UnresolvedQueue(
-                    f"variable {resolution.variable!r}: {selector!r} makes texts that the variable does not contain, "
-                    "so they cannot be replaced; select whole texts, and a part of them by a valuePattern"
-                )
+            if not set(texts) <= set(_texts(document)):  # made texts cannot be replaced
+                raise NoQueueName(resolution.variable)
             return texts
         values = document.values() if isinstance(document, dict) else ()
         return [value for value in values if isinstance(value, str)]
@@ -133,6 +144,14 @@ class Resolver:
         if source.pattern is None:
             return 0, len(text)
         return self.compiler.capture(source.pattern).span(text)
+
+
+def _is_queue_name(text: str) -> bool:
+    try:
+        parse_any_queue_name(text)
+    except InvalidQueueName:
+        return False
+    return True
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -11,6 +11,14 @@ ACCOUNT_DIGITS = 12
 # Regional, FIPS, dual-stack and VPC endpoints, then the old ones; `queue.amazonaws.com` is that of us-east-1.
 REGION_IN_HOST = re.compile(r"\bsqs(?:-fips)?\.([a-z]+(?:-[a-z]+)+-\d+)\.|//(?:([a-z0-9-]+)\.)?queue\.amazonaws\.com")
 REGION_IN_PATH = re.compile(r"/queue/([a-z]+(?:-[a-z]+)+-\d+)/\d+/")  # LocalStack's form
+# https://docs.aws.amazon.com/general/latest/gr/sqs-service.html, and the names of VPC endpoints.
+HOST = (
+    r"(?:[a-z0-9-]+\.)?(?:sqs(?:-fips)?\.[a-z0-9-]+(?:\.vpce)?|queue)\.amazonaws\.com(?:\.cn)?"
+    r"|sqs\.[a-z0-9-]+\.api\.aws"
+)
+PLAIN_REFERENCE = re.compile(
+    rf"(?:https://(?:{HOST})/\d{{12}}/|arn:aws[a-z-]*:sqs:[a-z0-9-]+:\d{{12}}:)?[A-Za-z0-9_-]{{1,80}}(?:\.fifo)?"
+)
 BETWEEN_WORDS = re.compile(r"""[\s"'`<>(){}\[\],;|&=]""")
 
 
@@ -45,6 +53,14 @@ class QueueReference:
             return part
         forms = cls(word[max(word.rfind("arn:"), 0) :]), cls(f"sqs://queue/{word.replace(':', '/')}")
         return next((one for one in forms if one.queue_name == part.text), part)
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether the text is a queue's name, URL or ARN and nothing else, such as the URL of another service.
+
+        Local stages have other URLs, but names are enough.
+        """
+        return PLAIN_REFERENCE.fullmatch(self.text) is not None
 
     @property
     def queue_name(self) -> QueueName:

@@ -7,6 +7,7 @@ from functools import partial
 
 from signalbox.documents import Section, shown
 from signalbox.splitting.consumers.property_lists import PropertyLists, queue_properties
+from signalbox.splitting.consumers.queue_reference import QueueReference
 from signalbox.splitting.consumers.registry import (
     DEFAULT_SWITCH_TIMEOUT,
     NameSource,
@@ -237,6 +238,9 @@ def _with_fallback(source: NameSource, section: Section, name: str) -> NameSourc
     fallback = section.text(name)
     if fallback is not None and source.kind is not SourceKind.VARIABLE:
         section.problem(name, "is allowed only for a variable with an exact name")
+    if fallback is not None and not QueueReference(fallback).is_plain:
+        # It becomes a variable of the deployed program, and a text of NODE_OPTIONS, for example, is code.
+        section.problem(name, f"expected the name, URL or ARN of a queue of SQS, not {shown(fallback)}")
     return replace(source, fallback=fallback)
 
 

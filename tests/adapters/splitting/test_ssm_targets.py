@@ -229,7 +229,7 @@ def test_a_parameter_without_a_queue_name_counts_as_original(targets: SsmTargets
     parameter.put("none")
 
     assert targets.observe(split(Stage.SPLIT), registry(source)) is TargetState.ORIGINAL
-    with pytest.raises(EffectRefused, match="does not hold JSON"):
+    with pytest.raises(EffectRefused, match="holds no queue name"):
         targets.switch(split(Stage.SPLIT), registry(source))
 
 

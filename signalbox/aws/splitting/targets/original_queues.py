@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.errors import translate_write_errors
+from botocore.exceptions import ClientError
+
+from signalbox.aws.shared.errors import is_denied, translate_write_errors
 from signalbox.errors import EffectRefused, RejectedError
-from signalbox.queues import FIFO_SUFFIX, InvalidQueueName, QueueName, parse_queue_name
-from signalbox.splitting.consumers.environment import MissingReference, UnresolvedQueue
+from signalbox.queues import QueueName
+from signalbox.splitting.consumers.environment import MissingReference, NoQueueName, UnresolvedQueue
 from signalbox.splitting.consumers.registry import ConsumedQueue, RegisteredQueue, Registry
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.split import Split, Stage
@@ -23,6 +25,19 @@ if TYPE_CHECKING:
 
 # The settings of a stage that name what its functions may use.
 TARGETS_SETTING, QUEUES_SETTING = "splittable_targets", "splittable_queues"
+
+
+class NotSplittable(UnresolvedQueue):
+    """Raised when a target's value names no queue that the stage may split.
+
+    The text is the same whatever the value is, and does not quote it: it may be a secret.
+    """
+
+    def __init__(self, queue: RegisteredQueue) -> None:
+        super().__init__(
+            f"queue {queue.queue_id!r}: the target's value names no queue that this stage may split; it must exist in "
+            f"this region and be in the setting {QUEUES_SETTING}"
+        )
 
 
 @contextmanager
@@ -58,21 +73,18 @@ class OriginalQueues:
             except MissingReference as error:
                 missing.append(error)
                 continue
+            except NoQueueName as error:
+                raise NotSplittable(queue) from error
             found += (self._described(queue, name) for name in names)
         if missing and not found:
             raise missing[0]
         return tuple(found)
 
     def _described(self, queue: RegisteredQueue, name: QueueName) -> ConsumedQueue:
-        try:
-            parse_queue_name(name.removesuffix(FIFO_SUFFIX))
-        except InvalidQueueName as error:
-            # The text is not quoted: it may be a secret that the registry takes for a queue name by mistake.
-            raise UnresolvedQueue(f"queue {queue.queue_id!r}: the target's value is not a queue name") from error
-        with translate_write_errors(f"queue {name!r}", setting=QUEUES_SETTING):
+        with translate_write_errors(f"queue {queue.queue_id!r}"):
             attributes = self._attributes(name)
         if attributes is None:
-            raise UnresolvedQueue(f"queue {queue.queue_id!r}: SQS has no queue {name!r} in this region")
+            raise NotSplittable(queue)
         redrive = attributes.get("RedrivePolicy")
         return ConsumedQueue(
             queue.queue_id,
@@ -90,6 +102,10 @@ class OriginalQueues:
             page = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout", "RedrivePolicy"])
         except self.sqs.exceptions.QueueDoesNotExist:
             return None
+        except ClientError as error:
+            if is_denied(error):
+                return None
+            raise
         return page["Attributes"]
 
 

@@ -276,3 +276,27 @@ def test_a_problem_in_a_list_has_its_path():
 
 def test_all_problems_are_reported_together():
     assert len(problems(old({"q": old_queue(queueType="rmq", colour="red")}, kind="Pod"), {"kind": "x"}, 7)) == 6
+
+
+@pytest.mark.parametrize(
+    "fallback",
+    [
+        "--import=data:text/javascript,evil()//orders",
+        "https://stranger.example/314159265359/orders",
+        "https://sqs.eu-north-1.stranger.example/314159265359/orders",
+        "https://sqs.eu-north-1.amazonaws.com@stranger.example/314159265359/orders",
+        "https://name.execute-api.eu-north-1.amazonaws.com/314159265359/orders",
+        "arn:aws:lambda:eu-north-1:314159265359:orders",
+        '{"orders": "orders"}',
+        "",
+        "orders\n",
+    ],
+)
+def test_a_registry_gives_no_other_text_than_a_queue_to_the_deployed_program(fallback):
+    """A variable such as NODE_OPTIONS or HTTPS_PROXY would let users of splitting run programs as the consumer."""
+    source = {"env": "NODE_OPTIONS", "fallback": fallback, "valuePattern": "(orders)$"}
+    newer, older = new(new_queue(source)), old({"q": old_queue(fallbackName=fallback)})
+
+    text = f"expected the name, URL or ARN of a queue of SQS, not {fallback!r}"
+    assert problems(newer) == [f"{SPEC}.queues[0].appConfig.queue[0].fallback: {text}"]
+    assert problems(older) == [f"{SPEC}.queues.q.fallbackName: {text}"]
