@@ -72,16 +72,19 @@ def _note_destroyed() -> None:
 
 
 def _session(stage: str, *, aws: bool) -> "boto3.Session":
-    from signalbox.cli.exchange.stage import stage_name
+    from signalbox.cli.destroy.plan import STATE_SUFFIX
     from signalbox.cli.shared.deployment import aws_session, find_deployment
+    from signalbox.clients.deployment import require_local
+    from signalbox.local.files import read_json
 
     if aws:
         return aws_session()
     # The file of the local stage stays after its stack is gone, so that an interrupted removal can continue.
-    local = find_deployment(is_being_destroyed=True)
-    known = stage_name(local.outputs.get("ExchangeControlQueueUrl", ""))
-    if known != stage:
-        raise RejectedError(f"the local stage is {known!r}, not {stage!r}; give --aws for a stage in AWS")
+    local = require_local(find_deployment(is_being_destroyed=True))
+    recorded = read_json(local.folder / "local.json") or {}
+    known = [name for name in recorded.get("deployment", {}).get("stacks", ()) if not name.endswith(STATE_SUFFIX)]
+    if stage not in known:
+        raise RejectedError(f"the local stage is {', '.join(known)!r}, not {stage!r}; give --aws for a stage in AWS")
     return local.session()
 
 

@@ -230,6 +230,19 @@ def test_a_local_stage_is_destroyed_until_it_is_deployed_again(tmp_path, monkeyp
     assert find_deployment(is_being_destroyed=True).region == "us-east-1"
 
 
+def test_a_local_stage_is_known_whatever_its_capabilities_are(tmp_path, monkeypatch):
+    here = {"outputs": {}, "region": "us-east-1", "endpoint_url": "http://127.0.0.1:1"}
+    here |= {"admin_credentials": {"access_key_id": "AKIA1", "secret_access_key": "hidden"}}
+    here |= {"deployment": {"stacks": {"box-state": [], "box": []}}}
+    (tmp_path / ".signalbox").mkdir()
+    (tmp_path / ".signalbox" / "local.json").write_text(json.dumps(here))
+    monkeypatch.chdir(tmp_path)
+
+    assert command._session("box", aws=False).region_name == "us-east-1"
+    with pytest.raises(RejectedError, match="the local stage is 'box', not 'other'; give --aws"):
+        command._session("other", aws=False)
+
+
 def test_everything_includes_the_data(stage):
     boto3.client("s3").put_bucket_versioning(Bucket="lake", VersioningConfiguration={"Status": "Enabled"})
     for body in (b"1", b"2"):
