@@ -53,6 +53,11 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
             _caller, _answer, wiring.names().reply_queue, control_wiring.replies(), control_wiring.dead_letters()
         )
         return processor.process(event["Records"])
+    if "ResponseURL" in event:
+        from lambdas.exchange import deployment  # noqa: PLC0415 - only the stacks of CDK apps send such requests
+
+        deployment.answer(event, lambda fields: _answer(None, Envelope("", wants_reply=False, fields=fields)))
+        return {}
     if event["task"] == EXPIRE:
         return {"deleted": _delete_expired()}
     if event["task"] == STRAYS:
@@ -76,15 +81,16 @@ def _caller(record: dict[str, Any], sender_id: str) -> UserName | None:
 
 def _answer(user: UserName | None, envelope: Envelope) -> object:
     command = envelope.command(KNOWN)
-    is_live = isinstance(command, exchange_commands.DeclareExchange) and command.live is not None
+    live = command.live if isinstance(command, exchange_commands.DeclareExchange) else None
     if not wiring.has_live() and isinstance(command, commands.ForgetUser):
         return {"user": command.user, "ended": [], "notified_sessions": 0}
-    if not wiring.has_live() and (is_live or isinstance(command, commands.Command)):
+    needs_live = isinstance(command, commands.Command) or (live is not None and not live.ends)
+    if needs_live and not wiring.has_live():
         raise NoLive("the stage has no live exchanges: deploy it with live in the setting `capabilities`")
     if isinstance(command, commands.Command):
         return LiveCommandHandlers(control_wiring.granting()).answer(user, command)
     answer = ExchangeService(control_wiring.ports()).answer(user, command)
-    if isinstance(command, exchange_commands.DeclareExchange) and is_live:
+    if isinstance(command, exchange_commands.DeclareExchange) and live is not None and wiring.has_live():
         ConcernedSessions(control_wiring.granting()).end_refused(command.exchange)
     return answer
 

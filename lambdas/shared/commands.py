@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 Caller = TypeVar("Caller")
+Result = TypeVar("Result")
 
 # The commands handled at once (the mapping's concurrency) may all change one record; each try lets one of them succeed.
 TRIES = 10
@@ -73,7 +74,7 @@ class CommandProcessor(Generic[Caller]):
             return
         reply_queue = self.reply_queue(caller) if envelope.wants_reply else None
         try:
-            result = _retried(lambda: self.answer(caller, envelope))
+            result = retried(lambda: self.answer(caller, envelope))
         except RejectedError as error:
             if reply_queue is None:
                 self._dead_letter(record, str(error))
@@ -93,7 +94,7 @@ class CommandProcessor(Generic[Caller]):
         self.dead_letters.dead_letter(message, reason=reason)
 
 
-def _retried(answer: Callable[[], object]) -> object:
+def retried(answer: Callable[[], Result]) -> Result:
     """Answer a command; repeat it when a concurrent change of the same record interferes."""
     for _ in range(TRIES - 1):
         try:

@@ -17,6 +17,7 @@ DIFFERENCES: dict[str, str] = {
     "exchange/test_connections.py::test_a_user_gets_the_reader_of_the_administrators_and_no_dead_letter_queue": KEYS,
     "exchange/test_queues.py::test_a_queue_is_made_with_its_dead_letter_queue": ATTRIBUTES,
     "exchange/test_queues.py::test_an_ordered_exchange_has_queues_that_keep_order_by_key": ATTRIBUTES,
+    "exchange/test_queues.py::test_a_queue_names_its_key": ATTRIBUTES,
     "exchange/test_queues.py::test_both_are_encrypted_and_take_nothing_without_tls": ATTRIBUTES,
     "exchange/test_queues.py::test_made_again_a_queue_has_the_new_settings_and_its_messages": ATTRIBUTES,
     "exchange/test_users.py::test_a_boundary_of_the_stage_bounds_a_new_user": KEYS,

@@ -216,9 +216,13 @@ class MemoryCounters:
 
 @dataclass
 class MemoryExchangeQueues:
-    """SQS queues by name, with their sizes; `refused` maps names that cannot be created to the reason."""
+    """SQS queues by name, with their sizes; `refused` maps names that cannot be created to the reason.
+
+    `keys` are those of existing queues.
+    """
 
     queues: dict[QueueName, QueueSpec] = field(default_factory=dict)
+    keys: dict[QueueName, str] = field(default_factory=dict)
     held: dict[QueueName, QueueSize] = field(default_factory=dict)
     refused: dict[QueueName, str] = field(default_factory=dict)
 
@@ -236,6 +240,9 @@ class MemoryExchangeQueues:
 
     def sizes(self, names: Iterable[QueueName]) -> Mapping[QueueName, QueueSize]:
         return {name: self.held.get(name, QueueSize(0)) for name in names if name in self.queues}
+
+    def key(self, name: QueueName) -> str | None:
+        return self.keys.get(name)
 
 
 @dataclass

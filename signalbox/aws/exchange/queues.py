@@ -3,7 +3,7 @@
 import hashlib
 import json
 import string
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -34,6 +34,7 @@ ORDERED = {
 WAITING: "QueueAttributeNameType" = "ApproximateNumberOfMessages"
 IN_FLIGHT: "QueueAttributeNameType" = "ApproximateNumberOfMessagesNotVisible"
 DELAYED: "QueueAttributeNameType" = "ApproximateNumberOfMessagesDelayed"
+KEY: "QueueAttributeNameType" = "KmsMasterKeyId"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +81,28 @@ class SqsExchangeQueues:
         found = ((name, self._size(name)) for name in names)
         return {name: size for name, size in found if size is not None}
 
+    def key(self, name: QueueName) -> str | None:
+        """Return the key of a queue's messages as the queue names it, "" without one, None without the queue.
+
+        Raises `EffectFailed`.
+        """
+        attributes = self._attributes(name, [KEY])
+        return None if attributes is None else attributes.get(KEY, "")
+
     def _size(self, name: QueueName) -> QueueSize | None:
+        found = self._attributes(name, [WAITING, IN_FLIGHT, DELAYED])
+        return None if found is None else QueueSize(int(found[WAITING]), int(found[IN_FLIGHT]), int(found[DELAYED]))
+
+    def _attributes(
+        self, name: QueueName, attributes: "Sequence[QueueAttributeNameType]"
+    ) -> "Mapping[QueueAttributeNameType, str] | None":
         sqs = self.queues.sqs
         with translate_read_errors(f"queue {name!r}"):
             try:
-                attributes = sqs.get_queue_attributes(
-                    QueueUrl=self.queues.url(name), AttributeNames=[WAITING, IN_FLIGHT, DELAYED]
-                )["Attributes"]
+                found = sqs.get_queue_attributes(QueueUrl=self.queues.url(name), AttributeNames=attributes)
             except sqs.exceptions.QueueDoesNotExist:
                 return None
-        return QueueSize(int(attributes[WAITING]), int(attributes[IN_FLIGHT]), int(attributes[DELAYED]))
+        return found.get("Attributes", {})
 
 
 def _tag_value(name: str) -> str:

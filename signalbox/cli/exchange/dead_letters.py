@@ -68,12 +68,12 @@ def dead_letters(
 
 def _declared(client: "ExchangeClient") -> Iterator[_Source]:
     """Yield the dead-letter queues of the exchanges and queues that the caller owns; administrators own all."""
-    from signalbox.exchange.model.names import dead_letter_name
+    from signalbox.exchange.model.names import dead_letter_name, is_existing
     from signalbox.queues import QueueName
 
     owned = (
         *((one["exchange"], one["created_by"], one["sqs_name"]) for one in client.exchanges()),
-        *((one["queue"], one["owner"], one["sqs_name"]) for one in client.queues()),
+        *((one["queue"], one["owner"], one["sqs_name"]) for one in client.queues() if not is_existing(one["queue"])),
     )
     for name, owner, sqs_name in owned:
         if client.user in (None, owner):

@@ -9,7 +9,7 @@ from signalbox.exchange.control.caller import Caller
 from signalbox.exchange.control.deletion import DeletionService
 from signalbox.exchange.model.control_ports import ChangedMeanwhile, ControlPorts
 from signalbox.exchange.model.events import CAPABILITY
-from signalbox.exchange.model.names import dead_letter_name
+from signalbox.exchange.model.names import dead_letter_name, is_existing
 from signalbox.exchange.model.records import DeclaredQueue, latest
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, queue_name
@@ -141,7 +141,8 @@ def queue_sources(ports: ControlPorts) -> Mapping[QueueName, Sequence[QueueName]
     """Return the sources of every queue: of exchanges, declared queues and users."""
     found: dict[QueueName, Sequence[QueueName]] = {}
     names = [str(one.name) for one in ports.store.exchanges.every()]
-    for queue in map(ports.names.queue, [*names, *(one.name for one in ports.store.queues.every())]):
+    own = [one.name for one in ports.store.queues.every() if not is_existing(one.name)]
+    for queue in map(ports.names.queue, [*names, *own]):
         found |= {queue: (), dead_letter_name(queue): (queue,)}
     for user in ports.store.users.every():
         found |= {ports.names.control_queue(user.name): (), ports.names.reply_queue(user.name): ()}

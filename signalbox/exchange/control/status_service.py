@@ -7,7 +7,7 @@ from datetime import datetime
 from signalbox.errors import RejectedError
 from signalbox.exchange.control.status import HISTORY, WINDOW, Observation, exchange_status, queue_status
 from signalbox.exchange.model.control_ports import ControlPorts
-from signalbox.exchange.model.names import dead_letter_name
+from signalbox.exchange.model.names import dead_letter_name, is_existing
 from signalbox.exchange.model.records import DeclaredQueue, Exchange, QueueSize, ResourceRef
 
 # The number that fits into one reply with names of any length, and into the time of one function call.
@@ -47,7 +47,8 @@ class StatusService:
 
     def _seen(self, resource: ResourceRef, now: datetime) -> Observation:
         name = self.ports.names.queue(resource.name)
-        sizes = self.ports.sqs.sizes([name, dead_letter_name(name)])
+        # Copies that cannot be put into an existing queue go to the stage's dead-letter queue.
+        sizes = self.ports.sqs.sizes([name] if is_existing(resource.name) else [name, dead_letter_name(name)])
         return Observation(
             minutes=self.ports.store.counters.since(resource, now - HISTORY),
             size=sizes.get(name),

@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 
+from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.queues import FIFO_SUFFIX, MAXIMUM_NAME_LENGTH, QueueName, is_fifo
 from signalbox.sarracenia.rights.names import (
     HASH_LENGTH,
@@ -17,6 +18,8 @@ from signalbox.sarracenia.rights.names import (
 
 DEAD_LETTER_MARK = "-dlq"
 CONTROL_MARK = "-exchange-control"
+# Begins the names of queues that an app owns and the exchange does not make; commands do not accept it.
+EXISTING = "sqs:"
 REPLY_MARK = "-exchange-reply"
 
 
@@ -28,7 +31,9 @@ class StageNames:
     prefix: str = ""
 
     def queue(self, name: str) -> QueueName:
-        """Return the SQS name of an exchange or a declared queue."""
+        """Return the SQS name of an exchange, a declared queue or an existing queue."""
+        if is_existing(name):
+            return QueueName(name.removeprefix(EXISTING))
         return sqs_name(name, prefix=self.prefix)
 
     def exchange_of(self, queue: QueueName) -> ExchangeName | None:
@@ -68,6 +73,16 @@ class StageNames:
                 f"since the name of the control queue, {str(self.control_queue(user))!r}, may have "
                 f"{MAXIMUM_NAME_LENGTH} characters; choose a shorter name"
             )
+
+
+def existing_queue(name: QueueName) -> DeclaredName:
+    """Return the name under which an existing queue of the account is bound."""
+    return DeclaredName(EXISTING + name)
+
+
+def is_existing(name: str) -> bool:
+    """Return whether a queue is one that the exchange neither makes, changes nor deletes."""
+    return name.startswith(EXISTING)
 
 
 def dead_letter_name(name: QueueName) -> QueueName:

@@ -139,6 +139,9 @@ class ExchangeQueues(Protocol):
     def sizes(self, names: Iterable[QueueName]) -> Mapping[QueueName, QueueSize]:
         """Return the sizes of the queues that exist."""
 
+    def key(self, name: QueueName) -> str | None:
+        """Return the key of a queue's messages as the queue names it, "" without one, None without the queue."""
+
 
 class Mappings(Protocol):
     """The event source mappings that call the router with the messages of exchanges."""

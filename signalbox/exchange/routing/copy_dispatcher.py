@@ -8,7 +8,7 @@ from signalbox.errors import EffectFailed
 from signalbox.exchange.messages.copies import Copy, retry_message
 from signalbox.exchange.messages.headers import OWN_NAMES
 from signalbox.exchange.messages.properties import TOPIC, dead_letter_message
-from signalbox.exchange.model.names import dead_letter_name
+from signalbox.exchange.model.names import dead_letter_name, is_existing
 from signalbox.exchange.routing.ports import CopySender, DeclaredQueues
 from signalbox.messages import Message, MessageId
 from signalbox.parallel import ParallelMap, serial_map
@@ -88,8 +88,8 @@ class CopyDispatcher:
         return any(self._is_taken(dead(is_fifo=is_fifo(queue)), queue) for queue in queues)
 
     def _dead_letter_copy(self, copy: Copy, outcome: DispatchResult, *, reason: str, is_gone: bool = False) -> None:
-        """Send a copy to its queue's dead-letter queue, or the stage's if the queue is gone; add it to the result."""
-        next_to = None if is_gone else copy.destination
+        """Send a copy to its queue's dead-letter queue, or the stage's without one; add it to the result."""
+        next_to = None if is_gone or is_existing(copy.queue) else copy.destination
         if self.dead_letter(copy.message, next_to=next_to, reason=reason, own_names=OWN_NAMES):
             outcome.dead.append(DeadCopy(copy, reason))
         else:

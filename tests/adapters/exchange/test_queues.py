@@ -128,6 +128,13 @@ def test_only_the_queue_that_is_named_is_deleted_and_once(queues: SqsExchangeQue
     assert list(queues.sizes([NAME, DEAD])) == [DEAD]
 
 
+def test_a_queue_names_its_key(queues: SqsExchangeQueues, sqs) -> None:
+    queues.make(WANTED)
+    sqs.create_queue(QueueName="open")
+
+    assert [queues.key(QueueName(name)) for name in (NAME, "open", "gone")] == [KEY, "", None]
+
+
 def test_sizes_count_waiting_and_in_flight_messages(queues: SqsExchangeQueues, sqs) -> None:
     queues.make(WANTED)
     for _ in range(2):

@@ -9,7 +9,9 @@ from signalbox.exchange.model.names import (
     dead_letter_name,
     dead_letter_problem,
     exchange_name_problem,
+    existing_queue,
     is_dead_letter_name,
+    is_existing,
 )
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, InvalidUserName, parse_user_name
@@ -21,6 +23,11 @@ ALICE = parse_user_name("alice")
 def test_an_exchange_bears_its_own_name_in_sqs():
     assert NAMES.queue("xs_alice_logs.fifo") == "xs_alice_logs.fifo"
     assert StageNames("box", "dev-").queue("xpublic") == "dev-xpublic"
+
+
+def test_an_existing_queue_has_the_name_that_its_owner_gave_it():
+    assert StageNames("box", "dev-").queue(existing_queue(QueueName("Mail_2.fifo"))) == "Mail_2.fifo"
+    assert [is_existing(name) for name in ("sqs:mail", "q_mail")] == [True, False]
 
 
 @pytest.mark.parametrize("prefix", ["", "dev-"])

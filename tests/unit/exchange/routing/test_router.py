@@ -366,6 +366,19 @@ def test_a_copy_that_sqs_refuses_permanently_goes_to_the_queues_dead_letter_queu
     assert [message.body for message in world.messages("q_all-dlq")] == ["bad"]
 
 
+def test_copies_go_to_an_existing_queue_and_those_that_it_refuses_to_the_stages_dead_letter_queue(world) -> None:
+    world.bind("xs", "orders.#", queue="sqs:mail")
+    world.sqs.refused = {"bad": "InvalidMessageContents"}
+    for body in ("good", "bad"):
+        world.publish("xs", "orders.new", body=body)
+
+    assert world.route("xs").not_done == ()
+
+    assert [message.body for message in world.sqs.queues[QueueName("mail")].messages()] == ["good"]
+    assert world.sqs.queues[QueueName("mail-dlq")].messages() == []
+    assert "bad" in [message.body for message in world.sqs.queues[DEAD].messages()]
+
+
 def test_a_copy_that_can_be_neither_delivered_nor_dead_lettered_is_redelivered(world) -> None:
     world.sqs.refused = {"bad": "InvalidMessageContents"}
     world.sqs.trouble = {QueueName("q_a-dlq"): "closed", DEAD: "closed"}
