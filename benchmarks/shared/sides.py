@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field, replace
 
 from signalbox.clients.stage_session import LocalSession
-from signalbox.local.emulator.lifecycle import ACCOUNT
+from signalbox.local.emulator.program import ACCOUNT
 
 SIGNALBOX = "Signalbox"
 UPSTREAM = "upstream"

@@ -15,7 +15,8 @@ from signalbox.local import tools
 from signalbox.local.assembly import deployment
 from signalbox.local.assembly.artifacts import Place, artifacts_of, stack_artifacts
 from signalbox.local.emulator import lifecycle
-from signalbox.local.emulator.lifecycle import ACCOUNT, Emulator
+from signalbox.local.emulator.lifecycle import Emulator
+from signalbox.local.emulator.program import ACCOUNT
 from signalbox.local.files import CHECKOUT
 from signalbox.local.progress import Say, output_of
 

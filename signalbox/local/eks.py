@@ -5,7 +5,8 @@ from contextlib import suppress
 
 import boto3
 
-from signalbox.local.emulator.lifecycle import ACCOUNT, Emulator
+from signalbox.local.emulator.lifecycle import Emulator
+from signalbox.local.emulator.program import ACCOUNT
 from signalbox.local.files import write_json
 from signalbox.local.kubernetes import Cluster
 from signalbox.local.stage_folder import StageFolder

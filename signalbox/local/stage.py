@@ -14,22 +14,19 @@ from signalbox.aws.rendezvous.credentials import client_credentials
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.throttled_keys import retry_throttled_keys
 from signalbox.clients.stage_session import stack_outputs
-from signalbox.errors import RejectedError, SignalboxError
+from signalbox.errors import RejectedError
 from signalbox.local import cdk, eks
 from signalbox.local.assembly import sources
 from signalbox.local.assembly.current import current_stage, deployment_of, synthesized
-from signalbox.local.emulator import lifecycle
-from signalbox.local.emulator.lifecycle import ACCOUNT, REGION, Emulator
+from signalbox.local.emulator import lifecycle, program
+from signalbox.local.emulator.lifecycle import REGION, Emulator
+from signalbox.local.emulator.program import ACCOUNT
 from signalbox.local.files import CHECKOUT, read_json, require_disk_space, write_json
 from signalbox.local.live_users import REALM, live_users, start_functions
 from signalbox.local.progress import step
 from signalbox.local.stage_folder import StageFolder
 
 DEFAULT_PORT = 4566
-OTHER_VERSION = (
-    "the running emulator is of another version, and may lack what this one deploys: `make up ARGS=--fresh` starts "
-    "this one, without the data of the stage"
-)
 # Settings for a laptop, unless others are given: consumers and queues named `demo-…` can be split, and an exchange's
 # queues named `q_demo…`; pauses for SQS's eventual consistency are short, since the emulator is consistent, and failed
 # calls are soon tried again.
@@ -78,9 +75,9 @@ def up(
     """Start the stage, or update it to the app and these settings; return the contents of `local.json`.
 
     `faults` is the seed of fault injection. A running stage keeps its seed, and is left alone if it was deployed from
-    the same sources. Raises `RejectedError` if a setting is invalid, the port is in use, or the running stage has
-    another seed; then nothing was changed, and nothing runs that did not run before. A given `assembly` is deployed
-    without another synthesis.
+    the same sources; an emulator of another version is restarted with its state. Raises `RejectedError` if a setting is
+    invalid, the port is in use, or the running stage has another seed; then nothing was changed, and nothing runs that
+    did not run before. A given `assembly` is deployed without another synthesis.
     Without `wake_live`, the first client of live starts its functions, unless `start_live` does.
     """
     with _locked(stage_folder):
@@ -95,6 +92,7 @@ def up(
         settings = local_context(context)
         digest = sources.digest(app, settings) if assembly is None else None
         if running is not None and not fresh:
+            running = _upgraded(stage_folder, running, lifeline=lifeline)
             with step("compare the stage with its sources"):
                 current = current_stage(stage_folder, running, digest)
             if current is not None:
@@ -113,13 +111,20 @@ def up(
                 synthesized(stage_folder.assembly, digest, synthesize)
         folder = assembly or stage_folder.assembly
         running = starting() if starting else start() if fresh or running is None else running
-        with _named_version(running), step("deploy") as say:
+        with step("deploy") as say:
             eks.create_cluster(running.session())
             cdk.deploy(folder, emulator=running, say=say)
         local = _record(stage_folder, running, cdk.stacks(folder), digest=digest)
         if wake_live:
             start_live(local)
         return local
+
+
+def _upgraded(stage_folder: StageFolder, running: Emulator, *, lifeline: int | None) -> Emulator:
+    if running.version == lifecycle.version():
+        return running
+    with step("restart the emulator, which is of another version, with its state"):
+        return lifecycle.restart(stage_folder, running, lifeline=lifeline)
 
 
 def start_live(local: Mapping[str, Any]) -> None:
@@ -156,7 +161,7 @@ def local_context(context: Sequence[str]) -> list[str]:
 
 
 def _check_emulator() -> None:
-    if not lifecycle.PYTHON.exists():
+    if not program.PYTHON.exists():
         raise RejectedError("the emulator is not installed: run `make up`, or python3 signalbox/local/setup.py")
 
 
@@ -201,17 +206,6 @@ def _kept_faults(running: Emulator, faults: int | None) -> int | None:
         present = "no fault injection" if running.faults is None else f"fault injection of seed {running.faults}"
         raise RejectedError(f"the stage runs with {present}; to change it, run `make down` first, or use --fresh")
     return running.faults
-
-
-@contextmanager
-def _named_version(running: Emulator) -> Iterator[None]:
-    """Name the remedy if a deployment fails on an emulator of another version, which may lack what it needs."""
-    try:
-        yield
-    except SignalboxError as error:
-        if running.version == lifecycle.version():
-            raise
-        raise type(error)(f"{error}\n{OTHER_VERSION}") from error
 
 
 def _region(context: Sequence[str]) -> str:

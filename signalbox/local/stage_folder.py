@@ -61,6 +61,16 @@ class StageFolder:
         return self.emulator / "tmp"
 
     @property
+    def services(self) -> Path:
+        """The folder of the emulator's state while it is restarted."""
+        return self.emulator / "services"
+
+    @property
+    def objects(self) -> Path:
+        """The folder of the objects in the emulator's buckets."""
+        return self.emulator / "s3"
+
+    @property
     def assembly(self) -> Path:
         """The folder of the synthesized app."""
         return self.path / "cdk.out"

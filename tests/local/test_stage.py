@@ -1,14 +1,12 @@
 """The parts of the local stage that need no emulator: files, routes, errors and tools."""
 
 import os
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local import cdk, files, stage, tools
-from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.lifecycle import Credentials, Emulator
 from signalbox.local.files import read_json, write_json
 from signalbox.local.stage_folder import StageFolder
@@ -109,19 +107,6 @@ def test_a_running_stage_is_replaced_only_with_fresh(tmp_path, port, region):
 
 
 FAULTY = Emulator(4601, "instance-1", "us-east-1", Credentials("AKIA1", "hidden"), 7)
-
-
-def test_a_failed_deployment_on_an_emulator_of_another_version_names_the_remedy():
-    with (
-        pytest.raises(UnavailableError, match=r"(?s)no such type\nthe running emulator is of another version.*--fresh"),
-        stage._named_version(RUNNING),
-    ):
-        raise UnavailableError("no such type")
-    with (
-        pytest.raises(UnavailableError, match=r"no such type$"),
-        stage._named_version(replace(RUNNING, version=lifecycle.version())),
-    ):
-        raise UnavailableError("no such type")
 
 
 @pytest.mark.parametrize(

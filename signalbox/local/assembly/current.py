@@ -8,7 +8,8 @@ import boto3
 
 from signalbox.local.assembly.artifacts import Place, artifacts_of, assets
 from signalbox.local.assembly.deployment import COMPLETE, found_stack
-from signalbox.local.emulator.lifecycle import ACCOUNT, Emulator
+from signalbox.local.emulator.lifecycle import Emulator
+from signalbox.local.emulator.program import ACCOUNT
 from signalbox.local.files import read_json
 from signalbox.local.stage_folder import StageFolder
 

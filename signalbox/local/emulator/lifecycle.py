@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -13,27 +14,24 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import boto3
 
 from signalbox.clients.stage_session import LocalSession
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.emulator.fault_injection.iam_changes import ADMINISTRATOR
-from signalbox.local.files import CHECKOUT, read_json, write_json
+from signalbox.local.emulator.program import HOST, PYTHON, environment, spawn
+from signalbox.local.files import read_json, write_json
 from signalbox.local.processes import is_alive, processes_naming
 from signalbox.local.stage_folder import StageFolder
 
-HOST = "127.0.0.1"
-ACCOUNT = "000000000000"
 REGION = "us-east-1"
-PYTHON = CHECKOUT / ".signalbox" / "emulator" / "venv" / "bin" / "python"
-# The emulator's environment does not have this package: the checkout comes last, so that it shadows nothing.
-SERVE = "import sys; sys.path.append(sys.argv[1]); from signalbox.local.emulator.server import main; main(sys.argv[2:])"
 START_SECONDS = 60
 STOP_SECONDS = 5
+SAVE_SECONDS = 120
+NOT_SAVED = re.compile(r"Persistence: (failed|error)")  # MiniStack ends nevertheless
 ANYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
 
 
@@ -125,29 +123,53 @@ def start(
     of the log if the emulator does not start.
     """
     stop(stage_folder)
+    instance = secrets.token_hex(8)
     with _listening_socket(port) as listener:
-        stage_folder.temporary.mkdir(parents=True, exist_ok=True)
-        try:
-            emulator = _started(stage_folder, listener, region=region, lifeline=lifeline, faults=faults)
-        except BaseException:
-            stop(stage_folder)
-            raise
+        chosen: int = listener.getsockname()[1]
+        root = _start(stage_folder, listener, instance=instance, region=region, lifeline=lifeline, faults=faults)
+    administrator = _administrator(f"http://{HOST}:{chosen}", root, region=region)
+    emulator = Emulator(chosen, instance, region, administrator, faults, version())
     write_json(stage_folder.running, asdict(emulator))
     return emulator
 
 
-def _started(
-    stage_folder: StageFolder, listener: socket.socket, *, region: str, lifeline: int | None, faults: int | None
-) -> Emulator:
-    port: int = listener.getsockname()[1]
+def restart(stage_folder: StageFolder, emulator: Emulator, *, lifeline: int | None = None) -> Emulator:
+    """End this stage's emulator and start the present version on its port, with its state and administrator.
+
+    Raises `UnavailableError` if the state could not be saved, or the new emulator does not start.
+    """
+    _save(stage_folder)
+    new = replace(emulator, instance=secrets.token_hex(8), version=version())
+    with _listening_socket(new.port) as listener:
+        _start(stage_folder, listener, instance=new.instance, region=new.region, lifeline=lifeline, faults=new.faults)
+    shutil.rmtree(stage_folder.services)  # the emulator has read them, and they have secrets
+    write_json(stage_folder.running, asdict(new))
+    return new
+
+
+def _start(
+    stage_folder: StageFolder,
+    listener: socket.socket,
+    *,
+    instance: str,
+    region: str,
+    lifeline: int | None,
+    faults: int | None,
+) -> Credentials:
+    """Start the emulator, wait until it responds, and return its root."""
+    for folder in (stage_folder.temporary, stage_folder.services, stage_folder.objects):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     root = Credentials(f"AKIA{secrets.token_hex(8).upper()}", secrets.token_urlsafe(30))
-    instance = secrets.token_hex(8)
+    port: int = listener.getsockname()[1]
     inherited = [listener.fileno(), *([] if lifeline is None else [lifeline])]
-    process = _spawn(stage_folder, inherited, environment(stage_folder, port=port, region=region))
-    _send(process, {"access_key_id": root.access_key_id, "instance": instance, "faults": faults})
-    _wait_for(process, stage_folder, port=port, instance=instance)
-    administrator = _administrator(f"http://{HOST}:{port}", root, region=region)
-    return Emulator(port, instance, region, administrator, faults, version())
+    secret = {"access_key_id": root.access_key_id, "instance": instance, "faults": faults}
+    try:
+        process = spawn(stage_folder, inherited, environment(stage_folder, port=port, region=region), secret=secret)
+        _wait_for(process, stage_folder, port=port, instance=instance)
+    except BaseException:
+        stop(stage_folder)
+        raise
+    return root
 
 
 def check_port(stage_folder: StageFolder, port: int) -> None:
@@ -170,53 +192,6 @@ def _listening_socket(port: int) -> socket.socket:
             f'or choose another: make up ARGS="--port {port + 1}"'
         ) from error
     return listener
-
-
-def environment(stage_folder: StageFolder, *, port: int, region: str) -> dict[str, str]:
-    """Return the emulator's whole environment. Functions inherit it, so it has no variable of the user."""
-    emulator = stage_folder.emulator
-    return {
-        "PATH": f"{PYTHON.parent}{os.pathsep}{os.defpath}",
-        "HOME": str(stage_folder.temporary),
-        "LANG": "C.UTF-8",
-        "TMPDIR": str(stage_folder.temporary),
-        "AUTH": "true",
-        "GATEWAY_PORT": str(port),
-        "MINISTACK_REGION": region,
-        "MINISTACK_ACCOUNT_ID": ACCOUNT,
-        "STATE_DIR": str(emulator / "services"),
-        "S3_DATA_DIR": str(emulator / "s3"),
-        "BIND_HOST": HOST,
-        "MINISTACK_HOST": HOST,  # in queue URLs: `localhost` may resolve to ::1, where nothing listens
-        # Services that are not used here: their listeners would bind to all interfaces.
-        "IOT_MTLS_ENABLED": "0",
-        "SFTP_ENABLED": "0",
-        # Functions run as processes, also on a machine with a Docker daemon.
-        "DOCKER_HOST": f"unix://{emulator / 'no-docker'}",
-        "AWS_EC2_METADATA_DISABLED": "true",
-    }
-
-
-def _spawn(stage_folder: StageFolder, inherited: list[int], environment: dict[str, str]) -> subprocess.Popen[str]:
-    with stage_folder.log.open("w") as log:
-        return subprocess.Popen(
-            [str(PYTHON), "-I", "-c", SERVE, str(CHECKOUT), str(stage_folder.emulator), *map(str, inherited)],
-            cwd=stage_folder.temporary,
-            env=environment,
-            pass_fds=inherited,
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            text=True,
-        )
-
-
-def _send(process: subprocess.Popen[str], secret: dict[str, Any]) -> None:
-    """Write the root credential to standard input: it is in no command line, environment variable or file."""
-    assert process.stdin is not None  # noqa: S101 - for mypy: it was opened as a pipe
-    with suppress(BrokenPipeError), process.stdin as pipe:
-        pipe.write(json.dumps(secret))
 
 
 def _wait_for(process: subprocess.Popen[str], stage_folder: StageFolder, *, port: int, instance: str) -> None:
@@ -254,19 +229,36 @@ def stop(stage_folder: StageFolder) -> bool:
     """Kill the emulator and its workers, and delete its state; return whether any process was running."""
     leader = process_id(stage_folder)
     if leader is not None:
-        os.killpg(leader, signal.SIGKILL)  # its state is in memory, so there is nothing to save
-    # The command line of a worker names a file in the temporary folder: this also finds those of a killed emulator.
-    workers = processes_naming(f"{stage_folder.temporary}{os.sep}")
-    for worker in workers:
-        with suppress(ProcessLookupError):
-            os.kill(worker, signal.SIGKILL)
+        os.killpg(leader, signal.SIGKILL)
+    workers = _kill_workers(stage_folder)
     _wait_until_gone([*workers, *([leader] if leader else [])])
     _delete_files(stage_folder)
     return leader is not None or bool(workers)
 
 
-def _wait_until_gone(processes: list[int]) -> None:
-    deadline = time.monotonic() + STOP_SECONDS
+def _save(stage_folder: StageFolder) -> None:
+    """End the emulator and its workers, and let it save its state. Raises `UnavailableError` if it did not save all."""
+    leader = process_id(stage_folder)
+    if leader is not None:
+        os.kill(leader, signal.SIGTERM)
+        _wait_until_gone([leader], seconds=SAVE_SECONDS)
+    _wait_until_gone(_kill_workers(stage_folder))
+    failed = [line for line in stage_folder.log.read_text().splitlines() if NOT_SAVED.search(line)]
+    if failed or not any(stage_folder.services.glob("*.json")):
+        raise UnavailableError("\n".join(["the emulator did not save its state: `make up` starts without it", *failed]))
+
+
+def _kill_workers(stage_folder: StageFolder) -> list[int]:
+    # The command line of a worker names a file in the temporary folder: this also finds those of a killed emulator.
+    workers = processes_naming(f"{stage_folder.temporary}{os.sep}")
+    for worker in workers:
+        with suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+    return workers
+
+
+def _wait_until_gone(processes: list[int], *, seconds: float = STOP_SECONDS) -> None:
+    deadline = time.monotonic() + seconds
     while any(map(is_alive, processes)):
         if time.monotonic() > deadline:
             raise UnavailableError(f"processes of the emulator that do not end: {processes}")
@@ -279,5 +271,5 @@ def _delete_files(stage_folder: StageFolder) -> None:
     files = (stage_folder.local, *of_emulator, stage_folder.lock)
     for path in files:
         path.unlink(missing_ok=True)
-    for folder in (stage_folder.temporary, stage_folder.emulator / "s3", stage_folder.emulator / "services"):
+    for folder in (stage_folder.temporary, stage_folder.services, stage_folder.objects):
         shutil.rmtree(folder, ignore_errors=True)

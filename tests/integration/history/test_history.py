@@ -17,7 +17,8 @@ from signalbox.clients.rendezvous.client import new_client_id
 from signalbox.clients.rendezvous.simulator import CLIENT_ADDRESS, PROXY_ADDRESS, Behaviour, sample_offer
 from signalbox.history.event import HistoryEvent
 from signalbox.history.lookup import EventWindow
-from signalbox.local.emulator.lifecycle import PYTHON, Credentials
+from signalbox.local.emulator.lifecycle import Credentials
+from signalbox.local.emulator.program import PYTHON
 from signalbox.local.spark import jobs
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body

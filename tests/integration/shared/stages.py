@@ -23,7 +23,7 @@ from signalbox.clients.stage_session import stack_outputs
 from signalbox.exchange.model.records import User
 from signalbox.local import cdk, eks, stage, tools
 from signalbox.local.assembly.artifacts import Place, artifacts_of, assets
-from signalbox.local.emulator import lifecycle
+from signalbox.local.emulator import lifecycle, program
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import STAGE_TAG
 from signalbox.sarracenia.rights.names import UserName
@@ -50,7 +50,7 @@ def broken(assembly: Path, folder: Path, *, stack: str) -> Path:
     template = json.loads(template_file.read_text())
     template["Resources"][BROKEN] = {
         "Type": "AWS::Glue::Database",
-        "Properties": {"CatalogId": lifecycle.ACCOUNT, "DatabaseInput": {"Name": TAKEN}},
+        "Properties": {"CatalogId": program.ACCOUNT, "DatabaseInput": {"Name": TAKEN}},
         "DependsOn": sorted(template["Resources"]),
     }
     template_file.write_text(json.dumps(template))
@@ -67,6 +67,7 @@ class Stages:
     """The emulator of a folder, and what is deployed into it."""
 
     folder: StageFolder
+    lifeline: int
 
     @classmethod
     @contextmanager
@@ -77,7 +78,7 @@ class Stages:
             try:
                 running = lifecycle.start(folder, port=0, lifeline=lifeline)
                 eks.create_cluster(running.session())  # as `stage.up` does: it belongs to the account, not to a stage
-                yield cls(folder)
+                yield cls(folder, lifeline)
             finally:
                 lifecycle.stop(folder)
 
@@ -85,6 +86,10 @@ class Stages:
     def session(self) -> boto3.Session:
         """The administrator's session."""
         return self._emulator.session()
+
+    def restart(self) -> None:
+        """Restart the emulator with its state, as `make up` does with one of another version."""
+        lifecycle.restart(self.folder, self._emulator, lifeline=self.lifeline)
 
     def deploy(self, assembly: Path) -> Deployment:
         """Deploy the stage of `local.json`, as `make up` does."""
@@ -107,7 +112,7 @@ class Stages:
             [*command, "--no-notices"], cwd=assembly, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
-        return replace(like, outputs=stack_outputs(self.session, name), folder=None, realm="", tickets={})
+        return replace(like, outputs=stack_outputs(self.session, name), realm="", tickets={})
 
     def deployed(self, assembly: Path) -> dict[str, object]:
         """Return the events and the outputs of each stack of an assembly, and the time of each object of its assets."""
@@ -117,7 +122,7 @@ class Stages:
             pages = cloudformation.get_paginator("describe_stack_events").paginate(StackName=name)
             events = sorted(event["EventId"] for page in pages for event in page["StackEvents"])
             found[name] = (events, stack_outputs(self.session, name))
-        for asset in assets(assembly, artifacts_of(assembly), Place(lifecycle.ACCOUNT, self._emulator.region)):
+        for asset in assets(assembly, artifacts_of(assembly), Place(program.ACCOUNT, self._emulator.region)):
             found[asset.key] = s3.head_object(Bucket=asset.bucket, Key=asset.key)["LastModified"]
         return found
 

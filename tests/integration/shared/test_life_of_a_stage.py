@@ -1,4 +1,4 @@
-"""The life of a stage: a failed first deployment, another stage next to it, deletion, redeployment and removal."""
+"""The life of a stage: failed deployments, another stage, a restarted emulator, deletion, redeployment, removal."""
 
 import json
 from collections.abc import Iterator
@@ -28,7 +28,8 @@ from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.local.cdk import QUALIFIER
 from signalbox.local.demo.history import wait_for_files
 from signalbox.local.eks import NAME
-from signalbox.local.emulator.lifecycle import ACCOUNT, REGION
+from signalbox.local.emulator.lifecycle import REGION
+from signalbox.local.emulator.program import ACCOUNT
 from signalbox.local.spark.history_jobs import run_locally
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import UserName
@@ -118,6 +119,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
             request = _start_session(deployment)
             _remember(story, deployment)
             story.reports.append(report.result())
+            stages.restart()
             stages.delete(deployment, FIRST)
             deployment = stages.deploy(assemblies[FIRST])
             story.connected = [run_task(deployment, "ExchangeControlFunctionName", "connect") for _ in range(2)]

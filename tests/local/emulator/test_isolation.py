@@ -12,7 +12,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from signalbox.clients.stage_session import LocalSession
-from signalbox.local.emulator import lifecycle
+from signalbox.local.emulator import program
 from signalbox.local.processes import processes_naming
 from signalbox.local.stage_folder import StageFolder
 from tests.local.emulator.functions import invoke, make_function
@@ -24,7 +24,7 @@ def test_the_emulator_inherits_no_variable_of_its_user(monkeypatch, tmp_path):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "theirs")
     monkeypatch.setenv("GITHUB_TOKEN", "theirs")
 
-    environment = lifecycle.environment(StageFolder(tmp_path), port=4566, region="us-east-1")
+    environment = program.environment(StageFolder(tmp_path), port=4566, region="us-east-1")
 
     assert not {"AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "USER"} & environment.keys()
     assert environment["BIND_HOST"] == "127.0.0.1"

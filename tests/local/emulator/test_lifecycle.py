@@ -6,11 +6,13 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
-from signalbox.errors import RejectedError
+from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.emulator import lifecycle
+from signalbox.local.emulator.program import ACCOUNT
 from signalbox.local.processes import is_alive
 from signalbox.local.stage_folder import StageFolder
 
@@ -48,6 +50,71 @@ def test_a_started_emulator_is_found_again(emulator_folder, running):
 @pytest.mark.emulator
 def test_the_file_with_keys_is_readable_by_its_owner_only(emulator_folder, running):
     assert emulator_folder.running.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.emulator
+def test_a_restarted_emulator_has_its_queues_tables_objects_keys_and_buffered_records(tmp_path):
+    stage_folder = StageFolder(tmp_path)
+    with lifecycle.lifeline() as lifeline:
+        before = lifecycle.start(stage_folder, port=0, lifeline=lifeline)
+        session = before.session()
+        url = _filled(session)
+
+        after = lifecycle.restart(stage_folder, replace(before, version="an earlier one"), lifeline=lifeline)
+
+        assert after == replace(before, instance=after.instance, version=lifecycle.version())
+        assert lifecycle.running(stage_folder) == after
+        assert _contents(session, url) == {"message": "m", "item": "i", "object": b"o", "secret": "s", "record": b"r\n"}
+        assert not list(stage_folder.services.glob("*"))
+    lifecycle.stop(stage_folder)
+    assert not stage_folder.objects.exists()
+
+
+def _filled(session):
+    """Put something of each kind into the emulator; return the URL of its queue."""
+    url = session.client("sqs").create_queue(QueueName="q", Attributes={"VisibilityTimeout": "43200"})["QueueUrl"]
+    session.client("sqs").send_message(QueueUrl=url, MessageBody="m")
+    session.client("dynamodb").create_table(
+        TableName="table",
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    session.client("dynamodb").put_item(TableName="table", Item={"pk": {"S": "i"}, "bytes": {"B": b"\0"}})
+    s3 = session.client("s3")
+    for bucket in ("objects", "records"):
+        s3.create_bucket(Bucket=bucket)
+    s3.put_object(Bucket="objects", Key="a/b", Body=b"o")
+    session.client("secretsmanager").create_secret(Name="secret", SecretString="s")
+    destination = {"BucketARN": "arn:aws:s3:::records", "RoleARN": f"arn:aws:iam::{ACCOUNT}:role/firehose"}
+    firehose = session.client("firehose")
+    firehose.create_delivery_stream(DeliveryStreamName="d", ExtendedS3DestinationConfiguration=destination)
+    firehose.put_record(DeliveryStreamName="d", Record={"Data": b"r\n"})
+    return url
+
+
+def _contents(session, url):
+    s3, dynamodb = session.client("s3"), session.client("dynamodb")
+    (record,) = s3.list_objects_v2(Bucket="records")["Contents"]
+    return {
+        "message": session.client("sqs").receive_message(QueueUrl=url)["Messages"][0]["Body"],
+        "item": dynamodb.get_item(TableName="table", Key={"pk": {"S": "i"}})["Item"]["pk"]["S"],
+        "object": s3.get_object(Bucket="objects", Key="a/b")["Body"].read(),
+        "secret": session.client("secretsmanager").get_secret_value(SecretId="secret")["SecretString"],
+        "record": s3.get_object(Bucket="records", Key=record["Key"])["Body"].read(),
+    }
+
+
+@pytest.mark.emulator
+def test_an_emulator_that_did_not_save_its_state_is_not_restarted_without_it(tmp_path):
+    stage_folder = StageFolder(tmp_path)
+    with lifecycle.lifeline() as lifeline:
+        running = lifecycle.start(stage_folder, port=0, lifeline=lifeline)
+        stage_folder.services.rmdir()
+        stage_folder.services.touch()
+
+        with pytest.raises(UnavailableError, match="did not save its state"):
+            lifecycle.restart(stage_folder, running, lifeline=lifeline)
 
 
 @pytest.mark.emulator

@@ -14,6 +14,7 @@ from typing import Any
 from signalbox.local.emulator.patches.patch import Patch, original
 
 DELIVER = "ministack.services.firehose:_deliver_records_to_s3"
+STATE = "ministack.services.firehose:get_state"
 DELIVERY_SECONDS = 3.0  # the buffering interval; on AWS it is a setting of the delivery stream
 
 Entry = dict[str, Any]  # a delivery stream, or a destination of one, as MiniStack keeps it
@@ -62,10 +63,20 @@ class DeliveryBuffer:
             self.flush()
 
 
+def flushing(get_state: Callable[[], Entry], buffer: DeliveryBuffer) -> Callable[[], Entry]:
+    """Return a `get_state`, which an emulator calls when it ends, that delivers what is buffered first."""
+
+    def flush_and_get_state() -> Entry:
+        buffer.flush()
+        return get_state()
+
+    return flush_and_get_state
+
+
 def _replacements() -> Mapping[str, object]:
     buffer = DeliveryBuffer(original(DELIVER))
     threading.Thread(target=buffer.flush_forever, args=(DELIVERY_SECONDS,), daemon=True).start()
-    return {DELIVER: buffer.put}
+    return {DELIVER: buffer.put, STATE: flushing(original(STATE), buffer)}
 
 
-PATCH = Patch(sources={DELIVER: "1f7d459024276df3"}, replacements=_replacements)
+PATCH = Patch(sources={DELIVER: "1f7d459024276df3", STATE: "7eee8e2afb143f27"}, replacements=_replacements)
