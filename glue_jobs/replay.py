@@ -13,14 +13,15 @@ Arguments (Glue 5.1 or later, with `--datalake-formats iceberg` and the catalog'
 --into            the exchange (`x…`) or queue (`q_…`) that receives the messages
 --rate            maximum messages a second (default 100)
 --dry_run         `yes` counts the messages and sends none
---database, --bucket, --prefix, --stage, --exchange_prefix, --exchange_table, --region
+--database, --bucket, --prefix, --stage, --exchange_prefix, --exchange_table, --stream, --region
                   the stage, from the job's defaults; the prefix `-` is empty
 
 Prints one line of JSON for the plan, and one a second for the progress. The record is in
 s3://<bucket>/<prefix><replay_id>.json; a run with the same --replay_id and no other selection continues the replay.
 Messages that a killed run may have sent are sent again only if a FIFO queue deduplicates them; otherwise they are
-`doubtful`. Dead letters that were sent are deleted; the others stay. The list of a replay's kept messages, by id, is
-in s3://<bucket>/<prefix><replay_id>.kept-<digest>.json.
+`doubtful`. Each message that was sent is an event `replayed` of the history. Dead letters that were sent are deleted;
+the others stay. The list of a replay's kept messages, by id, is in
+s3://<bucket>/<prefix><replay_id>.kept-<digest>.json.
 """
 
 import json
@@ -39,6 +40,7 @@ from signalbox.aws.history.dead_letter_source import DeadLetterSource
 from signalbox.aws.history.kept_source import NO_LONGER_KEPT, KeptSource, S3KeptSelections
 from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.exchange.matching.trie import BindingTrie
+from signalbox.exchange.messages.ends import Replay
 from signalbox.exchange.messages.replayed_messages import OriginalMessage, Replayable, original_of_dead_letter
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
@@ -55,11 +57,11 @@ from signalbox.history.replay_state import (
     parse_replay_id,
 )
 from signalbox.kept.selection import KeptMessages
-from signalbox.messages import Message
+from signalbox.messages import Message, MessageId
 from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName, parse_exchange_name
 
-STAGE = ("database", "bucket", "prefix", "stage", "exchange_prefix", "exchange_table", "region")
+STAGE = ("database", "bucket", "prefix", "stage", "exchange_prefix", "exchange_table", "stream", "region")
 SOURCES = ("exchange", "dead_letters", "kept")
 SELECTION = (*SOURCES, "topics", "from", "to", "into")
 DEFAULT_RATE = "100"
@@ -217,6 +219,8 @@ def _source(stage: ReplayStage, progress: ReplayProgress) -> ReplaySource[Replay
 
 def _execute(stage: ReplayStage, progress: ReplayProgress, *, rate: int) -> None:
     request, last_report = progress.asked, [0.0]
+    kind = next(name for name in SOURCES if name in request)
+    replay = Replay(progress.replay_id, kind, request[kind], request["into"])
     destination = Destination(stage, request["into"], progress.replay_id)
     write, resender = destination.message_builder(), destination.resender()
     source = _source(stage, progress)
@@ -225,6 +229,7 @@ def _execute(stage: ReplayStage, progress: ReplayProgress, *, rate: int) -> None
 
     def send(ready: Sequence[SourceMessage[Replayable | None]]) -> SendResult:
         outcome = resender.send([write(one.item) for one in ready if one.item is not None])
+        _record(stage, replay, ready, outcome.taken)
         gone = [one.origin for one in ready if one.item is None]
         return replace(
             outcome,
@@ -255,6 +260,17 @@ def _execute(stage: ReplayStage, progress: ReplayProgress, *, rate: int) -> None
             dead_letters.release()
     if dead_letters is not None and (held := dead_letters.in_flight()):
         _print(done, held=held)
+
+
+def _record(
+    stage: ReplayStage, replay: Replay, ready: Sequence[SourceMessage[Replayable | None]], taken: Mapping[str, str]
+) -> None:
+    """Write the event of each message that was sent; say how many Firehose did not take."""
+    now = datetime.now(UTC)
+    sent = [(one.item, MessageId(taken[one.origin])) for one in ready if one.item is not None and one.origin in taken]
+    lines = [f"{replay.sent(item, copy=copy, at=now).to_json()}\n" for item, copy in sent]
+    if lost := stage.stream.put(lines):
+        print(f"replay: {len(lost)} events were not written to the history", flush=True)
 
 
 def _print(progress: ReplayProgress, **more: object) -> None:

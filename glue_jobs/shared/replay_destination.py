@@ -13,6 +13,7 @@ from botocore.config import Config
 
 from glue_jobs.shared.lake import Lake, spark_session
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
+from signalbox.aws.history.firehose import DeliveryStream
 from signalbox.aws.history.replay_records import S3ReplayRecords
 from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.exchange.messages.replayed_messages import (
@@ -62,6 +63,11 @@ class ReplayStage:
     def s3(self) -> "S3Client":
         """The S3 client for the records."""
         return boto3.client("s3", region_name=self.region)
+
+    @cached_property
+    def stream(self) -> DeliveryStream:
+        """The delivery stream of the history's events."""
+        return DeliveryStream(boto3.client("firehose", region_name=self.region), self.arguments["stream"])
 
     @cached_property
     def sqs(self) -> "SQSClient":

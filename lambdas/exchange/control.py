@@ -128,7 +128,9 @@ def _deadline(context: Context) -> datetime:
 
 def _measure() -> dict[str, Any]:
     oldest = BacklogService(control_wiring.ports()).oldest()
-    if oldest is None:
-        return {"oldest_seconds": None}
-    measure_oldest_message(oldest, capability=CAPABILITY, stage=wiring.names().stage)
-    return {"oldest_seconds": oldest.total_seconds()}
+    if oldest is not None:
+        measure_oldest_message(oldest, capability=CAPABILITY, stage=wiring.names().stage)
+    return {
+        "oldest_seconds": None if oldest is None else oldest.total_seconds(),
+        "dead_letters": control_wiring.dead_letter_service().record_new() if instance.has_history() else 0,
+    }

@@ -29,6 +29,7 @@ from signalbox.aws.shared.redrive_policies import SqsRedrivePolicies
 from signalbox.aws.shared.replies import SqsReplies
 from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
+from signalbox.exchange.control.dead_letters import DeadLetterService
 from signalbox.exchange.control.reconnection import ReconnectionService
 from signalbox.exchange.control.scheduled_tasks import OrphanQueueSweeper
 from signalbox.exchange.model.connections import FunctionArn, Readers
@@ -57,6 +58,12 @@ def replies() -> SqsReplies:
 def dead_letters() -> SqsDeadLetters:
     """Return the stage's dead-letter queue of the exchange."""
     return SqsDeadLetters(instance.sqs(), instance.settings().text("EXCHANGE_DEAD_LETTER_QUEUE_URL"))
+
+
+@cache
+def dead_letter_service() -> DeadLetterService:
+    """Return the service that records dead letters. Its events are no metrics, since it may write them again."""
+    return DeadLetterService(ports(), instance.history().write)
 
 
 @cache

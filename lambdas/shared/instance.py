@@ -112,10 +112,15 @@ def _dynamodb() -> "DynamoDBServiceResource":
     return boto3.resource("dynamodb")
 
 
+def has_history() -> bool:
+    """Return whether the stage has a history."""
+    return settings().has("HISTORY_STREAM")
+
+
 @cache
 def history() -> FirehoseHistory | NoHistory:
     """Return the history, with the overflow queue for events that Firehose refuses."""
-    if not settings().has("HISTORY_STREAM"):
+    if not has_history():
         return NoHistory()
     # The overflow queue is rarely used, and creating a client takes time.
     return FirehoseHistory(stream(), Overflow(_overflow_sqs, settings().text("HISTORY_OVERFLOW_URL")))

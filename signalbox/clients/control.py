@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from signalbox.clients.visibility import change_visibility
+from signalbox.aws.shared.visibility import change_visibility
 from signalbox.control.protocol import ControlReply, command_body
 from signalbox.errors import UnavailableError
 from signalbox.new_queues import when_usable

@@ -1,21 +1,19 @@
 """Dead letters of SQS queues, read without being taken out."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from signalbox.clients.visibility import change_visibility
-from signalbox.sending import MAXIMUM_ENTRIES
+from signalbox.aws.shared.peek import peek
+from signalbox.exchange.messages.ends import NOT_DELETED
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.type_defs import MessageTypeDef
 
-HELD_SECONDS = 60  # more than reading a queue takes
 # SQS gives the dead letter an id of its own: these attributes have that by which `signalbox trace` knows the message.
 IDS = ("message_id", "OriginalMessageId")
-NO_REASON = "its consumers received it as often as its queue allows, and did not delete it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +36,9 @@ def dead_letters(sqs: "SQSClient", queue_url: str, *, maximum: int) -> tuple[Seq
     count = int(counted["Attributes"]["ApproximateNumberOfMessages"])
     if count == 0:
         return (), 0
-    received: list[MessageTypeDef] = []
-    try:
-        for some in _received(sqs, queue_url):
-            received += some
-            if len(received) >= maximum:
-                break
-    finally:
-        change_visibility(sqs, queue_url, [one["ReceiptHandle"] for one in received], seconds=0)
+    received = peek(sqs, queue_url, most=maximum)
     found = sorted(map(_dead_letter, received), key=lambda one: one.sent_at)
     return found[:maximum], max(count, len(found))
-
-
-def _received(sqs: "SQSClient", queue_url: str) -> "Iterator[list[MessageTypeDef]]":
-    while True:
-        reply = sqs.receive_message(
-            QueueUrl=queue_url,
-            MaxNumberOfMessages=MAXIMUM_ENTRIES,
-            VisibilityTimeout=HELD_SECONDS,
-            WaitTimeSeconds=1,  # a long poll queries all servers of SQS
-            MessageSystemAttributeNames=["SentTimestamp", "ApproximateReceiveCount"],
-            MessageAttributeNames=["Reason", *IDS],
-        )
-        if not reply.get("Messages"):
-            return
-        yield reply["Messages"]
 
 
 def _dead_letter(message: "MessageTypeDef") -> DeadLetter:
@@ -71,7 +47,7 @@ def _dead_letter(message: "MessageTypeDef") -> DeadLetter:
     texts: Mapping[str, str] = {name: one.get("StringValue", "") for name, one in attributes.items()}
     return DeadLetter(
         message_id=next((texts[name] for name in IDS if texts.get(name)), message["MessageId"]),
-        reason=texts.get("Reason") or NO_REASON,
+        reason=texts.get("Reason") or NOT_DELETED,
         sent_at=datetime.fromtimestamp(int(system["SentTimestamp"]) / 1000, UTC),
         receives=int(system["ApproximateReceiveCount"]) - 1,  # without the receive of this call
     )

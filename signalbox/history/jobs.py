@@ -63,5 +63,6 @@ def job_arguments(script: str, outputs: Mapping[str, str], *, region: str, stage
             "exchange_prefix": outputs["ExchangePrefix"] or NO_PREFIX,
             "exchange_table": outputs["ExchangeTable"],
         }
-        return {**common, "bucket": bucket, "prefix": REPLAY_PREFIX, "stage": stage, **exchanges}
+        own = {"bucket": bucket, "prefix": REPLAY_PREFIX, "stage": stage, "stream": outputs["HistoryStream"]}
+        return {**common, **own, **exchanges}
     return common

@@ -45,12 +45,12 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class SendResult:
-    """The outcome of a claim's messages by origin: taken, refused with the reason, or doubtful.
+    """The outcome of a claim's messages by origin: taken with the new id, refused with the reason, or doubtful.
 
     It is unknown whether SQS accepted a doubtful message. `is_stopped` means that SQS currently accepts nothing.
     """
 
-    taken: Collection[str] = ()
+    taken: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     refused: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     doubtful: Collection[str] = ()
     is_stopped: bool = False

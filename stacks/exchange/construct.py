@@ -105,14 +105,14 @@ class Exchange(Construct):
         """The queues whose messages are the backlog, with those of exchanges."""
         return (self.control_queue, self.retries, self.ordered_retries)
 
-    def tasks(self, _config: Config) -> dict[str, Task]:
+    def tasks(self, config: Config) -> dict[str, Task]:
         """Return the scheduled tasks by name."""
         control = self.functions["control"]
         return {
             "ExpireQueues": Task(control, "expire", every(minutes=1)),
             "SweepExchanges": Task(control, "strays", daily(hour=5)),
             "ConnectQueues": Task(control, "connect", every(minutes=1)),
-            "MeasureQueues": Task(control, "measure", every(minutes=5)),
+            "MeasureQueues": Task(control, "measure", every(minutes=1 if config.local else 5)),
         }
 
     def outputs(self, state: State, config: Config) -> dict[str, str]:

@@ -54,6 +54,11 @@ def dead_publications_arns(config: Config) -> list[str]:
     return [queue_arn(f"{config.exchange_prefix}x*-dlq{ending}") for ending in ("", ".fifo")]
 
 
+def dead_copies_arns(config: Config) -> list[str]:
+    """Return the ARN patterns of the dead-letter queues of declared queues."""
+    return [queue_arn(f"{config.exchange_prefix}q_*-dlq{ending}") for ending in ("", ".fifo")]
+
+
 def bound_queues_arn(config: Config) -> str:
     """Return the ARN pattern of declared queues and their dead-letter queues, such as `q_alice_weather-dlq`."""
     return queue_arn(f"{config.exchange_prefix}q_*")

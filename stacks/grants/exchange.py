@@ -8,6 +8,7 @@ from aws_cdk import aws_iam as iam
 from stacks.exchange.construct import Exchange
 from stacks.exchange.environment import (
     bound_queues_arn,
+    dead_copies_arns,
     dead_publications_arns,
     exchange_queues_arn,
     user_control_queues_arn,
@@ -62,6 +63,8 @@ def _grant_control(control: Function, *, exchange: Exchange, state: State, confi
     allow(control, READ_QUEUE, [exchange.control_queue.queue_arn, user_control_queues_arn(config)])
     allow(control, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:SetQueueAttributes", "sqs:DeleteQueue"], queues)
     allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags"], queues)
+    # Dead letters of declared queues are read for the history, and stay.
+    allow(control, ["sqs:ReceiveMessage", "sqs:ChangeMessageVisibility"], dead_copies_arns(config))
     # The daily sweep restricts the sources of queues, and gives users the reply queues that they lack.
     users = [user_control_queues_arn(config), replies]
     allow(control, ["sqs:GetQueueAttributes", "sqs:SetQueueAttributes"], users)

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator
 from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
 
-from stacks.exchange.environment import bound_queues_arn, dead_publications_arns, exchange_queues_arn
+from stacks.exchange.environment import bound_queues_arn, dead_copies_arns, dead_publications_arns, exchange_queues_arn
 from stacks.grants.permissions import READ_ITEMS, allow, allow_items, allow_key, allow_queries, table_arns
 from stacks.history.job import HistoryJob, log_prefix
 from stacks.history.jobs import RAW_READERS
 from stacks.history.lake import HistoryLake
 from stacks.history.overflow import HistoryOverflow
 from stacks.settings.config import Config
-from stacks.shared.arns import arn, queue_arn
+from stacks.shared.arns import arn
 from stacks.shared.function import Function
 from stacks.shared.keys import through
 from stacks.shared.tables import BY_KIND
@@ -86,6 +86,7 @@ def grant_job(job: HistoryJob, *, lake: HistoryLake, state: State, config: Confi
         _grant_export(role, state=state)
     if definition.script == "replay":
         _grant_replay(role, state=state, config=config)
+        allow(role, ["firehose:PutRecordBatch"], [lake.stream.delivery_stream_arn])
 
 
 def folders_of(job: HistoryJob) -> Iterator[str]:
@@ -98,8 +99,7 @@ def folders_of(job: HistoryJob) -> Iterator[str]:
 
 def dead_letters_arns(config: Config) -> list[str]:
     """Return the ARNs of the dead-letter queues of exchanges and of declared queues."""
-    queues = [queue_arn(f"{config.exchange_prefix}q_*-dlq{ending}") for ending in ("", ".fifo")]
-    return [*dead_publications_arns(config), *queues]
+    return [*dead_publications_arns(config), *dead_copies_arns(config)]
 
 
 def _grant_export(role: iam.Role, *, state: State) -> None:

@@ -212,6 +212,7 @@ def _arguments(job: JobDefinition, lake: HistoryLake) -> dict[str, str]:
         "--database": lake.database_name,
         "--region": Aws.REGION,
         **report,
+        **({"--stream": lake.stream.delivery_stream_name} if job.script == "replay" else {}),
     }
 
 

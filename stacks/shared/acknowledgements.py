@@ -7,6 +7,7 @@ from constructs import IConstruct
 from stacks.exchange.construct import Exchange
 from stacks.exchange.environment import (
     bound_queues_arn,
+    dead_copies_arns,
     dead_publications_arns,
     exchange_queues_arn,
     user_control_queues_arn,
@@ -156,7 +157,8 @@ def _acknowledge_splitting(splitting: Splitting, config: Config) -> None:
 
 
 def _acknowledge_exchange(exchange: Exchange, config: Config) -> None:
-    declared = [exchange_queues_arn(config), *dead_publications_arns(config), bound_queues_arn(config)]
+    dead = [*dead_publications_arns(config), *dead_copies_arns(config)]
+    declared = [exchange_queues_arn(config), bound_queues_arn(config), *dead]
     for function in exchange.functions.values():
         _accept(function, "L1", RUNTIME)
         _accept_resource(function.own_role, "*", UNNAMEABLE_METRICS if function.node.id == "Control" else TRACING)

@@ -225,6 +225,10 @@ class MemoryExchangeQueues:
     keys: dict[QueueName, str] = field(default_factory=dict)
     held: dict[QueueName, QueueSize] = field(default_factory=dict)
     refused: dict[QueueName, str] = field(default_factory=dict)
+    messages: dict[QueueName, Sequence[Message]] = field(default_factory=dict)
+
+    def peek(self, name: QueueName, *, most: int) -> Sequence[Message]:
+        return self.messages.get(name, ())[:most]
 
     def make(self, queue: QueueSpec) -> CreatedQueue:
         if queue.name in self.refused:

@@ -179,7 +179,7 @@ LIVE: dict[str, Who] = {
     "secretsmanager:GetSecretValue LivePepper": SESSION,
 }
 HISTORY: dict[str, Who] = {
-    "firehose:PutRecordBatch HistoryLake/Events": WRITERS | DRAIN,
+    "firehose:PutRecordBatch HistoryLake/Events": WRITERS | DRAIN | REPLAY,
     "sqs:SendMessage HistoryOverflow/Queue": WRITERS,
     "sqs:ReceiveMessage HistoryOverflow/Queue": DRAIN,
     "s3:PutObject History/raw/events/a": FIREHOSE,

@@ -185,7 +185,7 @@ EXCHANGE_RECORD = FORMS.record(
 QUEUE_RECORD = FORMS.record(
     DeclaredQueue,
     names={"is_deleting": IS_DELETING},
-    sparse=["owner", "consumed_at", "is_deleting"],
+    sparse=["owner", "consumed_at", "is_deleting", "dead_letters"],
     flat=["settings"],
 )
 USER_RECORD = FORMS.record(User)

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.aws.shared.managed_queues import OwnQueues
+from signalbox.aws.shared.messages import message_of
+from signalbox.aws.shared.peek import peek
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.records import CreatedQueue, QueueSize, QueueSpec
+from signalbox.messages import Message
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, QueueUrl
 
 if TYPE_CHECKING:
@@ -88,6 +91,11 @@ class SqsExchangeQueues:
         """
         attributes = self._attributes(name, [KEY])
         return None if attributes is None else attributes.get(KEY, "")
+
+    def peek(self, name: QueueName, *, most: int) -> Sequence[Message]:
+        """Return about `most` messages of a queue, which stay in it. Raises `EffectFailed`."""
+        with translate_read_errors(f"queue {name!r}"):
+            return [message_of(one) for one in peek(self.queues.sqs, self.queues.url(name), most=most)]
 
     def _size(self, name: QueueName) -> QueueSize | None:
         found = self._attributes(name, [WAITING, IN_FLIGHT, DELAYED])

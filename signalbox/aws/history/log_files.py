@@ -15,14 +15,14 @@ TOPIC = "topic="
 
 
 def download_logs(
-    s3: "S3Client", bucket: str, exchange: str, *, is_wanted: Callable[[str], bool], home: Path
+    s3: "S3Client", bucket: str, exchange: str, *, is_selected: Callable[[str], bool], home: Path
 ) -> Iterator[Path]:
-    """Download the text of each day of each wanted topic into `home`, and yield the paths. Raises `EffectFailed`."""
+    """Download the text of each day of each selected topic into `home`, and yield the paths. Raises `EffectFailed`."""
     with translate_read_errors(f"exported logs of exchange {exchange!r}"):
         pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{LOG_PREFIX}/{exchange}/{TOPIC}")
         for key in [one["Key"] for page in pages for one in page.get("Contents", ())]:
             _, _, folder, day = key.split("/")
-            if is_wanted(unquote(folder.removeprefix(TOPIC))):
+            if is_selected(unquote(folder.removeprefix(TOPIC))):
                 path = home / exchange / folder / day
                 path.parent.mkdir(parents=True, exist_ok=True)
                 s3.download_file(bucket, key, str(path))

@@ -41,9 +41,10 @@ def export(
     check_writable(home)
     run_jobs(deployment, [("export_logs", {"exchange": exchange, "topics": topics})], say)
     s3, bucket = deployment.session().client("s3"), output(deployment, "HistoryBucket")
-    paths = list(
-        download_logs(s3, bucket, exchange, is_wanted=lambda topic: bool(wanted.matching(RoutingKey(topic))), home=home)
+    found = download_logs(
+        s3, bucket, exchange, is_selected=lambda topic: bool(wanted.matching(RoutingKey(topic))), home=home
     )
+    paths = list(found)
     if not paths:
         raise RejectedError(
             f"exchange {exchange!r} has no events of topics {topics!r}: `signalbox exchange list` shows whether it "

@@ -11,8 +11,8 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from signalbox.aws.shared.visibility import change_visibility, tens
 from signalbox.clients.exchange.errors import resource_errors
-from signalbox.clients.visibility import change_visibility, tens
 from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery
 from signalbox.exchange.model.records import DEFAULT_PREFETCH, ResourceRef
 from signalbox.messages import InvalidMessage, Message

@@ -142,6 +142,9 @@ class ExchangeQueues(Protocol):
     def key(self, name: QueueName) -> str | None:
         """Return the key of a queue's messages as the queue names it, "" without one, None without the queue."""
 
+    def peek(self, name: QueueName, *, most: int) -> Sequence[Message]:
+        """Return about `most` messages of a queue, which stay in it."""
+
 
 class Mappings(Protocol):
     """The event source mappings that call the router with the messages of exchanges."""

@@ -123,7 +123,8 @@ class QueueSettings:
 class DeclaredQueue:
     """The stored record of a queue. `owner` is None for the administrators; `version` grows with every change.
 
-    `declared_at` is the time of the last declaration, `consumed_at` that of the last consumer heartbeat.
+    `declared_at` is the time of the last declaration, `consumed_at` that of the last consumer heartbeat, and
+    `dead_letters` the number when they were last recorded in the history.
     """
 
     name: DeclaredName
@@ -134,6 +135,7 @@ class DeclaredQueue:
     settings: QueueSettings = field(default_factory=QueueSettings)
     is_deleting: bool = False
     version: int = 1
+    dead_letters: int = 0
 
     @property
     def resource(self) -> ResourceRef:

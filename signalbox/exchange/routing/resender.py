@@ -1,6 +1,6 @@
 """The sender of replayed messages, which retries only where that cannot duplicate a message."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from signalbox.errors import EffectFailed
@@ -9,7 +9,7 @@ from signalbox.history.replay_state import SendResult
 from signalbox.messages import MAXIMUM_BYTES, Message, MessageId, size_bytes
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, is_fifo
-from signalbox.sending import Batch, Delivery, QueueSender, batches
+from signalbox.sending import Batch, Delivery, QueueSender, SentBatch, batches
 
 PAUSES = (0.0, 1.0, 2.0, 4.0, 8.0)  # seconds before each attempt
 NOT_TAKEN = f"SQS took it at none of {len(PAUSES)} attempts"
@@ -36,7 +36,7 @@ class Resender:
         left = {str(one.message_id) for one in progress.left}
         unknown = left & progress.unknown
         return SendResult(
-            taken=tuple(progress.taken),
+            taken=progress.taken,
             refused=progress.refused | dict.fromkeys(sorted(left - unknown), NOT_TAKEN),
             doubtful=(*progress.doubtful, *sorted(unknown)),
             is_stopped=bool(left),
@@ -48,21 +48,17 @@ class Resender:
         messages = {one.message_id: one for one in progress.left}
         while ready := batch.take_ready():
             calls = list(batches(ready))
-            for call, failures in zip(calls, self.parallel_map(self._failures, calls), strict=True):
-                for message_id in progress.record(call, failures, is_fifo=batch.is_fifo):
+            for call, sent in zip(calls, self.parallel_map(self._sent, calls), strict=True):
+                for message_id in progress.record(call, sent, is_fifo=batch.is_fifo):
                     batch.fail(message_id)
         progress.left = [messages[message_id] for message_id in batch.not_done()]
 
-    def _failures(self, call: Batch) -> Mapping[MessageId, str | None] | None:
-        """Make one call; return the messages that were not accepted, with SQS's reason for a final refusal.
-
-        None means that there was no answer, so that it is not known which messages SQS accepted.
-        """
+    def _sent(self, call: Batch) -> SentBatch | None:
+        """Make one call; return None without an answer, so that it is not known which messages SQS accepted."""
         try:
-            failed = self.sender.send(call).failed
+            return self.sender.send(call)
         except EffectFailed:
             return None
-        return {delivery.message.message_id: reason for delivery, reason in failed}
 
 
 class _SendProgress:
@@ -71,22 +67,21 @@ class _SendProgress:
     def __init__(self, left: list[Message], refused: dict[str, str]) -> None:
         self.left = left
         self.refused = refused
-        self.taken: list[str] = []
+        self.taken: dict[str, str] = {}
         self.doubtful: list[str] = []
         self.unknown: set[str] = set()
 
-    def record(
-        self, call: Batch, failures: Mapping[MessageId, str | None] | None, *, is_fifo: bool
-    ) -> Iterator[MessageId]:
+    def record(self, call: Batch, sent: SentBatch | None, *, is_fifo: bool) -> Iterator[MessageId]:
         """Record the outcome of a call; yield the messages to send again."""
         ids = [delivery.message.message_id for delivery in call.deliveries]
-        if failures is None and is_fifo:  # sending again is safe: the queue drops the messages that it has
+        if sent is None and is_fifo:  # sending again is safe: the queue drops the messages that it has
             self.unknown |= {str(one) for one in ids}
             yield from ids
             return
-        if failures is None:  # they may have been accepted, and a second call would duplicate them
+        if sent is None:  # they may have been accepted, and a second call would duplicate them
             self.doubtful += map(str, ids)
             return
+        failures = {delivery.message.message_id: reason for delivery, reason in sent.failed}
         for message_id in ids:
             reason = failures.get(message_id)
             if reason is not None:
@@ -94,4 +89,4 @@ class _SendProgress:
             elif message_id in failures:
                 yield message_id
             else:
-                self.taken.append(str(message_id))
+                self.taken[str(message_id)] = str(sent.ids.get(message_id, ""))

@@ -104,6 +104,7 @@ WORDS: Mapping[Kind, Callable[[HistoryEvent], str]] = {
     ("exchange", "dead_letter", ""): (
         lambda e: f"dead letter of {e.destination}" if e.destination else f"dead letter of {e.source or 'the retries'}"
     ),
+    ("exchange", "replayed", ""): lambda e: f"replayed by {e.labels.get('replay')} to {e.destination}{_as(e)}",
     ("exchange", "declared", "binding"): lambda e: f"{e.source} bound to {e.destination} by {e.topic!r}",
     ("exchange", "deleted", "binding"): lambda e: f"{e.source} not bound to {e.destination} by {e.topic!r} any more",
     ("splitting", "routed", "session"): lambda e: f"{e.source} → {session_words(e)}, {e.destination}{_as(e)}",

@@ -184,3 +184,15 @@ def test_a_dead_letter_queue_may_stay_too_new_to_be_used(queues, message: str, e
 def test_missing_sqs_counters_are_a_temporary_failure(queues: SqsExchangeQueues) -> None:
     with pytest.raises(EffectFailed, match="AccessDenied"):
         failing(queues, "get_queue_attributes", error("AccessDenied")).sizes([NAME])
+
+
+def test_messages_are_read_and_stay(queues: SqsExchangeQueues, sqs) -> None:
+    queues.make(WANTED)
+    for number in range(12):
+        sqs.send_message(QueueUrl=URLS + DEAD, MessageBody=str(number))
+
+    found = queues.peek(QueueName(DEAD), most=100)
+
+    assert sorted(int(one.body) for one in found) == list(range(12))
+    assert queues.sizes([QueueName(DEAD)])[QueueName(DEAD)].waiting == 12
+    assert 10 <= len(queues.peek(QueueName(DEAD), most=10)) < 20

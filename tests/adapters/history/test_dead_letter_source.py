@@ -67,7 +67,7 @@ def test_selected_dead_letters_are_taken_and_the_others_become_visible_again(sqs
 @pytest.mark.usefixtures("quick")
 def test_dead_letters_sent_by_a_killed_run_are_deleted_and_doubtful_ones_stay(sqs, url):
     sent, doubtful, fresh = (put(sqs, url, "a") for _ in range(3))
-    killed = PLANNED.claimed([sent], at=NOON).settled(SendResult(taken=[sent])).claimed([doubtful], at=NOON)
+    killed = PLANNED.claimed([sent], at=NOON).settled(SendResult(taken={sent: "new"})).claimed([doubtful], at=NOON)
     source = letters(sqs, url)
 
     found = source.take(10, killed.resumed(now=NOON, is_fifo=False))

@@ -32,6 +32,7 @@ from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.aws import aws, exchange_table
 from tests.glue.frames import frame
+from tests.handlers.environment import STREAM, create_history_stream, written_events
 
 __all__ = ["aws", "exchange_table"]
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -136,6 +137,7 @@ def stage(exchange_table, monkeypatch):
     """A stage with a standard exchange, an ordered queue and dead letters, without waits in moto."""
     monkeypatch.setattr("signalbox.aws.history.dead_letter_source.WAIT_SECONDS", 0)
     boto3.client("s3").create_bucket(Bucket="lake")
+    create_history_stream()
     DynamoExchanges(exchange_table).create(Exchange(ExchangeName("xs"), None, NOON))
     settings = QueueSettings(message_ttl=timedelta(hours=1))
     DynamoQueues(exchange_table).create(DeclaredQueue(DeclaredName("q_a.fifo"), None, NOON, NOON, None, settings))
@@ -155,6 +157,7 @@ def run(stage, *words: str) -> None:
         "stage": "trial",
         "exchange_prefix": "-",
         "exchange_table": stage.name,
+        "stream": STREAM,
         "region": "us-east-1",
     }
     replay.main(["replay.py", *(word for name, text in options.items() for word in (f"--{name}", text)), *words])
@@ -190,6 +193,19 @@ def test_selected_dead_letters_are_published_and_the_others_stay(stage, capsys):
     plan, *_, end = map(json.loads, capsys.readouterr().out.splitlines())
     assert (plan["messages"], plan["left_out"]) == (2, {"of other topics or times": 1})
     assert (end["state"], end["sent"]) == ("done", 2)
+    events = written_events(boto3.client("s3"))
+    assert [(one["kind"], one["source"], one["destination"]) for one in events] == [("replayed", "xs", "xs")] * 2
+    assert {one["topic"] for one in events} == {"a.1", "a.2"}
+
+
+def test_events_that_firehose_refuses_do_not_stop_a_replay(stage, capsys):
+    put_letters("a")
+    boto3.client("firehose").delete_delivery_stream(DeliveryStreamName=STREAM)
+
+    run(stage, "--replay_id", "r", "--dead_letters", "xs", "--into", "xs")
+
+    assert "replay: 1 events were not written to the history" in capsys.readouterr().out.splitlines()
+    assert [one["Body"] for one in received("xs")] == ["body of a"]
 
 
 def test_dead_letters_in_flight_are_reported(stage, capsys):

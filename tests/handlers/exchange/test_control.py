@@ -456,7 +456,7 @@ def test_queues_that_could_not_be_connected_are_logged_and_tried_again(stage, ca
 
 def test_the_schedule_measures_the_oldest_message_of_exchanges(stage, capsys):
     stage.result("declare_exchange", exchange="xpublic")
-    assert handler({"task": "measure"}, None) == {"oldest_seconds": None}
+    assert handler({"task": "measure"}, None) == {"oldest_seconds": None, "dead_letters": 0}
 
     stage.sqs.send_message(QueueUrl=URLS + "xpublic", MessageBody="waits")
     boto3.client("cloudwatch").put_metric_data(
@@ -471,9 +471,21 @@ def test_the_schedule_measures_the_oldest_message_of_exchanges(stage, capsys):
         ],
     )
 
-    assert handler({"task": "measure"}, None) == {"oldest_seconds": 400.0}
+    assert handler({"task": "measure"}, None) == {"oldest_seconds": 400.0, "dead_letters": 0}
     (metric,) = (json.loads(line) for line in capsys.readouterr().out.splitlines() if "OldestMessageAge" in line)
     assert (metric["service"], metric["stage"], metric["OldestMessageAge"]) == ("exchange", "signalbox", [400.0])
+
+
+def test_the_schedule_reads_new_dead_letters_and_leaves_them_there(stage):
+    stage.result("declare_queue", queue="q_alice")
+    reason = {"Reason": {"DataType": "String", "StringValue": "the router's own"}}
+    stage.sqs.send_message(QueueUrl=URLS + "q_alice-dlq", MessageBody="poison", MessageAttributes=reason)
+
+    assert handler({"task": "measure"}, None)["dead_letters"] == 0  # the router has recorded it
+
+    item = stage.table.get_item(Key={"pk": "queue#q_alice", "sk": "queue"})["Item"]
+    assert item["dead_letters"] == 1
+    assert [one["Body"] for one in stage.messages("q_alice-dlq")] == ["poison"]
 
 
 def test_an_unknown_task_is_refused(stage):

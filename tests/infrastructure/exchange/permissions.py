@@ -5,6 +5,7 @@ KEY_IN_USE = "kms: Decrypt GenerateDataKey"
 SQS = "arn:<Partition>:sqs:<Region>:<AccountId>"
 MAPPINGS = "arn:<Partition>:lambda:<Region>:<AccountId>:event-source-mapping:*"
 READ_QUEUE = "sqs: DeleteMessage GetQueueAttributes ReceiveMessage"
+PEEK = "sqs: ChangeMessageVisibility ReceiveMessage"
 MAKE_QUEUE = (
     "sqs: CreateQueue DeleteQueue GetQueueAttributes ListDeadLetterSourceQueues ListQueueTags SendMessage "
     "SetQueueAttributes TagQueue"
@@ -43,6 +44,8 @@ EXCHANGE = {
         "Exchange/Replies": "sqs: SendMessage",
         f"{SQS}:x*": MAKE_QUEUE,
         f"{SQS}:q_*": MAKE_QUEUE,
+        f"{SQS}:q_*-dlq": PEEK,
+        f"{SQS}:q_*-dlq.fifo": PEEK,
         "Exchange/DeadLetters": "sqs: SendMessage",
         MAPPINGS: (
             "lambda: DeleteEventSourceMapping GetEventSourceMapping ListTags TagResource UpdateEventSourceMapping"

@@ -89,6 +89,7 @@ HISTORY: dict[str, dict[str, str]] = {
         EXCHANGES: "sqs: GetQueueUrl SendMessage",
         QUEUES: "sqs: GetQueueUrl SendMessage",
         **{f"{queues}-dlq{ending}": LETTERS for queues in (EXCHANGES, QUEUES) for ending in ("", ".fifo")},
+        "HistoryLake/Events": "firehose: PutRecordBatch",
         "QueueKey": f"kms: {KEY_IN_USE}",
     },
     **{f"Schedules/{name}Role": starts(job_name) for name, job_name in STARTED.items()},

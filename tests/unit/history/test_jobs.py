@@ -7,6 +7,7 @@ from signalbox.history.jobs import REPLAY_PREFIX, REPORTS, job_arguments
 OUTPUTS = {
     "HistoryBucket": "bucket",
     "HistoryDatabase": "trial_history",
+    "HistoryStream": "stream",
     "LiveTable": "live",
     "ExchangeTable": "exchanges",
     "ExchangePrefix": "",
@@ -58,6 +59,7 @@ def test_a_replay_has_its_stage_and_the_prefix_of_its_record():
     found = arguments_of("replay")
 
     assert (found["stage"], found["exchange_prefix"], found["prefix"]) == ("trial", "-", REPLAY_PREFIX)
+    assert found["stream"] == "stream"
 
 
 def test_a_query_has_the_path_of_raw_events():

@@ -64,7 +64,7 @@ class World:
         for one in ready:
             self.step()
             self.sent.append(one.origin)
-        return self.trouble or SendResult(taken=[one.origin for one in ready])
+        return self.trouble or SendResult(taken={one.origin: "new" for one in ready})
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)

@@ -28,7 +28,7 @@ PLANNED = ReplayProgress(
 def test_a_settled_claim_is_counted_by_outcome_and_advances_the_position():
     claimed = PLANNED.claimed(["1", "2", "3"], at=NOON)
 
-    settled = claimed.settled(SendResult(taken=["1"], refused={"2": "too long"}, doubtful=["3"]))
+    settled = claimed.settled(SendResult(taken={"1": "new"}, refused={"2": "too long"}, doubtful=["3"]))
 
     assert claimed.state is ReplayState.SENDING
     assert (settled.position, settled.sent, settled.refused_count) == (3, 1, 1)
@@ -56,9 +56,9 @@ def test_a_record_without_a_claim_is_resumed_unchanged():
 
 
 def test_messages_sent_by_a_killed_run_are_kept_since_their_deletion_may_be_missing():
-    killed = PLANNED.claimed(["1"], at=NOON).settled(SendResult(taken=["1"])).claimed(["2"], at=NOON)
+    killed = PLANNED.claimed(["1"], at=NOON).settled(SendResult(taken={"1": "new"})).claimed(["2"], at=NOON)
 
-    resumed = killed.resumed(now=NOON, is_fifo=False).claimed(["3"], at=NOON).settled(SendResult(taken=["3"]))
+    resumed = killed.resumed(now=NOON, is_fifo=False).claimed(["3"], at=NOON).settled(SendResult(taken={"3": "new"}))
 
     assert (resumed.kept, resumed.last, resumed.doubtful) == (("1",), ("3",), ("2",))
 
@@ -80,7 +80,7 @@ def test_all_refused_messages_are_counted_and_a_limited_number_is_listed():
     [
         PLANNED,
         PLANNED.claimed(["1"], at=NOON),
-        PLANNED.claimed(["1", "2"], at=NOON).settled(SendResult(taken=["1"], doubtful=["2"])).finished(),
+        PLANNED.claimed(["1", "2"], at=NOON).settled(SendResult(taken={"1": "new"}, doubtful=["2"])).finished(),
     ],
     ids=["planned", "claimed", "finished"],
 )

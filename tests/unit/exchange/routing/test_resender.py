@@ -26,7 +26,9 @@ class Queue:
         self.taken += [body for body in self.calls[-1] if body not in failing and body not in self.taken]
         if number in self.silent:
             raise EffectFailed("no answer")
-        return SentBatch([(one, failing[one.message.body]) for one in batch.deliveries if one.message.body in failing])
+        failed = [(one, failing[one.message.body]) for one in batch.deliveries if one.message.body in failing]
+        ids = {one.message.message_id: MessageId(f"new-{one.message.body}") for one in batch.deliveries}
+        return SentBatch(failed, ids)
 
 
 def messages(*bodies: str, fifo: bool = False) -> list[Message]:
@@ -46,7 +48,7 @@ def test_messages_go_ten_a_call():
     sent = resender(queue).send(messages(*bodies))
 
     assert queue.calls == [bodies[:10], bodies[10:]]
-    assert sent.taken == tuple(f"id-{body}" for body in bodies)
+    assert sent.taken == {f"id-{body}": f"new-{body}" for body in bodies}
     assert not sent.is_stopped
 
 
@@ -65,7 +67,7 @@ def test_a_message_for_which_the_mark_leaves_no_room_is_refused_unsent():
     sent = resender(queue).send(messages("a" * (MAXIMUM_BYTES + 1), "b"))
 
     assert queue.calls == [["b"]]
-    assert (len(sent.refused), sent.taken) == (1, ("id-b",))
+    assert (len(sent.refused), tuple(sent.taken)) == (1, ("id-b",))
 
 
 def test_messages_that_are_not_accepted_are_sent_again_after_a_pause():
@@ -75,7 +77,7 @@ def test_messages_that_are_not_accepted_are_sent_again_after_a_pause():
 
     assert queue.calls == [["a", "b"], ["b"]]
     assert slept == list(PAUSES[:2])
-    assert sent.taken == ("id-a", "id-b")
+    assert tuple(sent.taken) == ("id-a", "id-b")
 
 
 def test_permanently_refused_messages_are_not_sent_again():
@@ -83,7 +85,7 @@ def test_permanently_refused_messages_are_not_sent_again():
 
     sent = resender(queue).send(messages("a", "b"))
 
-    assert (queue.calls, sent.refused, sent.taken) == (
+    assert (queue.calls, sent.refused, tuple(sent.taken)) == (
         [["a", "b"]],
         {"id-a": "InvalidMessageContents"},
         ("id-b",),
@@ -103,7 +105,7 @@ def test_an_unanswered_call_to_a_standard_queue_is_not_repeated():
 
     sent = resender(queue).send(messages("a", "b"))
 
-    assert (queue.calls, sent.doubtful, sent.taken) == ([["a", "b"]], ("id-a", "id-b"), ())
+    assert (queue.calls, sent.doubtful, tuple(sent.taken)) == ([["a", "b"]], ("id-a", "id-b"), ())
     assert not sent.is_stopped
 
 
@@ -113,7 +115,7 @@ def test_an_unanswered_call_to_a_fifo_queue_is_repeated():
     sent = resender(queue, "q_a.fifo").send(messages("a1", "b1", fifo=True))
 
     assert queue.calls == [["a1", "b1"], ["a1", "b1"]]
-    assert (sent.taken, sent.doubtful) == (("id-a1", "id-b1"), ())
+    assert (tuple(sent.taken), sent.doubtful) == (("id-a1", "id-b1"), ())
 
 
 def test_a_fifo_queue_that_never_answers_leaves_messages_in_doubt():
@@ -130,7 +132,7 @@ def test_in_a_fifo_queue_nothing_overtakes_a_message_of_its_group():
     sent = resender(queue, "q_a.fifo").send(messages("a1", "b1", "a2", "b2", fifo=True))
 
     assert queue.calls == [["a1", "b1"], ["b2"], ["a1"], ["a2"]]
-    assert sent.taken == ("id-b1", "id-b2", "id-a1", "id-a2")
+    assert tuple(sent.taken) == ("id-b1", "id-b2", "id-a1", "id-a2")
 
 
 def test_a_call_of_which_everything_has_to_wait_is_not_made():

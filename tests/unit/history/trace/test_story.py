@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.history.trace.places import UNRECORDED, last_places
+from signalbox.history.trace.places import DECLARED, UNRECORDED, last_places
 from signalbox.history.trace.steps import WORDS, step_of
 from signalbox.history.trace.story import stories
 from tests.unit.history.trace.way import LOGGED, POSTED, PUBLISHED, RETURNED, SPLIT, START, WAY, event
@@ -111,6 +111,8 @@ def test_copies_that_lead_to_each_other_have_no_endless_line() -> None:
 
 
 QUEUED = {"message_id": "m-1", "source": "x", "destination": "q"}
+DELIVERED = event("r", 0, "exchange", "routed", "delivered", **QUEUED, copy="k")
+REPLAYED = {"message_id": "m-1", "source": "q", "replay": "night", "copy": "n"}
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,30 @@ QUEUED = {"message_id": "m-1", "source": "x", "destination": "q"}
                 event("r", 0, "exchange", "routed", "retried", **QUEUED),
                 event("d", 1, "exchange", "routed", "delivered", **QUEUED),
             ],
-            [("q", UNRECORDED)],
+            [("q", DECLARED)],
+        ),
+        (
+            [DELIVERED, event("d", 1, "exchange", "dead_letter", "dead", **QUEUED, reason="too often", copy="k")],
+            [("dead letters of q", "too often")],
+        ),
+        (
+            [
+                DELIVERED,
+                event("d", 1, "exchange", "dead_letter", "dead", **QUEUED, copy="k"),
+                event("p", 2, "exchange", "replayed", "dead_letters", **REPLAYED, destination="q_other"),
+            ],
+            [("q_other", DECLARED)],
+        ),
+        (
+            [
+                event("d", 1, "exchange", "dead_letter", "dead", **QUEUED, copy="k"),
+                event("p", 2, "exchange", "replayed", "dead_letters", **REPLAYED, destination="x_again"),
+                event("r", 3, "exchange", "routed", "delivered", message_id="n", source="x_again", destination="q",
+                      copy="o"),
+                event("d2", 4, "exchange", "dead_letter", "dead", message_id="n", source="x_again", destination="q",
+                      copy="o"),
+            ],
+            [("dead letters of q", "")],
         ),
         (
             [
@@ -174,7 +199,8 @@ QUEUED = {"message_id": "m-1", "source": "x", "destination": "q"}
         ([event("o", 0, "rendezvous", "offer", "duplicate", message_id="c")], [("client", "duplicate")]),
     ],
     ids=[
-        "retried", "delivered after a retry", "dead after a retry", "dropped", "alternate", "logged", "dropped by live",
+        "retried", "delivered after a retry", "dead in its queue", "replayed from there", "replayed into an exchange",
+        "dead after a retry", "dropped", "alternate", "logged", "dropped by live",
         "dead letter of live", "returned", "returned to an heir", "replayed", "replayed and dropped",
         "offer", "timeout", "duplicate",
     ],
@@ -195,6 +221,10 @@ def test_the_last_places_of_a_message(events, places) -> None:
             "no binding of x matched 'a': dropped by an administrator",
         ),
         (event("e", 0, "exchange", "logged", "live", source="x"), "in the log of x"),
+        (
+            event("e", 0, "exchange", "replayed", "dead_letters", **REPLAYED, destination="q_other"),
+            "replayed by night to q_other as n",
+        ),
         (event("e", 0, "exchange", "dead_letter", "dead", source="x"), "dead letter of x"),
         (event("e", 0, "exchange", "dead_letter", "dead", destination="q"), "dead letter of q"),
         (event("e", 0, "exchange", "declared", "queue", destination="q"), "declared: queue"),

@@ -1,0 +1,45 @@
+"""Messages of an SQS queue, read without being taken out."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from signalbox.aws.shared.visibility import change_visibility
+from signalbox.sending import MAXIMUM_ENTRIES
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.type_defs import MessageTypeDef
+
+HELD_SECONDS = 60  # more than reading a queue takes
+
+
+def peek(sqs: "SQSClient", queue_url: str, *, most: int) -> "list[MessageTypeDef]":
+    """Return up to `most` messages of a queue, at most nine more, with all attributes; they are visible again.
+
+    The receive counts, but does not change when a message expires. Of a FIFO queue, SQS returns at most ten messages of
+    a group. Needs sqs:ReceiveMessage and sqs:ChangeMessageVisibility on the queue; raises the client's errors.
+    """
+    received: list[MessageTypeDef] = []
+    try:
+        for some in _received(sqs, queue_url):
+            received += some
+            if len(received) >= most:
+                break
+    finally:
+        change_visibility(sqs, queue_url, [one["ReceiptHandle"] for one in received], seconds=0)
+    return received
+
+
+def _received(sqs: "SQSClient", queue_url: str) -> "Iterator[list[MessageTypeDef]]":
+    while True:
+        reply = sqs.receive_message(
+            QueueUrl=queue_url,
+            MaxNumberOfMessages=MAXIMUM_ENTRIES,
+            VisibilityTimeout=HELD_SECONDS,
+            WaitTimeSeconds=1,  # a long poll queries all servers of SQS
+            MessageSystemAttributeNames=["All"],
+            MessageAttributeNames=["All"],
+        )
+        if not reply.get("Messages"):
+            return
+        yield reply["Messages"]

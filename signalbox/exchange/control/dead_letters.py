@@ -1,0 +1,43 @@
+"""Records the messages that died in declared queues: SQS moves them to the dead-letter queue without an event."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from signalbox.control.delivery import MOVED_FROM
+from signalbox.exchange.messages.ends import died
+from signalbox.exchange.model.control_ports import ControlPorts
+from signalbox.exchange.model.names import dead_letter_name
+from signalbox.exchange.model.records import DeclaredQueue
+from signalbox.history.event import HistoryEvent
+
+MOST = 1_000  # of a queue in one run
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterService:
+    """Records dead letters; they stay where they are. A repeated record has the same id."""
+
+    ports: ControlPorts
+    record: Callable[[Sequence[HistoryEvent]], None]
+
+    def record_new(self) -> int:
+        """Record the dead letters of each queue that has more of them than at the last run; return their number.
+
+        Raises `UnavailableError`. A look at a queue is one call.
+        """
+        queues = [one for one in self.ports.store.queues.every() if not one.is_deleting]
+        return sum(self.ports.parallel_map(self._recorded, queues))
+
+    def _recorded(self, queue: DeclaredQueue) -> int:
+        name = dead_letter_name(self.ports.names.queue(queue.name))
+        size = self.ports.sqs.sizes([name]).get(name)
+        count = size.total if size else 0
+        if count == queue.dead_letters:
+            return 0
+        found = self.ports.sqs.peek(name, most=MOST) if count > queue.dead_letters else ()
+        # The router has recorded those that it put there itself.
+        events = [died(message, queue.name) for message in found if MOVED_FROM in message.system_attributes]
+        self.record(events)
+        # After the events. Not stored if a command has changed the queue meanwhile: then the next run records again.
+        self.ports.store.queues.save(replace(queue, dead_letters=count), replacing=queue)
+        return len(events)

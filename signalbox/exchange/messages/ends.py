@@ -1,0 +1,86 @@
+"""The history events of what happens to copies after routing: they die in their queue, and messages are replayed."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from signalbox.exchange.messages.headers import announced_file
+from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery
+from signalbox.exchange.messages.replayed_messages import OriginalMessage, Replayable
+from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.events import CAPABILITY
+from signalbox.history.event import HistoryEvent
+from signalbox.messages import Message, MessageId, size_bytes
+
+NOT_DELETED = "its consumers received it as often as its queue allows, and did not delete it"
+
+
+def died(message: Message, queue: DeclaredName) -> HistoryEvent:
+    """Return the event of a message that SQS moved to the dead-letter queue of its queue.
+
+    Its time is that of the first receive, which stays the same, since SQS does not say when it moved the message.
+    """
+    at = _moment(message, "ApproximateFirstReceiveTimestamp")
+    copy = _copy(message)
+    return HistoryEvent(
+        event_id=f"dead_letter:{message.message_id}:{queue}:dead",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind="dead_letter",
+        outcome="dead",
+        reason=NOT_DELETED,
+        message_id=copy.message_id if copy else message.message_id,
+        topic=copy.key if copy else None,
+        sequence=copy.sequence if copy else None,
+        source=copy.exchange if copy else None,
+        destination=queue,
+        size_bytes=size_bytes(message),
+        latency_ms=round((at - copy.published_at).total_seconds() * 1000) if copy else None,
+        labels=_labels_of(copy) | {"copy": str(message.message_id)},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A replay: its id, the kind and name of its source, and its destination, an exchange or a queue."""
+
+    replay_id: str
+    kind: str
+    source: str
+    destination: str
+
+    def sent(self, item: Replayable, *, copy: MessageId, at: datetime) -> HistoryEvent:
+        """Return the event of a message that was sent again; `copy` is its new SQS id."""
+        is_original = isinstance(item, OriginalMessage)
+        return HistoryEvent(
+            event_id=f"replayed:{item.origin if is_original else item.message_id}:{self.replay_id}",
+            occurred_at=at,
+            capability=CAPABILITY,
+            kind="replayed",
+            outcome=self.kind,
+            message_id=item.message_id,
+            topic=item.properties.key if is_original else None,
+            sequence=item.sequence if is_original else None,
+            source=self.source,
+            destination=self.destination,
+            labels={"replay": self.replay_id, "copy": copy},
+        )
+
+
+def _copy(message: Message) -> DeliveredMessage | None:
+    """Return the copy that an exchange sent; None for a message that was sent to the queue directly."""
+    try:
+        return DeliveredMessage.parse(message)
+    except InvalidDelivery:
+        return None
+
+
+def _labels_of(copy: DeliveredMessage | None) -> dict[str, str]:
+    if copy is None:
+        return {}
+    file = announced_file(copy.key, copy.body)
+    # The part after the colon is the session name of a role, which may identify a person.
+    return {"publisher": copy.publisher.partition(":")[0]} | ({"file": file} if file else {})
+
+
+def _moment(message: Message, name: str) -> datetime:
+    return datetime.fromtimestamp(int(message.system_attributes[name]) / 1000, UTC)
