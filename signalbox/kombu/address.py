@@ -38,10 +38,7 @@ class Address:
 
     @classmethod
     def of_connection(cls, connection: "Connection") -> "Address":
-        """Parse the URL of a connection. kombu passes it on whole, but in parts after a failover.
-
-        Raises `RejectedError`, also for the name of a user.
-        """
+        """Parse the URL of a connection, of which kombu passes on parts after a failover. Raises `RejectedError`."""
         place, port, user = connection.hostname, connection.port, connection.userid
         stage, query = connection.virtual_host.strip("/"), dict[str, str]()
         if "://" in (place or ""):

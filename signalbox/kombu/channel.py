@@ -6,14 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from amqp.exceptions import (
-    AMQPNotImplementedError,
-    ChannelError,
-    NotFound,
-    PreconditionFailed,
-    RecoverableConnectionError,
-    error_for_code,
-)
+from amqp import exceptions as amqp
 from amqp.protocol import queue_declare_ok_t
 from kombu.transport import virtual
 from kombu.transport.base import to_rabbitmq_queue_arguments
@@ -23,8 +16,8 @@ from kombu.utils.uuid import uuid
 from signalbox.exchange.control.command_reader import MAXIMUM_RECEIVES, MINIMUM_EXPIRES_SECONDS
 from signalbox.kombu.consumers import Consumer, Delivery, receive, with_tag
 from signalbox.kombu.errors import amqp_errors
-from signalbox.kombu.names import DEFAULT, escaped, pattern_of
-from signalbox.kombu.receipts import Receipt, Receipts
+from signalbox.kombu.names import DEFAULT, pattern_of
+from signalbox.kombu.receipts import Receipt
 from signalbox.sending import MAXIMUM_ENTRIES
 
 if TYPE_CHECKING:
@@ -58,13 +51,9 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
         return self._transport.stage
 
     @property
-    def _receipts(self) -> Receipts:
-        return self._transport.receipts
-
-    @property
     def _transport(self) -> "Transport":
         if self.connection is None:
-            raise RecoverableConnectionError("the channel is closed")
+            raise amqp.RecoverableConnectionError("the channel is closed")
         return self.connection
 
     def exchange_declare(
@@ -73,19 +62,18 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
         """Declare an exchange. All are durable. Raises `NotFound` for a passive declaration of one that is missing."""
         kind = type or "direct"
         if kind not in EXCHANGE_TYPES:
-            raise AMQPNotImplementedError(
-                f"exchange {exchange!r}: type {kind!r} is not one of {sorted(EXCHANGE_TYPES)}"
-            )
+            problem = f"exchange {exchange!r}: type {kind!r} is not one of {sorted(EXCHANGE_TYPES)}"
+            raise amqp.AMQPNotImplementedError(problem)
         if self._transport.kinds.setdefault(exchange, kind) != kind:
-            raise PreconditionFailed(f"exchange {exchange!r} is of type {self._transport.kinds[exchange]!r}")
+            raise amqp.PreconditionFailed(f"exchange {exchange!r} is of type {self._transport.kinds[exchange]!r}")
         if passive:
             self.stage.check_exchange(exchange)
             return
-        name, other = self.stage.namespace.exchange(exchange), (arguments or {}).get("alternate-exchange")
-        alternate = self.stage.namespace.exchange(other) if other else None
+        names, alternate = self.stage.namespace, (arguments or {}).get("alternate-exchange")
         if alternate:
             self.stage.settle()  # it must exist
-        self.stage.send("declare_exchange", {"exchange": name, "alternate": alternate})
+        fields = {"exchange": names.exchange(exchange), "alternate": alternate and names.exchange(alternate)}
+        self.stage.send("declare_exchange", fields)
 
     def exchange_delete(self, exchange: str, if_unused: bool = False, **_: Any) -> None:
         """Delete an exchange; with `if_unused`, only without bindings."""
@@ -114,10 +102,9 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
         expires = bool(flags.get("exclusive") or flags.get("auto_delete"))
         self.stage.send("declare_queue", self._queue_fields(name, arguments or {}, expires=expires))
         if self.stage.client.user is not None:
-            default = self.stage.namespace.exchange(DEFAULT)
-            self.stage.send("declare_exchange", {"exchange": default})
-            queue_name = self.stage.namespace.queue(name)
-            self.stage.bind({"exchange": default, "pattern": escaped(name), "queue": queue_name})
+            binding = self._binding("", name, queue=name)
+            self.stage.send("declare_exchange", {"exchange": binding["exchange"]})
+            self.stage.bind(binding)
         self.stage.settle()
         return queue_declare_ok_t(name, 0, 0)
 
@@ -137,15 +124,15 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
     def queue_delete(self, queue: str, if_unused: bool = False, if_empty: bool = False, **_: Any) -> int:
         """Delete a queue; return about how many messages it had. With `if_unused`, not while this channel uses it."""
         if if_unused and any(one.queue == queue for one in self._consuming.values()):
-            raise PreconditionFailed(f"queue {queue!r} has consumers")
+            raise amqp.PreconditionFailed(f"queue {queue!r} has consumers")
         reply = self.stage.ask("delete_queue", {"queue": self.stage.namespace.queue(queue), "if_empty": if_empty})
         return int(reply.get("lost") or 0)
 
     def queue_purge(self, queue: str, **_: Any) -> int:
         """Delete all waiting messages and return their number."""
         self.stage.settle()
-        receipts, url, purged, names = self._receipts, self.stage.queue_url(queue), 0, self.stage.namespace
-        while found := receive(receipts, url, names, maximum=MAXIMUM_ENTRIES, wait_seconds=ASK_ALL_SECONDS):
+        receipts, url, purged = self._transport.receipts, self.stage.queue_url(queue), 0
+        while found := receive(receipts, url, maximum=MAXIMUM_ENTRIES, wait_seconds=ASK_ALL_SECONDS):
             receipts.ack([receipts.add(Receipt(url, one.receipt, self)) for one in found])
             with amqp_errors(f"purge queue {queue!r}"):
                 receipts.flush()
@@ -158,10 +145,9 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
     def basic_publish(
         self, message: dict[str, Any], exchange: str = "", routing_key: str = "", mandatory: bool = False, **_: Any
     ) -> None:
-        """Publish a message; it is stored durably when this returns.
+        """Publish a message, which is stored when this returns. One that no queue gets is dropped, or returned.
 
-        One that no queue would get is dropped. With `mandatory` it goes to the handlers of `basic_return`, without
-        which an error is raised.
+        Without handlers of `basic_return`, a returned one raises an error.
         """
         self._inplace_augment_message(message, exchange, routing_key)
         if mandatory and not self.stage.reaches_a_queue(exchange, routing_key):
@@ -169,10 +155,11 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
             return
         try:
             self.stage.publish(dumps(message), exchange=exchange, routing_key=routing_key)
-        except NotFound:
+        except amqp.NotFound:
             if exchange:
                 raise
-            logger.debug("a message was dropped, since there is no queue %r", routing_key)
+            if mandatory:
+                self._return(message, exchange, routing_key)
 
     def encode_body(self, body: Any, encoding: str | None = None) -> Any:
         """Return a body as text; only bytes are encoded."""
@@ -188,16 +175,13 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
         self._transport.receive_for(consumer, self.stage.queue_url(queue))
 
     def basic_cancel(self, consumer_tag: str) -> None:
-        """Stop a consumer.
-
-        As in AMQP, a program without an event loop gets what was received for it before; else others get it.
-        """
+        """Stop a consumer. A program without an event loop gets what was received for it; else others get it."""
         consumer = self._consuming.pop(consumer_tag, None)
         if consumer is None:
             return
         waiting = self._transport.stop_receiving(consumer)
-        if self._transport.has_event_loop or self.closed:
-            self._receipts.release(one.tag for one in waiting)
+        if self._transport.loop is not None or self.closed:
+            self._transport.receipts.release(one.tag for one in waiting)
         else:
             for delivery in waiting:
                 self.deliver(delivery)
@@ -205,14 +189,14 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
     def deliver(self, delivery: Delivery) -> None:
         """Pass a message to its consumer."""
         if delivery.consumer.no_ack:
-            self._receipts.ack([delivery.tag])
+            self._transport.receipts.ack([delivery.tag])
         delivery.consumer.callback(self.Message(delivery.payload, channel=self))
 
     def basic_get(self, queue: str, no_ack: bool = False, **_: Any) -> Any:
         """Return a message of a queue, or None if there is none within a second."""
         self.stage.settle()
-        receipts, url, names = self._receipts, self.stage.queue_url(queue), self.stage.namespace
-        for found in receive(receipts, url, names, maximum=1, wait_seconds=ASK_ALL_SECONDS):
+        receipts, url = self._transport.receipts, self.stage.queue_url(queue)
+        for found in receive(receipts, url, maximum=1, wait_seconds=ASK_ALL_SECONDS):
             tag = receipts.add(Receipt(url, found.receipt, self))
             if no_ack:
                 receipts.ack([tag])
@@ -221,22 +205,23 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
 
     def basic_ack(self, delivery_tag: int, multiple: bool = False) -> None:
         """Acknowledge a message, or all up to it."""
-        self._receipts.ack(self._receipts.of_channel(self, up_to=delivery_tag) if multiple else [delivery_tag])
+        receipts = self._transport.receipts
+        receipts.ack(receipts.of_channel(self, up_to=delivery_tag) if multiple else [delivery_tag])
 
     def basic_reject(self, delivery_tag: int, requeue: bool = False) -> None:
         """Make a message available to all consumers at once, or delete it."""
-        (self._receipts.release if requeue else self._receipts.ack)([delivery_tag])
+        (self._transport.receipts.release if requeue else self._transport.receipts.ack)([delivery_tag])
 
     def basic_recover(self, requeue: bool = False) -> None:
         """Make all unacknowledged messages of the channel available to all consumers."""
         if not requeue:
-            raise AMQPNotImplementedError("basic_recover: messages can only go to all consumers, with requeue")
-        self._receipts.release(self._receipts.of_channel(self))
+            raise amqp.AMQPNotImplementedError("basic_recover: messages can only go to all consumers, with requeue")
+        self._transport.receipts.release(self._transport.receipts.of_channel(self))
 
     def basic_qos(self, prefetch_size: int = 0, prefetch_count: int = 0, apply_global: bool = False) -> None:
         """Set how many unacknowledged messages each consumer of the channel may have; 0 is no limit."""
         super().basic_qos(prefetch_size, prefetch_count, apply_global)
-        self._receipts.notify()
+        self._transport.receipts.notify()
 
     def close(self) -> None:
         """Stop all consumers; others get the unacknowledged messages."""
@@ -244,7 +229,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
             self.closed: bool = True
             for tag in list(self._consuming):
                 self.basic_cancel(tag)
-            self._receipts.settle(self)
+            self._transport.receipts.settle(self)
             try:
                 self.stage.settle()
             finally:
@@ -253,8 +238,8 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
     def _binding(self, exchange: str, key: str, *, queue: str = "", destination: str = "") -> dict[str, object]:
         names = self.stage.namespace
         target = {"queue": names.queue(queue)} if queue else {"destination": names.exchange(destination)}
-        pattern = pattern_of(self._transport.kinds.get(exchange, "topic"), key)
-        return {"exchange": names.exchange(exchange), "pattern": pattern, **target}
+        pattern = pattern_of(self._transport.kinds.get(exchange, "topic" if exchange else "direct"), key)
+        return {"exchange": names.exchange(exchange or DEFAULT), "pattern": pattern, **target}
 
     def _queue_fields(self, name: str, arguments: Mapping[str, Any], *, expires: bool) -> dict[str, object]:
         known = (EXPIRES, MESSAGE_TTL, DELIVERY_LIMIT, PRIORITIES)
@@ -270,7 +255,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
 
     def _return(self, message: dict[str, Any], exchange: str, routing_key: str) -> None:
         text = f"NO_ROUTE: no queue gets messages of exchange {exchange!r} with key {routing_key!r}"
-        error = error_for_code(NO_ROUTE, text, (50, 60), ChannelError)
+        error = amqp.error_for_code(NO_ROUTE, text, (50, 60), amqp.ChannelError)
         if not self.events["basic_return"]:
             raise error
         for handler in self.events["basic_return"]:

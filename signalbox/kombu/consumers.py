@@ -13,7 +13,6 @@ from amqp.exceptions import ConsumerCancelled, NotFound
 
 from signalbox.kombu.errors import amqp_errors
 from signalbox.kombu.messages import ATTRIBUTES, RECEIVED, Received
-from signalbox.kombu.names import Namespace
 from signalbox.kombu.receipts import Receipt, Receipts
 from signalbox.new_queues import when_usable
 from signalbox.sending import MAXIMUM_ENTRIES
@@ -43,16 +42,13 @@ class Consumer:
 
 @dataclass(order=True, slots=True)
 class Delivery:
-    """A message for a consumer, ordered by priority, then by the time of its publication."""
+    """A message for a consumer, in the order of deliveries: the lowest rank, that is the highest priority, first."""
 
-    order: tuple[int, int, int]
+    rank: int
+    sent_at: int
+    tag: int
     consumer: Consumer = field(compare=False)
     payload: dict[str, Any] = field(compare=False)
-
-    @property
-    def tag(self) -> int:
-        """The delivery tag."""
-        return self.order[2]
 
 
 @dataclass(slots=True)
@@ -128,7 +124,6 @@ class Receiver:
     queue_url: str
     inbox: Inbox
     receipts: Receipts
-    names: Namespace
     consumer: Consumer | None
     wait_seconds: int = LONG_POLL_SECONDS
     is_ended: bool = False
@@ -141,9 +136,7 @@ class Receiver:
     def _run(self) -> None:
         while room := self._room():
             try:
-                messages = receive(
-                    self.receipts, self.queue_url, self.names, maximum=room, wait_seconds=self.wait_seconds
-                )
+                messages = receive(self.receipts, self.queue_url, maximum=room, wait_seconds=self.wait_seconds)
             except Exception as error:  # noqa: BLE001 - the program gets it, as from its own call
                 self._fail(ConsumerCancelled(str(error)) if isinstance(error, NotFound) else error)
             else:
@@ -171,7 +164,7 @@ class Receiver:
                 consumer.unsettled += len(messages)
                 for tag, one in zip(tags, messages, strict=True):
                     payload = with_tag(one.payload, tag)
-                    self.inbox.put(Delivery((-one.priority, one.sent_at, tag), consumer, payload))
+                    self.inbox.put(Delivery(-one.priority, one.sent_at, tag, consumer, payload))
                 return
         self.receipts.release(tags)
 
@@ -181,7 +174,7 @@ def with_tag(payload: dict[str, Any], tag: int) -> dict[str, Any]:
     return {**payload, "properties": {**payload["properties"], "delivery_tag": tag}}
 
 
-def receive(receipts: Receipts, queue_url: str, names: Namespace, *, maximum: int, wait_seconds: int) -> list[Received]:
+def receive(receipts: Receipts, queue_url: str, *, maximum: int, wait_seconds: int) -> list[Received]:
     """Return messages of a queue; delete those that have expired. Raises errors of AMQP."""
 
     def call() -> Mapping[str, Any]:
@@ -196,7 +189,7 @@ def receive(receipts: Receipts, queue_url: str, names: Namespace, *, maximum: in
 
     with amqp_errors(f"receive from {queue_url}"):
         reply = when_usable(call, missing=receipts.sqs.exceptions.QueueDoesNotExist, sleep=time.sleep)
-    found = [Received.parse(one, names) for one in reply.get("Messages", ())]
+    found = [Received.parse(one, receipts.names) for one in reply.get("Messages", ())]
     now = time.time() * 1000
     late = [one for one in found if one.expires_at <= now]
     receipts.ack([receipts.add(Receipt(queue_url, one.receipt, None)) for one in late])

@@ -1,11 +1,9 @@
-"""Messages of kombu as messages of SQS: one JSON object each, as in kombu's other virtual transports.
-
-A publisher to a queue's exchanges chooses every byte of a body, so that no body may stop a consumer.
-"""
+"""Messages of kombu as messages of SQS: JSON objects, of which a publisher chooses every byte."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from kombu.transport import virtual
@@ -48,9 +46,8 @@ class Received:
         if copy is not None and not names.are_of(copy.exchange, copy.key, info["exchange"], info["routing_key"]):
             info.update(exchange=copy.exchange, routing_key=copy.key)
         info["redelivered"] = int(system.get("ApproximateReceiveCount", "1")) > 1
-        sent_at = int(system["SentTimestamp"]) if copy is None else _milliseconds(copy.published_at.timestamp())
-        expires = copy.expires_at if copy else None
-        of_queue = math.inf if expires is None else _milliseconds(expires.timestamp())
+        sent_at = int(system["SentTimestamp"]) if copy is None else _milliseconds(copy.published_at)
+        of_queue = _milliseconds(copy.expires_at) if copy and copy.expires_at else math.inf
         expires_at = min(of_queue, sent_at + _lifetime(properties))
         return cls(payload, message["ReceiptHandle"], _priority(properties), sent_at, expires_at)
 
@@ -96,16 +93,11 @@ def _priority(properties: Mapping[str, Any]) -> int:
     return int(properties.get("priority") or 0)
 
 
-def _milliseconds(seconds: float) -> int:
-    return round(seconds * 1000)
+def _milliseconds(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
 
 
 def _text(body: str) -> dict[str, Any]:
     properties = {"delivery_info": {"exchange": "", "routing_key": ""}, "body_encoding": TEXT}
-    return {
-        "body": body,
-        "content-type": "text/plain",
-        "content-encoding": TEXT,
-        "headers": {},
-        "properties": properties,
-    }
+    types = {"content-type": "text/plain", "content-encoding": TEXT}
+    return {"body": body, **types, "headers": {}, "properties": properties}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.clients.visibility import change_visibility
+from signalbox.kombu.names import Namespace
 from signalbox.sending import MAXIMUM_ENTRIES
 
 if TYPE_CHECKING:
@@ -28,17 +29,18 @@ class Receipt:
     handle: str
     channel: object
     consumer: "Consumer | None" = None
-    is_extended: bool = True
 
 
 @dataclass(slots=True)
 class Receipts:
     """The receipts of unacknowledged messages, by delivery tag. Thread-safe.
 
-    SQS hides each message for `hold_seconds` at a time. `changed` is notified when a consumer may receive more.
+    SQS hides each message for `hold_seconds` at a time. `changed` is notified when a consumer may receive more. `names`
+    are those of the connection.
     """
 
     sqs: "SQSClient"
+    names: Namespace
     hold_seconds: int
     changed: threading.Condition
     _held: dict[int, Receipt] = field(default_factory=dict)
@@ -72,10 +74,7 @@ class Receipts:
         self._change_visibility(found, seconds=0)
 
     def settle(self, channel: object = None) -> None:
-        """Delete the acknowledged messages and release the others of a channel, or of all channels.
-
-        What AWS refuses now comes again when its time is over.
-        """
+        """Delete the acknowledged messages and release the others of a channel, or of all channels."""
         held = self.of_channel(channel)
         try:
             self.flush()
@@ -89,11 +88,10 @@ class Receipts:
             self.changed.notify_all()
 
     def extend(self) -> None:
-        """Prolong the invisibility of all messages. SQS refuses that 12 hours after a receive."""
+        """Prolong the invisibility of all messages; SQS refuses that 12 hours after a receive."""
         with self.changed:
-            held = [one for one in self._held.values() if one.is_extended]
-        for refused in self._change_visibility(held, seconds=self.hold_seconds):
-            refused.is_extended = False
+            held = list(self._held.values())
+        self._change_visibility(held, seconds=self.hold_seconds)
 
     def flush(self) -> None:
         """Delete the acknowledged messages. Raises boto3's errors; the next call repeats what may succeed then."""
@@ -107,8 +105,8 @@ class Receipts:
                     # At the end, so that they do not hold up the others.
                     done = [*(one for one in done if one not in part), *failed]
                     if failed:
-                        error = {"Code": "InternalError", "Message": f"SQS failed for {len(failed)} messages"}
-                        raise ClientError({"Error": error}, "DeleteMessageBatch")
+                        text = f"SQS failed for {len(failed)} messages"
+                        raise ClientError({"Error": {"Code": "InternalError", "Message": text}}, "DeleteMessageBatch")
             finally:
                 self._done += done
 
@@ -141,13 +139,10 @@ class Receipts:
                 logger.warning("an acknowledged message of %s comes again: %s", part[0].queue_url, one["Code"])
         return [part[int(one["Id"])] for one in failures if not one["SenderFault"]]
 
-    def _change_visibility(self, receipts: Sequence[Receipt], *, seconds: int) -> list[Receipt]:
-        """Change when messages become visible; return those for which SQS refuses it for good."""
-        refused: set[str] = set()
+    def _change_visibility(self, receipts: Sequence[Receipt], *, seconds: int) -> None:
         for url in dict.fromkeys(one.queue_url for one in receipts):
             handles = [one.handle for one in receipts if one.queue_url == url]
             try:
-                refused.update(change_visibility(self.sqs, url, handles, seconds=seconds))
+                change_visibility(self.sqs, url, handles, seconds=seconds)
             except (BotoCoreError, ClientError) as error:
                 logger.warning("messages of %s become visible when their time is over: %s", url, error)
-        return [one for one in receipts if one.handle in refused]

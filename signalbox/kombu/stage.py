@@ -4,9 +4,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, TypeVar
-
-from amqp.exceptions import NotFound
 
 from signalbox.exchange.matching.graph import RoutingGraph
 from signalbox.exchange.messages.properties import MessageProperties
@@ -44,20 +43,15 @@ class Stage(Declarations):
 
     def check_exchange(self, exchange: str) -> None:
         """Raise `NotFound` if an exchange does not exist."""
-        self.settle()
         name = self.namespace.exchange(exchange)
-        with amqp_errors(f"exchange {exchange!r}"):
-            self._usable(name, lambda: self.client.sqs.get_queue_url(QueueName=self.client.names.queue(name)))
+        queue = self.client.names.queue(name)
+        self._call(f"exchange {exchange!r}", name, lambda: self.client.sqs.get_queue_url(QueueName=queue))
 
     def size(self, queue: str) -> int:
         """Return the approximate number of waiting messages of a queue. Raises `NotFound` if it does not exist."""
-        self.settle()
-        name = self.namespace.queue(queue)
-        with amqp_errors(f"queue {queue!r}"):
-            reply = self._usable(
-                name,
-                lambda: self.client.sqs.get_queue_attributes(QueueUrl=self._url(name), AttributeNames=[WAITING]),
-            )
+        sqs, url = self.client.sqs, self.queue_url(queue)
+        ask = partial(sqs.get_queue_attributes, QueueUrl=url, AttributeNames=[WAITING])
+        reply = self._call(f"queue {queue!r}", self.namespace.queue(queue), ask)
         return int(reply["Attributes"][WAITING])
 
     def publish(self, body: str, *, exchange: str, routing_key: str) -> None:
@@ -65,21 +59,17 @@ class Stage(Declarations):
 
         Raises `NotFound` if the exchange does not exist, or, of the default exchange, the queue.
         """
-        self.settle()
         name = self._destination(exchange, routing_key)
-        with amqp_errors(f"publish to exchange {exchange!r} with key {routing_key!r}"):
+        what = f"publish to exchange {exchange!r} with key {routing_key!r}"
+        with amqp_errors(what):
             message = MessageProperties.of_publication(escaped(routing_key), body).published()
-            fields: dict[str, Any] = outgoing(message)
-            self._usable(name, lambda: self.client.sqs.send_message(QueueUrl=self._url(name), **fields))
+        fields: dict[str, Any] = outgoing(message)
+        self._call(what, name, lambda: self.client.sqs.send_message(QueueUrl=self._url(name), **fields))
 
     def reaches_a_queue(self, exchange: str, routing_key: str) -> bool:
         """Return whether a message would reach a queue, by bindings that are at most five seconds old."""
         if not exchange and self.client.user is None:
-            try:
-                self.size(routing_key)
-            except NotFound:
-                return False
-            return True
+            return True  # or SQS refuses it
         name, key = ExchangeName(self._destination(exchange, routing_key)), RoutingKey(escaped(routing_key))
         is_old = self._routes_read_at + ROUTES_SECONDS < time.monotonic()
         if is_old or not self._routes.routes(name, key).queues:
@@ -92,11 +82,13 @@ class Stage(Declarations):
             return self.namespace.queue(routing_key)
         return self.namespace.exchange(exchange or DEFAULT)
 
-    def _usable(self, name: str, call: Callable[[], Answer]) -> Answer:
+    def _call(self, what: str, name: str, call: Callable[[], Answer]) -> Answer:
         """Return the result of a call about a queue of SQS, which may be new if this connection declared it."""
-        if not self.knows(name):
-            return call()
-        return when_usable(call, missing=self.client.sqs.exceptions.QueueDoesNotExist, sleep=time.sleep)
+        self.settle()
+        with amqp_errors(what):
+            if not self.knows(name):
+                return call()
+            return when_usable(call, missing=self.client.sqs.exceptions.QueueDoesNotExist, sleep=time.sleep)
 
     def _url(self, name: str) -> str:
         return self.client.url_prefix + self.client.names.queue(name)

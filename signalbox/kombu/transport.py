@@ -1,7 +1,7 @@
 """The transport: a connection of kombu to a stage, its threads and its part in an event loop."""
 
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import timedelta
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING, Any
@@ -39,15 +39,9 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # kombu has no types
     recoverable_channel_errors = (amqp.RecoverableChannelError,)
     implements = virtual.Transport.implements.extend(asynchronous=True, exchange_type=EXCHANGE_TYPES, heartbeats=False)
 
-    stage: Stage
-    inbox: Inbox
-    receipts: Receipts
-    kinds: dict[str, str]
-    _receivers: list[Receiver]
-
     def __init__(self, client: "Connection", **options: object) -> None:
         super().__init__(client, **options)
-        self._loop: Any = None
+        self.loop: Any = None
         self._threads = ExitStack()
 
     def as_uri(self, uri: str, include_password: bool = False, mask: str = "**") -> str:  # noqa: ARG002
@@ -61,9 +55,10 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # kombu has no types
         options = self.client.transport_options
         hold = min(MAXIMUM_HOLD_SECONDS, int(options.get("visibility_timeout") or HOLD.total_seconds()))
         self.stage = Stage(client)
-        self.kinds, self._receivers = {}, []
+        self.kinds: dict[str, str] = {}
+        self._receivers: list[Receiver] = []
         changed = threading.Condition(threading.RLock())
-        self.inbox, self.receipts = Inbox(changed), Receipts(client.sqs, hold, changed)
+        self.inbox, self.receipts = Inbox(changed), Receipts(client.sqs, self.stage.namespace, hold, changed)
         self._open_threads()
         connection: Transport = super().establish_connection()
         return connection
@@ -71,7 +66,7 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # kombu has no types
     def close_connection(self, connection: "Transport") -> None:
         """Close all channels; others get what is not acknowledged."""
         super().close_connection(connection)
-        self.unregister_from_event_loop(connection, self._loop)
+        self.unregister_from_event_loop(connection, self.loop)
         self._threads.close()
 
     def receive_for(self, consumer: Consumer, queue_url: str) -> None:
@@ -83,8 +78,7 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # kombu has no types
                     return
             self._receivers = [one for one in self._receivers if not one.is_ended]
             wait = int(self.client.transport_options.get("wait_time_seconds", LONG_POLL_SECONDS))
-            names = self.stage.namespace
-            self._receivers.append(Receiver(queue_url, self.inbox, self.receipts, names, consumer, wait))
+            self._receivers.append(Receiver(queue_url, self.inbox, self.receipts, consumer, wait))
         self._receivers[-1].start()
 
     def stop_receiving(self, consumer: Consumer) -> list[Delivery]:
@@ -101,30 +95,23 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # kombu has no types
         delivery = self.inbox.take(timeout)
         delivery.consumer.channel.deliver(delivery)
 
-    @property
-    def has_event_loop(self) -> bool:
-        """Return whether an event loop delivers the messages."""
-        return self._loop is not None
-
     def register_with_event_loop(self, connection: "Transport", loop: Any) -> None:
         """Deliver messages from an event loop of kombu."""
-        self._loop = loop
+        self.loop = loop
         loop.add_reader(self.inbox.readable, self._deliver_from_loop, connection, loop)
 
     def unregister_from_event_loop(self, connection: "Transport", loop: Any) -> None:  # noqa: ARG002
         """Stop the delivery from an event loop."""
-        if self._loop is not None:
-            self._loop.remove_reader(self.inbox.readable)
-            self._loop = None
+        if self.loop is not None:
+            self.loop.remove_reader(self.inbox.readable)
+            self.loop = None
 
     def _deliver_from_loop(self, connection: "Transport", loop: Any) -> None:
         """Deliver one message, and the next one in another turn of the loop."""
         self.inbox.silence()
-        try:
+        with suppress(TimeoutError):
             self.drain_events(connection, timeout=0)
-        except TimeoutError:
-            return
-        loop.call_soon(self._deliver_from_loop, connection, loop)
+            loop.call_soon(self._deliver_from_loop, connection, loop)
 
     def _open_threads(self) -> None:
         """Start the threads that acknowledge messages and keep them invisible, until the connection is closed."""

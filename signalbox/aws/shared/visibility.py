@@ -11,22 +11,19 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 
-def change_visibility(sqs: "SQSClient", queue_url: str, receipts: Sequence[str], *, seconds: int) -> list[str]:
+def change_visibility(sqs: "SQSClient", queue_url: str, receipts: Sequence[str], *, seconds: int) -> None:
     """Hide messages for a time from now on, or show them at once for 0, by their receipt handles.
 
-    Return the receipts that SQS refuses for good. Needs sqs:ChangeMessageVisibility; raises the client's errors.
+    Needs sqs:ChangeMessageVisibility; raises the client's errors. SQS ignores receipts that are no longer valid.
     """
-    refused: list[str] = []
     for part in tens(receipts):
-        reply = sqs.change_message_visibility_batch(
+        sqs.change_message_visibility_batch(
             QueueUrl=queue_url,
             Entries=[
                 {"Id": str(number), "ReceiptHandle": receipt, "VisibilityTimeout": seconds}
                 for number, receipt in enumerate(part)
             ],
         )
-        refused += [part[int(one["Id"])] for one in reply.get("Failed", ()) if one["SenderFault"]]
-    return refused
 
 
 def tens(values: Sequence[Value]) -> Iterator[Sequence[Value]]:

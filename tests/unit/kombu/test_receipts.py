@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
+from signalbox.kombu.names import Namespace
 from signalbox.kombu.receipts import Receipt, Receipts
 
 
@@ -43,7 +44,7 @@ def sqs() -> Sqs:
 
 @pytest.fixture
 def receipts(sqs: Sqs) -> Receipts:
-    return Receipts(sqs, 30, threading.Condition(threading.RLock()))
+    return Receipts(sqs, Namespace(None, ""), 30, threading.Condition(threading.RLock()))
 
 
 def held(receipts: Receipts, count: int, channel: object = "channel") -> list[int]:
@@ -97,24 +98,21 @@ def test_a_closed_channel_releases_its_own_messages_and_no_acknowledged_one(sqs,
     assert len(receipts.of_channel("other")) == 1
 
 
+def test_all_messages_are_prolonged_until_they_are_acknowledged(sqs, receipts):
+    """SQS refuses that 12 hours after a receive, while a message can still be acknowledged."""
+    sqs.refused = {"r0"}
+    tags = held(receipts, 2)
+
+    receipts.extend()
+    receipts.ack(tags[1:])
+    receipts.extend()
+
+    assert sqs.changed == [(30, ["r0", "r1"]), (30, ["r0"])]
+
+
 def test_all_messages_up_to_a_tag_are_those_of_the_channel(receipts):
     first, second, third = held(receipts, 3)
     held(receipts, 1, channel="other")
 
     assert receipts.of_channel("channel", up_to=second) == [first, second]
     assert third in receipts.of_channel("channel")
-
-
-def test_what_sqs_does_not_prolong_is_not_asked_for_again(sqs, receipts):
-    """SQS refuses it 12 hours after a receive, while the message can still be acknowledged."""
-    tags = held(receipts, 3)
-    sqs.refused, sqs.failing = {"r0"}, {"r1"}
-
-    receipts.extend()
-    receipts.extend()
-    sqs.refused = set()
-    receipts.ack(tags)
-    receipts.flush()
-
-    assert sqs.changed == [(30, ["r0", "r1", "r2"]), (30, ["r1", "r2"])]
-    assert sqs.deleted == [["r0", "r1", "r2"]]
