@@ -5,13 +5,18 @@ import os
 import kombu
 import pytest
 
-CONNECTED = {"connection", "failover_connection", "manager", "celery_session_worker"}
+CONNECTED = {"connection", "failover_connection", "manager", "celery_session_worker", "beat_node"}
+CONNECTED_BY_THEMSELVES = {"test_concurrency_auto_sizes_prefork_pool"}
 BROKER, NO_BROKER = "TEST_BROKER", "NO_BROKER"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out the other tests."""
-    items[:] = [item for item in items if CONNECTED & set(getattr(item, "fixturenames", ()))]
+    items[:] = [
+        item
+        for item in items
+        if CONNECTED & set(getattr(item, "fixturenames", ())) or item.name in CONNECTED_BY_THEMSELVES
+    ]
 
 
 def connection_to(*urls: str) -> kombu.Connection:
