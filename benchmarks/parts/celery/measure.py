@@ -96,6 +96,7 @@ def _times(text: str) -> dict[int, float]:
 def _worker(folder: Path, environment: dict[str, str], processes: int) -> Iterator[None]:
     """Run a worker of Celery; a warm shutdown ends it."""
     words = [sys.executable, "-m", "celery", "-A", "program", "worker", "-c", str(processes), "-l", "WARNING"]
+    words += ["--without-heartbeat"]  # as for any broker whose messages cost
     with (folder / "log").open("ab") as log:
         worker = subprocess.Popen(words, cwd=folder.parent, env=environment, stdout=log, stderr=log)
         try:
