@@ -1,13 +1,13 @@
 """Starts and stops the containers of an Arvados cluster by events; `dispatch.py --help` lists the options.
 
 Run it any number of times: all share a queue. `{}` in the commands is the container's UUID and the number of its lock,
-so that a start which is repeated after a kill is refused, as by `systemd-run --unit {}`. The cluster is the one at
-ARVADOS_API_URL, with the token in ARVADOS_API_TOKEN.
+so that a repeated start is refused, as by `systemd-run --unit {}`. The cluster is that of ARVADOS_API_URL and _TOKEN.
 """
 
 import argparse
 import json
 import os
+import re
 import subprocess
 from typing import Any
 from urllib.error import HTTPError
@@ -15,6 +15,8 @@ from urllib.request import Request, urlopen
 
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import find_deployment
+
+CONTAINER = re.compile("[a-z0-9]{5}-dz642-[a-z0-9]{15}")  # an event has any text: this is in URLs and commands
 
 
 def call(method: str, container: str) -> Any:
@@ -53,5 +55,6 @@ if __name__ == "__main__":
         client.bind(options.exchange, options.queue, f"container.*.*.{event}")
     with client.consumer(options.queue) as consumer:
         for message in consumer:
-            handle(json.loads(message.delivered.body)["uuid"], options.start, options.stop)
+            if found := CONTAINER.search(message.delivered.body):
+                handle(found[0], options.start, options.stop)
             consumer.ack(message)

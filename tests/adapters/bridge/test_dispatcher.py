@@ -1,6 +1,7 @@
 """The example's dispatcher: each container is started once for each lock, and cancelled ones are stopped."""
 
 import importlib.util
+import json
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from tests.fakes.arvados.http_server import serving
 from tests.fakes.arvados.log_endpoint import State
 from tests.postgres import ClusterDatabase
 
+CONTAINER = "zzzzz-dz642-0123456789abcde"
 DISPATCHER, OWNER, TOKEN = CHECKOUT / "examples" / "arvados" / "dispatch.py", new_uuid("group"), "v2/x/secret"
 
 
@@ -87,6 +89,14 @@ def test_a_cancelled_container_is_stopped_and_a_queued_one_is_never_started(stag
     assert stage.cluster.objects[container]["state"] == State.CANCELLED.value
     assert (stage.files("on"), stage.files("off")) == ([f"{container}-1"], [f"{container}-1"])
     assert stage.cluster.objects[other]["state"] == "Queued"
+
+
+@pytest.mark.parametrize("hostile", ["x", "[]", "null", '{"uuid": "../users/x?"}', '{"uuid": "x; reboot"}', "[" * 9999])
+def test_an_event_of_another_publisher_names_no_command(stage, hostile):
+    found = stage.module.CONTAINER.search(json.dumps({"uuid": CONTAINER, "state": hostile}))
+
+    assert stage.module.CONTAINER.search(hostile) is None
+    assert found[0] == CONTAINER
 
 
 def test_the_example_has_at_most_sixty_lines():
