@@ -15,6 +15,8 @@ UNKNOWN_TYPE = "unknown"
 MATCH = "client match"
 NO_MATCH = "no match"
 INCORRECT_RELAY = "incorrect relay pattern"
+# A proxy's own is 24 characters. It is stored in the record that it claims, which all polls read.
+MAXIMUM_SID_LENGTH = 100
 INCORRECT_RELAY_NEXT_POLL_MILLISECONDS = 3_600_000
 
 _POLL = Struct(
@@ -67,7 +69,7 @@ class ProxyPoll:
         """Return the poll in a body. Raises `InvalidProxyMessage`."""
         record = _decoded(_POLL, body)
         return cls(
-            sid=_required(record, "Sid"),
+            sid=_sid(record),
             version=record.text("Version"),
             proxy_type=record.text("Type") if record.text("Type") in KNOWN_TYPES else UNKNOWN_TYPE,
             nat=_nat(record),
@@ -89,7 +91,7 @@ class ProxyAnswer:
         if not has_candidate(body):
             raise InvalidProxyMessage("SDP contains no candidate")
         record = _decoded(_ANSWER, body)
-        answer = cls(_required(record, "Sid"), _required(record, "Answer"))
+        answer = cls(_sid(record), _required(record, "Answer"))
         try:
             SessionDescription.parse(answer.answer)
         except InvalidSessionDescription as problem:
@@ -183,6 +185,13 @@ def _decoded(struct: Struct, body: bytes) -> DecodedStruct:
     if record.text("Version").split(".")[0] != "1":
         raise InvalidProxyMessage("using unknown version")
     return record
+
+
+def _sid(record: DecodedStruct) -> str:
+    sid = _required(record, "Sid")
+    if len(sid) > MAXIMUM_SID_LENGTH:
+        raise InvalidProxyMessage(f"Sid has {len(sid)} characters; at most {MAXIMUM_SID_LENGTH} are allowed")
+    return sid
 
 
 def _required(record: DecodedStruct, name: str) -> str:

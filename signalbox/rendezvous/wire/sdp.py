@@ -1,6 +1,7 @@
 """WebRTC session descriptions: validation, and the client address in their ICE candidates."""
 
 import ipaddress
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,6 +13,10 @@ from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, JsonKind, Json
 # RFC 8445, section 5.1.2.2: the nearer the candidate to the client, the better its address shows the country.
 _PREFERENCE = {"host": 126, "prflx": 110, "srflx": 100, "relay": 0}
 _PRIORITY_DIGITS = 10
+
+
+# Each poll reads the newest records of its pool: strangers must not make them large. 50 candidates have 3 KB.
+MAXIMUM_COMPRESSED_BYTES = 3_000
 
 
 class InvalidSessionDescription(RejectedError):
@@ -29,7 +34,7 @@ class DescriptionType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SessionDescription:
-    """A WebRTC session description."""
+    """A WebRTC session description; compressed it has at most `MAXIMUM_COMPRESSED_BYTES`."""
 
     type: DescriptionType
     sdp: str
@@ -37,8 +42,9 @@ class SessionDescription:
     @classmethod
     def parse(cls, text: str) -> "SessionDescription":
         """Return the session description in a JSON text. Raises `InvalidSessionDescription`."""
+        encoded = text.encode(errors="surrogatepass")
         try:
-            members = decode_map(text.encode(errors="surrogatepass"))
+            members = decode_map(encoded)
         except InvalidJson as problem:
             raise _malformed(str(problem)) from problem
         for name in ("type", "sdp"):
@@ -48,6 +54,8 @@ class SessionDescription:
         sdp = _text(members["sdp"], "invalid SDP")
         if kind not in tuple(DescriptionType):
             raise _malformed("Unknown SDP type")
+        if (size := len(zlib.compress(encoded))) > MAXIMUM_COMPRESSED_BYTES:
+            raise _malformed(f"{size} bytes compressed; at most {MAXIMUM_COMPRESSED_BYTES} are allowed")
         return cls(DescriptionType(kind), sdp)
 
 

@@ -98,6 +98,7 @@ def test_a_missing_relay_pattern_differs_from_the_empty_one():
         poll(Version="2.0"),
         poll(Sid=""),
         poll(Sid=None),
+        poll(Sid="x" * 101),
         poll(NAT="open"),
         poll(Clients="8"),
         poll(Clients=8.0),
@@ -129,11 +130,23 @@ def test_an_answer_is_parsed_and_unchanged():
         json.dumps(ANSWER).encode() + b" " * 100_000,
         json.dumps({**ANSWER, "Version": "2"}).encode(),
         without(ANSWER, "Sid"),
+        json.dumps(ANSWER | {"Sid": "x" * 101}).encode(),
         json.dumps({**ANSWER, "Answer": "", "x": "a=candidate"}).encode(),
         json.dumps({**ANSWER, "Answer": "a=candidate"}).encode(),
         json.dumps({**ANSWER, "Answer": {"type": "answer", "sdp": "a=candidate"}}).encode(),
     ],
-    ids=["empty", "no JSON", "no candidate", "size", "version", "no Sid", "no answer", "no description", "object"],
+    ids=[
+        "empty",
+        "no JSON",
+        "no candidate",
+        "size",
+        "version",
+        "no Sid",
+        "long Sid",
+        "no answer",
+        "no description",
+        "object",
+    ],
 )
 def test_an_answer_that_does_not_follow_the_protocol_is_refused(body):
     with pytest.raises(InvalidProxyMessage):

@@ -1,6 +1,7 @@
 """Session descriptions: their validation, and the choice of the best candidate's address."""
 
 import json
+import random
 
 import pytest
 from hypothesis import example, given
@@ -55,6 +56,22 @@ def test_anything_else_is_malformed(text, why):
         SessionDescription.parse(text)
 
     assert str(refused.value) == f"malformed session description: {why}"
+
+
+def described(candidates: int, more: str = "") -> str:
+    numbers = random.Random(1)  # noqa: S311 - no secret
+    addresses = (":".join(f"{numbers.randrange(65_536):x}" for _ in range(8)) for _ in range(candidates))
+    sdp = SESSION + MEDIA + "".join(candidate(one, priority=str(numbers.randrange(2**31))) for one in addresses)
+    return json.dumps({"type": "offer", "sdp": sdp + more})
+
+
+def test_strangers_cannot_make_the_records_that_polls_read_large():
+    """With 50 records of 75 KB, a poll read 1 MB, and a pool served 23 polls a second."""
+    noise = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz", k=10_000))  # noqa: S311 - no secret
+
+    assert SessionDescription.parse(described(60)).type is DescriptionType.OFFER
+    with pytest.raises(InvalidSessionDescription, match="bytes compressed; at most 3000 are allowed"):
+        SessionDescription.parse(described(1, noise))
 
 
 def test_a_lone_surrogate_is_replaced():
