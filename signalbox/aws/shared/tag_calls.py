@@ -9,10 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from botocore.exceptions import ClientError
+
+from signalbox.aws.shared.errors import is_retryable
+
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
 PAUSE_SECONDS = 0.25  # four a second: other programs of the account have tags, too
+TRIES = 20  # while those use the fifth call, and more
 
 
 @dataclass(slots=True)
@@ -25,7 +30,16 @@ class TagCalls:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def tags(self, sqs: "SQSClient", queue_url: str) -> Mapping[str, str]:
-        """Return a queue's tags, none if it does not exist. Raises botocore's errors."""
+        """Return a queue's tags, none if it does not exist. Raises botocore's errors, a passing one at the last try."""
+        for _ in range(TRIES - 1):
+            try:
+                return self._tags(sqs, queue_url)
+            except ClientError as error:
+                if not is_retryable(error):
+                    raise
+        return self._tags(sqs, queue_url)
+
+    def _tags(self, sqs: "SQSClient", queue_url: str) -> Mapping[str, str]:
         self._wait()
         try:
             return sqs.list_queue_tags(QueueUrl=queue_url).get("Tags", {})
