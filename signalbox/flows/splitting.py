@@ -1,6 +1,7 @@
 """The flow of splitting: a deployed consumer and developers share its queues, which are then restored."""
 
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import boto3
 
 from signalbox.clients.control import ControlClient, NoControlReply
+from signalbox.clients.splitting.heartbeats import HeartbeatThread
 from signalbox.clients.splitting.sessions import Control, SessionClient, SessionRequest
 from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError
@@ -33,6 +35,8 @@ MESSAGES = 30
 START = timedelta(seconds=MAPPING_SECONDS)
 NEEDED_SETTINGS = "a stage in AWS needs the settings splittable_queues=demo-* and splittable_targets=lambda/demo-*"
 SHARED = "messages are shared by the filters"
+
+logger = logging.getLogger(__name__)
 
 
 class Consumer(Protocol):
@@ -98,7 +102,9 @@ class SharedQueues:
             timing.detail = ", ".join(
                 f"{one.session} reads {' and '.join(queue.temporary for queue in one.queues)}" for one in ready
             )
-        with journal.step(CAPABILITY, f"{self.where}{SHARED}") as timing:
+        with journal.step(CAPABILITY, f"{self.where}{SHARED}") as timing, ExitStack() as alive:
+            for client in clients:  # a mapping may take minutes, and a session without heartbeats ends after one
+                alive.enter_context(HeartbeatThread(client, logger.info).running())
             got = self._received(ready, seen=seen)
             wrong = [body for name, found in got.items() for body in found if _owner(body) != name]
             expect(not wrong and sum(map(len, got.values())) == self._messages, f"wrong consumers: {wrong or got}")

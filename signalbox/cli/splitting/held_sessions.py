@@ -1,11 +1,10 @@
-"""Sessions that last as long as a command: heartbeats, signals, and a guaranteed end."""
+"""Sessions that last as long as a command: signals, and a guaranteed end."""
 
 import os
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from signalbox.cli.shared.signals import STATUS_OF_SIGNALS, handling
 from signalbox.cli.shared.stage import say
-from signalbox.clients.splitting.sessions import SessionEnded, end_message
+from signalbox.clients.splitting.sessions import SessionEnded
 from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError, SignalboxError
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from signalbox.clients.splitting.sessions import SessionClient
     from signalbox.splitting.control.protocol import SessionStatus
 
-SECONDS_BETWEEN_HEARTBEATS = 10.0
 # prctl(2): the kernel sends SIGTERM (15) to the process when its parent ends (PR_SET_PDEATHSIG, 1), and `exec` keeps
 # that. The parent may have ended before the call.
 WITH_PARENT = """
@@ -35,57 +33,6 @@ try:
 except OSError as error:
     sys.exit(f"cannot run {sys.argv[2]!r}: {error}")
 """
-
-
-@dataclass(slots=True)
-class HeartbeatThread:
-    """A thread that sends a session's heartbeats; `ended` is set if the session ended from outside."""
-
-    client: "SessionClient"
-    on_end: Callable[[], None] = lambda: None
-    seconds: float = SECONDS_BETWEEN_HEARTBEATS
-    ended: threading.Event = field(default_factory=threading.Event)
-    _reason: str = ""
-    _over: threading.Event = field(default_factory=threading.Event)
-
-    @contextmanager
-    def running(self) -> Iterator["HeartbeatThread"]:
-        """Send heartbeats during the block; afterwards only the caller uses the client."""
-        # A daemon: a stage that does not reply must not keep a command from ending.
-        thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
-        thread.start()
-        try:
-            yield self
-        finally:
-            self._over.set()
-            thread.join()
-
-    def _run(self) -> None:
-        from botocore.exceptions import BotoCoreError, ClientError
-
-        while not self._over.wait(self.seconds):
-            try:
-                state = self.client.heartbeat()
-            except CommandRejected as error:
-                self._end(str(error))
-                return
-            except (SignalboxError, BotoCoreError, ClientError) as error:
-                # The next heartbeat may succeed; if none does, the stage ends the session.
-                say(f"heartbeat failed: {error}")
-                continue
-            if state.has_ended:
-                self._end(end_message(state))
-                return
-
-    def _end(self, reason: str) -> None:
-        self._reason = reason
-        self.ended.set()
-        self.on_end()
-
-    def check(self) -> None:
-        """Raise `SessionEnded` if the session ended from outside."""
-        if self.ended.is_set():
-            raise SessionEnded(self._reason)
 
 
 @contextmanager

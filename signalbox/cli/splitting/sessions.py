@@ -30,7 +30,7 @@ from signalbox.errors import RejectedError
 from signalbox.splitting.control.protocol import READY
 
 if TYPE_CHECKING:
-    from signalbox.cli.splitting.held_sessions import HeartbeatThread
+    from signalbox.clients.splitting.heartbeats import HeartbeatThread
     from signalbox.clients.splitting.sessions import SessionClient
     from signalbox.splitting.control.protocol import SessionStatus
 
@@ -155,13 +155,13 @@ def start(
 ) -> None:
     """Start a session, print the environment for its consumer, and keep it alive until interrupted."""
     from signalbox.cli.shared.signals import Interrupted, interruptible
-    from signalbox.cli.splitting.held_sessions import HeartbeatThread
+    from signalbox.clients.splitting.heartbeats import HeartbeatThread
 
     request, timeout = messages.request(options), timedelta(seconds=options.timeout)
     if hold:
         with held(request, place, timeout=timeout) as (client, state):
             _print_session(state, as_json=place.as_json)
-            with HeartbeatThread(client).running() as heartbeat:
+            with HeartbeatThread(client, say).running() as heartbeat:
                 _wait(heartbeat)
         return
     try:
@@ -209,7 +209,8 @@ def run(
 
 
 def _run_command(request: SessionRequest, command: list[str], place: StageOptions, *, timeout: timedelta) -> NoReturn:
-    from signalbox.cli.splitting.held_sessions import ChildProcess, HeartbeatThread
+    from signalbox.cli.splitting.held_sessions import ChildProcess
+    from signalbox.clients.splitting.heartbeats import HeartbeatThread
 
     if shutil.which(command[0]) is None:  # checked before the deployed consumer is switched
         raise RejectedError(f"cannot run {command[0]!r}: there is no such program")
@@ -218,7 +219,7 @@ def _run_command(request: SessionRequest, command: list[str], place: StageOption
         for queue in _unnamed(state):
             say(f"queue {queue!r}: no variable has its name, so the command cannot find it; {NAMING}")
         running = ChildProcess(command, {**environment, **state.environment})
-        with HeartbeatThread(client, on_end=running.end).running() as heartbeat:
+        with HeartbeatThread(client, say, on_end=running.end).running() as heartbeat:
             status = running.run()
         heartbeat.check()
     raise typer.Exit(status)
@@ -268,8 +269,8 @@ def tail(
     place: OutputOptions,
 ) -> None:
     """Print matching messages as they arrive without taking them, by a session that receives copies."""
-    from signalbox.cli.splitting.held_sessions import HeartbeatThread
     from signalbox.cli.splitting.tail import Tail, tail_config
+    from signalbox.clients.splitting.heartbeats import HeartbeatThread
 
     document = (
         tail_config(queue, message_filter or [], jq_filter)
@@ -279,6 +280,6 @@ def tail(
     request = options.request(document)
     tailed = Tail(place.deployment().session(), as_json=place.as_json)
     with held(request, place, timeout=timedelta(seconds=options.timeout)) as (client, state):
-        with HeartbeatThread(client).running() as heartbeat:
+        with HeartbeatThread(client, say).running() as heartbeat:
             tailed.follow(state.queues, until=heartbeat.ended, count=count)
         heartbeat.check()

@@ -10,7 +10,9 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.cli.splitting.held_sessions import ChildProcess, HeartbeatThread
+from signalbox.cli.shared.stage import say
+from signalbox.cli.splitting.held_sessions import ChildProcess
+from signalbox.clients.splitting.heartbeats import HeartbeatThread
 from signalbox.clients.splitting.sessions import SessionClient, SessionEnded, SessionRequest
 from signalbox.control.protocol import CommandUnavailable
 from signalbox.local.processes import is_alive
@@ -33,7 +35,7 @@ class Stage:
 
 def heartbeat_thread(stage: Stage, **options: object) -> HeartbeatThread:
     request = SessionRequest("lambda/app", "ann-1", "ann", {})
-    return HeartbeatThread(SessionClient(stage, request), seconds=0.01, **options)
+    return HeartbeatThread(SessionClient(stage, request), say, seconds=0.01, **options)
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -70,6 +72,7 @@ def test_a_failed_heartbeat_is_reported_and_repeated(capsys):
 
 RUNNER = """
 import sys
+from signalbox.cli.shared.stage import say
 from signalbox.cli.splitting.held_sessions import ChildProcess
 ChildProcess([sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(60)"], {}).run()
 """

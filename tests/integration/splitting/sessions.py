@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from signalbox.cli.splitting.held_sessions import HeartbeatThread
 from signalbox.cli.splitting.stage import control_of
 from signalbox.clients.control import ControlClient
 from signalbox.clients.deployment import Deployment
+from signalbox.clients.splitting.heartbeats import HeartbeatThread
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.control.protocol import CommandRejected
 from signalbox.flows.splitting import splits
@@ -56,7 +56,7 @@ class Users:
         with self.control() as control:
             client = SessionClient(control, self._request(name, entries, since_seconds))
             state = client.start(timeout=START_TIMEOUT)
-            with HeartbeatThread(client).running() as heartbeat:
+            with HeartbeatThread(client, print).running() as heartbeat:
                 yield state
             heartbeat.check()
             client.stop()

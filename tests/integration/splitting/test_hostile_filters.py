@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from signalbox.cli.splitting.held_sessions import HeartbeatThread
 from signalbox.clients.deployment import Deployment
+from signalbox.clients.splitting.heartbeats import HeartbeatThread
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.queues import QueueName
 from tests.integration.splitting.sessions import END_SECONDS, START_TIMEOUT, Users
@@ -100,7 +100,7 @@ def hostile_session(users: Users, name: str, entry: dict[str, object]) -> Iterat
     with users.control() as control:
         client = SessionClient(control, SessionRequest(TARGET, name, f"{name}@laptop", config_of(entry)))
         client.start(timeout=START_TIMEOUT)
-        with HeartbeatThread(client).running():
+        with HeartbeatThread(client, print).running():
             yield
 
 

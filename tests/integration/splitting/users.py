@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from signalbox.cli.splitting.held_sessions import HeartbeatThread
 from signalbox.clients.control import ControlClient
 from signalbox.clients.deployment import Deployment
+from signalbox.clients.splitting.heartbeats import HeartbeatThread
 from signalbox.flows.consumer import LocalConsumer, Receipt
 from signalbox.flows.splitting import author_attributes, session_of
 from signalbox.local.stage_folder import StageFolder
@@ -115,7 +115,7 @@ class Developer:
         state = client.start(timeout=START_TIMEOUT)
         urls = [queue.url for queue in state.queues]
         reader = LocalConsumer(self.stage.deployment.session(), urls, self.received)
-        with HeartbeatThread(client).running():
+        with HeartbeatThread(client, print).running():
             with reader.reading():
                 yield state
             if self.name == SLEEPS:

@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 def run_handler(request: "SessionRequest", options: HandlerOptions, place: StageOptions, *, timeout: timedelta) -> None:
     """Invoke a handler with the messages of a session until a signal arrives or the session ends."""
-    from signalbox.cli.splitting.held_sessions import HeartbeatThread
     from signalbox.cli.splitting.sessions import held
+    from signalbox.clients.splitting.heartbeats import HeartbeatThread
 
     deployment = place.deployment()
     environment = deployment.program_environment(os.environ)
     consumer = LocalFunction.of(request.target, options, deployment.session(), environment)
     with held(request, place, timeout=timeout) as (client, state):
-        with HeartbeatThread(client).running() as heartbeat:
+        with HeartbeatThread(client, say).running() as heartbeat:
             consumer.follow(state, until=heartbeat.ended)
         heartbeat.check()
 
