@@ -11,6 +11,8 @@ QUEUE_SECONDS = 60.0
 # https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html: a start may take 10 s, and a function
 # that exceeds them starts again with its call. Five functions of live start one after the other.
 START_SECONDS = 120.0
+# A client waits 6 s for its queue and 108 s for its reply; then the next offer shows whether the functions run.
+FIRST_OFFER_SECONDS = START_SECONDS + 114.0
 # A message whose function failed comes again after the visibility time-out of its queue, the longest of which is 90 s;
 # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues.html names no time.
 RECEIVE_SECONDS = 150.0

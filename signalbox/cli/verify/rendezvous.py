@@ -17,7 +17,7 @@ from signalbox.flows.trial import expect
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.reply import ClientReply
 from signalbox.verify.names import began_at
-from signalbox.verify.patience import IAM_SECONDS, START_SECONDS
+from signalbox.verify.patience import FIRST_OFFER_SECONDS, IAM_SECONDS
 from signalbox.verify.questions import OFFER_START, REDELIVERY
 from signalbox.verify.report import Answer, start_seconds
 
@@ -31,7 +31,7 @@ def verify_rendezvous(trial: NamedTrial) -> None:
     with trial.journal.step(CAPABILITY, "the client's key"):
         _await_key(trial)
     with trial.journal.step(CAPABILITY, "a first rendezvous, which starts the functions"):
-        trial.wait_until(lambda: _is_answered(trial), "an offer is answered", seconds=START_SECONDS)
+        trial.wait_until(lambda: _is_answered(trial), "an offer is answered", seconds=FIRST_OFFER_SECONDS)
     offers_over_sqs(trial, count=OFFERS, client_id=lambda: _client_id(trial))
     with trial.journal.step(CAPABILITY, "offer over HTTP") as timing:
         _over_http(trial, "client", timing.latencies, use_amp=False)
