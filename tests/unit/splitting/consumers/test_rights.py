@@ -1,8 +1,8 @@
-"""Property: a registry, whoever wrote it, changes a consumer in nothing but names of queues that are split."""
+"""Property: no registry changes more of a consumer than the names of queues that are split."""
 
 import json
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from signalbox.queues import QueueName
@@ -46,6 +46,9 @@ sources = st.fixed_dictionaries(
 environments = st.dictionaries(st.sampled_from(VARIABLES), st.sampled_from(VALUES))
 
 
+@example([{"env": "NODE_OPTIONS", "fallback": FALLBACKS[2], "valuePattern": "//(orders)"}], {})
+@example([{"env": "NODE_OPTIONS", "fallback": FALLBACKS[3]}], {})
+@example([{"env": "Q", "valueSelector": "error"}], {"Q": VALUES[5]})
 @given(st.lists(sources, min_size=1, max_size=3), environments)
 def test_a_registry_changes_names_of_split_queues_alone(written, environment):
     switched = outcome(written, environment)
