@@ -3,6 +3,7 @@
 from signalbox.local.emulator.patches import (
     access_entries,
     account_root,
+    anonymous_callers,
     attached_clusters,
     batch_permissions,
     cloudwatch_metrics,
@@ -29,6 +30,7 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
     """
     return (
         account_root.patch(root_access_key_id),
+        anonymous_callers.PATCH,
         access_entries.PATCH,
         attached_clusters.PATCH,
         batch_permissions.PATCH,
