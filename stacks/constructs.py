@@ -18,11 +18,12 @@ from stacks.exchange.environment import exchange_queues_arn
 from stacks.grants.exchange import grant_exchange
 from stacks.grants.live import grant_live, grant_live_routing
 from stacks.grants.permissions import allow, allow_key
-from stacks.grants.rendezvous import grant_rendezvous
+from stacks.grants.rendezvous import grant_doors, grant_rendezvous
 from stacks.grants.schedules import grant_schedules
 from stacks.grants.splitting import grant_splitting
 from stacks.live import construct as live
 from stacks.rendezvous import construct as rendezvous
+from stacks.rendezvous.doors import Doors
 from stacks.settings.config import Config
 from stacks.settings.context import check_config
 from stacks.shared.activity_sources import activity_sources
@@ -194,6 +195,7 @@ class Rendezvous(Capability):
         bridges: str | None = None,
         broker_queue_name: str | None = None,
         client_queue_prefix: str | None = None,
+        doors: str = "url",
         options: Options = DEFAULTS,
     ) -> None:
         super().__init__(scope, name)
@@ -202,15 +204,21 @@ class Rendezvous(Capability):
             "bridge_list_file": None if bridges is None else Path(bridges),
             "broker_queue_name": f"{own}-broker" if broker_queue_name is None else broker_queue_name,
             "client_queue_prefix": f"{own}-client-" if client_queue_prefix is None else client_queue_prefix,
+            "rendezvous_doors": doors,
         }
         self._configure("rendezvous", options, settings)
+        state, config = self._state, self._config
+        functions = Doors(self, "Doors", state=state, program=self._program, config=config)
+        grant_doors(functions, state=state, config=config)
         part = rendezvous.Rendezvous(
-            self, "Rendezvous", state=self._state, lake=None, program=self._program, config=self._config
+            self, "Rendezvous", state=state, doors=functions, lake=None, program=self._program, config=config
         )
-        grant_rendezvous(part, state=self._state, lake=None, config=self._config)
+        grant_rendezvous(part, state=state, lake=None, config=config)
         self._complete(part)
-        self.url: str = part.api.stage.url
-        """The URL of proxies, and of clients over HTTP."""
+        self.url: str = part.urls["RendezvousUrl"]
+        """The URL of proxies."""
+        self.clients_url: str = part.urls["RendezvousClientsUrl"]
+        """The URL of clients over HTTP."""
 
 
 class Live(Construct):

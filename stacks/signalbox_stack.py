@@ -10,7 +10,7 @@ from stacks.exchange.construct import Exchange
 from stacks.grants.exchange import grant_exchange
 from stacks.grants.history import grant_delivery, grant_job, grant_overflow, grant_reader
 from stacks.grants.live import grant_live, grant_live_routing
-from stacks.grants.rendezvous import grant_rendezvous
+from stacks.grants.rendezvous import grant_doors, grant_rendezvous
 from stacks.grants.schedules import grant_schedules
 from stacks.grants.splitting import grant_splitting
 from stacks.history.job import HistoryJob
@@ -19,6 +19,7 @@ from stacks.history.lake import TABLE, HistoryLake
 from stacks.history.overflow import HistoryOverflow
 from stacks.live.construct import Live
 from stacks.rendezvous.construct import Rendezvous
+from stacks.rendezvous.doors import Doors
 from stacks.settings.config import Config
 from stacks.settings.record import recorded
 from stacks.shared.activity_sources import activity_sources
@@ -47,6 +48,8 @@ class SignalboxStack(Stack):
     ) -> None:
         super().__init__(scope, name, **options)  # type: ignore[arg-type]  # passed through to the stack
         self.state, self.config = state.state, config
+        # In the state stack, and also there without the capability: volunteers have the URLs in their settings.
+        self.doors = _doors(state, config) if "rendezvous" in config.stored_parts else None
         self.lake = HistoryLake(self, "HistoryLake", state=self.state, config=config) if config.has("history") else None
         self._compose()
         self.jobs: dict[str, HistoryJob] = {}
@@ -77,8 +80,10 @@ class SignalboxStack(Stack):
         self.splitting: Splitting | None = None
         self.exchange: Exchange | None = None
         self.live: Live | None = None
-        if config.has("rendezvous"):
-            self.rendezvous = Rendezvous(self, "Rendezvous", state=state, lake=lake, program=built, config=config)
+        if config.has("rendezvous") and self.doors is not None:
+            self.rendezvous = Rendezvous(
+                self, "Rendezvous", state=state, doors=self.doors, lake=lake, program=built, config=config
+            )
             grant_rendezvous(self.rendezvous, state=state, lake=lake, config=config)
         if config.has("splitting"):
             self.splitting = Splitting(self, "Splitting", state=state, lake=lake, program=built, config=config)
@@ -113,9 +118,10 @@ class SignalboxStack(Stack):
 
     @property
     def _writers(self) -> Iterator[Function]:
-        """The functions that write history."""
+        """The functions of this stack that write history."""
         for part in self.parts.values():
-            yield from (function for name, function in part.functions.items() if name not in READERS)
+            own = {name: function for name, function in part.functions.items() if function.stack is self}
+            yield from (function for name, function in own.items() if name not in READERS)
 
     def _activity_sources(self) -> str:
         queues = {name: part.queues for name, part in self.parts.items()}
@@ -158,3 +164,11 @@ class SignalboxStack(Stack):
             "HistoryTable": TABLE,
             "HistoryReaderArn": self.lake.reader_role.role_arn,
         }
+
+
+def _doors(stack: StateStack, config: Config) -> Doors:
+    doors = Doors(stack, "Doors", state=stack.state, program=program(stack, config), config=config)
+    grant_doors(doors, state=stack.state, config=config)
+    for name in doors.names:
+        stack.export_value(name)
+    return doors

@@ -1,4 +1,4 @@
-"""The function `answer`: it receives a proxy's answer and delivers it to the waiting client."""
+"""The part `answer` of the function `proxies`: it delivers a proxy's answer to the waiting client."""
 
 from functools import cache
 from http import HTTPStatus
@@ -6,7 +6,7 @@ from typing import Any
 
 from lambdas.rendezvous import wiring
 from lambdas.rendezvous.responses import response
-from lambdas.shared import instance, shutdown
+from lambdas.shared import instance
 from lambdas.shared.http import Request, Response
 from signalbox.aws.rendezvous.queues import QueueGone
 from signalbox.history.event import HistoryEvent
@@ -16,10 +16,8 @@ from signalbox.rendezvous.reporting.client_address import keyed_hash
 from signalbox.rendezvous.rules.answer_service import AnswerService
 from signalbox.rendezvous.wire.proxy import InvalidProxyMessage, ProxyAnswer, answer_response
 
-shutdown.before_end(wiring.flush)
 
-
-def handler(event: dict[str, Any], _context: object) -> Response:
+def respond(event: dict[str, Any]) -> Response:
     """Return the response to an answer, byte for byte as upstream's broker does."""
     request = Request.parse(event)
     if request.is_preflight:

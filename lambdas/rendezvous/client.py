@@ -1,4 +1,4 @@
-"""The function `client`: it receives offers over HTTP and AMP caches and holds each request until the reply."""
+"""The part `client` of the function `clients`: it holds each request with an offer until the reply."""
 
 from functools import cache
 from http import HTTPStatus
@@ -6,7 +6,7 @@ from typing import Any
 
 from lambdas.rendezvous import wiring
 from lambdas.rendezvous.responses import response
-from lambdas.shared import instance, shutdown
+from lambdas.shared import instance
 from lambdas.shared.http import Request, Response
 from signalbox.rendezvous.model.states import ClientId, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.reporting import events
@@ -21,10 +21,7 @@ from signalbox.rendezvous.wire.sdp import best_candidate_address
 AMP_PREFIX = "/amp/client/"
 
 
-shutdown.before_end(wiring.flush)
-
-
-def handler(event: dict[str, Any], _context: object) -> Response:
+def respond(event: dict[str, Any]) -> Response:
     """Return the reply to an offer, in the form of the client's request: current, legacy or AMP."""
     request = Request.parse(event)
     if request.is_preflight:

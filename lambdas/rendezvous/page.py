@@ -1,4 +1,4 @@
-"""The function `page`: it serves the broker's pages to people and Prometheus, and 404 for every other path."""
+"""The part `page` of both doors: the broker's pages for people and Prometheus, and 404 for every other path."""
 
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
@@ -19,7 +19,7 @@ METRICS_DAYS = 7
 LATE = timedelta(hours=1)  # of the last events of a day
 
 
-def handler(event: dict[str, Any], _context: object) -> Response:
+def respond(event: dict[str, Any]) -> Response:
     """Return the page at the path of the request."""
     request = Request.parse(event)
     if request.path == "/robots.txt":

@@ -1,4 +1,4 @@
-"""The function `poll`: it receives a proxy's poll and returns an offer that fits, or none."""
+"""The part `poll` of the function `proxies`: it returns an offer that fits to a polling proxy, or none."""
 
 import random
 from datetime import timedelta
@@ -8,7 +8,7 @@ from typing import Any
 
 from lambdas.rendezvous import wiring
 from lambdas.rendezvous.responses import response
-from lambdas.shared import instance, shutdown
+from lambdas.shared import instance
 from lambdas.shared.http import Request, Response
 from signalbox.networks import network_number
 from signalbox.rendezvous.model.states import Rendezvous
@@ -28,10 +28,7 @@ from signalbox.rendezvous.wire.relay import RelayPattern, is_relay_allowed
 MILLISECOND = timedelta(milliseconds=1)
 
 
-shutdown.before_end(wiring.flush)
-
-
-def handler(event: dict[str, Any], _context: object) -> Response:
+def respond(event: dict[str, Any]) -> Response:
     """Return the response to a poll, byte for byte as upstream's broker does."""
     request = Request.parse(event)
     if request.is_preflight:

@@ -70,6 +70,8 @@ class AwsDeployment:
     """The WebSocket URL of live; empty for a stage without live."""
     realm: str = ""
     stage: str = ""
+    clients_url: str = ""
+    """The URL of rendezvous for clients over HTTP; empty for a stage without rendezvous."""
     watch: Watch = field(default=watch_nothing, repr=False, compare=False)
 
     @property
@@ -114,6 +116,7 @@ class LocalDeployment:
     rendezvous_url: str
     endpoint_url: str
     folder: Path
+    clients_url: str = ""
     websocket_url: str = ""
     realm: str = ""
     administrator: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -170,6 +173,7 @@ def local_deployment(local: Mapping[str, Any], *, folder: Path, watch: Watch = w
         outputs=StageOutputs(local["outputs"]),
         region=local["region"],
         rendezvous_url=local.get("rendezvous_url", ""),
+        clients_url=local.get("rendezvous_clients_url", ""),
         endpoint_url=local["endpoint_url"],
         folder=folder,
         websocket_url=local.get("websocket_url", ""),
@@ -187,6 +191,7 @@ def aws_deployment(session: boto3.Session, *, stage: str, watch: Watch = watch_n
         outputs=StageOutputs(outputs),
         region=str(session.region_name),
         rendezvous_url=outputs.get("RendezvousUrl", ""),
+        clients_url=outputs.get("RendezvousClientsUrl", ""),
         websocket_url=outputs.get("LiveWebSocketUrl", ""),
         stage=stage,
         watch=watch,

@@ -29,8 +29,9 @@ from signalbox.local.stage_folder import StageFolder
 DEFAULT_PORT = 4566
 # Settings for a laptop, unless others are given: consumers and queues named `demo-…` can be split, and an exchange's
 # queues named `q_demo…`; pauses for SQS's eventual consistency are short, since the emulator is consistent, and failed
-# calls are soon tried again.
+# calls are soon tried again. Both doors of rendezvous are open.
 LOCAL_SETTINGS = {
+    "rendezvous_doors": "url,api",
     "splittable_queues": "demo-*,q_demo*",
     "splittable_targets": "lambda/demo-*,ecs/demo/demo-*,ssm/demo-*",
     "kubernetes_clusters": json.dumps({eks.NAME: {"eks": eks.NAME}}),
@@ -54,10 +55,14 @@ NAMED_OUTPUTS = {
 }
 # The APIs by the path prefix of the endpoint: the output with the id of each, and the path in it.
 API_PREFIXES = {
-    "rendezvous": ("RendezvousApiId", "$default"),
+    "rendezvous-api": ("RendezvousApiId", "$default"),
     "live": ("LivePageApiId", "$default/live"),
     "live-ws": ("LiveWebSocketApiId", "live"),
 }
+
+# The doors of rendezvous by the path prefix of the endpoint: the output with the URL of each.
+DOOR_PREFIXES = {"rendezvous": "RendezvousUrl", "rendezvous-clients": "RendezvousClientsUrl"}
+FUNCTION_URL = ".lambda-url."
 
 
 def up(
@@ -245,7 +250,8 @@ def _of_rendezvous(session: boto3.Session, outputs: Mapping[str, str], endpoint_
     if "RendezvousUrl" not in outputs:
         return {}
     credentials = client_credentials(session, outputs).document()
-    return {"rendezvous_url": f"{endpoint_url}/rendezvous/", "client_credentials": credentials}
+    urls = {f"{prefix.replace('-', '_')}_url": f"{endpoint_url}/{prefix}/" for prefix in DOOR_PREFIXES}
+    return {**urls, "client_credentials": credentials}
 
 
 def _of_live(
@@ -270,9 +276,15 @@ def _outputs(session: boto3.Session, stacks: Sequence[str]) -> dict[str, str]:
 
 
 def api_routes(outputs: Mapping[str, str]) -> dict[str, str]:
-    """Return the emulator's path of the API for each path prefix."""
-    return {
+    """Return the emulator's path of the API, or of the function URL, for each path prefix."""
+    apis = {
         prefix: f"/_aws/execute-api/{outputs[output]}/{path}"
         for prefix, (output, path) in API_PREFIXES.items()
         if output in outputs
     }
+    return apis | {prefix: _door(outputs[name]) for prefix, name in DOOR_PREFIXES.items() if name in outputs}
+
+
+def _door(url: str) -> str:
+    name = url.removeprefix("https://").partition(".")[0]
+    return f"/_aws/lambda-url/{name}" if FUNCTION_URL in url else f"/_aws/execute-api/{name}/$default"

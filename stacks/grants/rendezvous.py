@@ -3,8 +3,10 @@
 from stacks.grants.permissions import READ_ITEMS, Conditions, allow, allow_events, allow_items, allow_key
 from stacks.history.lake import HistoryLake
 from stacks.rendezvous.construct import Rendezvous
-from stacks.rendezvous.environment import client_queues_arn
+from stacks.rendezvous.doors import Doors
+from stacks.rendezvous.environment import broker_queue_arn, client_queues_arn
 from stacks.settings.config import Config
+from stacks.shared.arns import arn, queue_arn
 from stacks.shared.tables import BY_EXPIRY
 from stacks.state_stack import State
 
@@ -16,9 +18,9 @@ KEYS_ONLY: Conditions = {
 
 
 def grant_rendezvous(rendezvous: Rendezvous, *, state: State, lake: HistoryLake | None, config: Config) -> None:
-    """Grant the six functions and the client their permissions."""
+    """Grant the client, and the functions `offer` and `sweep`, their permissions."""
     broker, clients = rendezvous.broker, f"{client_queues_arn(config)}*"
-    offer, poll, answer, client, page, sweep = (rendezvous.functions[name] for name in _FUNCTIONS)
+    offer, sweep = rendezvous.functions["offer"], rendezvous.functions["sweep"]
 
     # The event source mapping receives with the role of the function `offer`.
     allow(offer, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], [broker.queue.queue_arn])
@@ -27,8 +29,6 @@ def grant_rendezvous(rendezvous: Rendezvous, *, state: State, lake: HistoryLake 
     allow(offer, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:GetQueueAttributes"], [clients])
     allow(offer, ["sqs:ListQueueTags", "sqs:SetQueueAttributes"], [clients])  # of a client that comes again
     allow(offer, ["sqs:SendMessage"], [clients])
-    allow(answer, ["sqs:SendMessage"], [clients])
-    allow(answer, ["sqs:DeleteMessage"], [broker.queue.queue_arn])
     allow(sweep, ["sqs:DeleteQueue", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], [clients])
     allow(sweep, ["sqs:ListQueues"], ["*"])  # supports no resource ARNs
     allow(sweep, ["sqs:GetQueueUrl"], [broker.queue.queue_arn])
@@ -38,16 +38,14 @@ def grant_rendezvous(rendezvous: Rendezvous, *, state: State, lake: HistoryLake 
     if broker.owned:
         allow(sweep, ["sqs:CreateQueue"], [broker.queue.queue_arn])
 
-    for function in (offer, poll, answer, client):
-        allow_items(function, state.rendezvous_table, actions=(*READ_ITEMS, *CHANGE_ITEMS))
-    allow_items(page, state.rendezvous_table, actions=READ_ITEMS)
+    allow_items(offer, state.rendezvous_table, actions=(*READ_ITEMS, *CHANGE_ITEMS))
     # The sweep reads the keys of offers, and not their addresses.
     allow(sweep, ["dynamodb:Query"], [state.rendezvous_table.table_arn], conditions=KEYS_ONLY)
     leases = ("dynamodb:Query", "dynamodb:BatchGetItem", "dynamodb:DeleteItem")
     cursors = ("dynamodb:GetItem", "dynamodb:PutItem")  # the items of the searches, and leases of refused queues
     allow_items(sweep, state.lease_table, actions=(*leases, *cursors), index=BY_EXPIRY)
-    allow_events((offer, poll, answer, client, sweep), lake)
-    for function in (offer, poll, answer, client, page, sweep):
+    allow_events((offer, sweep), lake)
+    for function in (offer, sweep):
         allow_key(function, state.state_key, service="dynamodb")
 
     # Public by design: the holder of the client's key can send offers and receive from queues whose name it knows.
@@ -59,4 +57,15 @@ def grant_rendezvous(rendezvous: Rendezvous, *, state: State, lake: HistoryLake 
     allow_key(offer, state.queue_key, service="sqs")
 
 
-_FUNCTIONS = ("offer", "poll", "answer", "client", "page", "sweep")
+def grant_doors(doors: Doors, *, state: State, config: Config) -> None:
+    """Grant the functions of proxies and of clients over HTTP their permissions."""
+    proxies = doors.functions["proxies"]
+    allow(proxies, ["sqs:SendMessage"], [f"{client_queues_arn(config)}*"])
+    allow(proxies, ["sqs:DeleteMessage"], [broker_queue_arn(config)])
+    for function in doors.functions.values():
+        allow_items(function, state.rendezvous_table, actions=(*READ_ITEMS, *CHANGE_ITEMS))
+        allow_key(function, state.state_key, service="dynamodb")
+        if config.has("history"):
+            allow(function, ["firehose:PutRecordBatch"], [arn("firehose", f"deliverystream/{config.history_stream}")])
+            allow(function, ["sqs:SendMessage"], [queue_arn(config.history_overflow_queue)])
+            allow_key(function, state.queue_key, service="sqs")

@@ -66,10 +66,10 @@ class HistoryLake(Construct):
         # `signalbox history query` assumes it: the permissions of its caller are usually those of an administrator.
         self.reader_role = iam.Role(self, "ReaderRole", assumed_by=iam.AccountRootPrincipal())
         self.delivery_logs = LogGroup(self, "DeliveryLogs", key=self.key, config=config)
-        self.stream = self._stream()
+        self.stream = self._stream(config)
         self.alarms = _alarms(self, self.stream, config=config)
 
-    def _stream(self) -> firehose.DeliveryStream:
+    def _stream(self, config: Config) -> firehose.DeliveryStream:
         # The construct would add s3:Get*, s3:List* and more; stacks/grants/history.py lists the actions instead.
         role = self.delivery_role.without_policy_updates()
         destination = firehose.S3Bucket(
@@ -87,6 +87,7 @@ class HistoryLake(Construct):
         stream = firehose.DeliveryStream(
             self,
             "Events",
+            delivery_stream_name=config.history_stream,
             destination=destination,
             encryption=firehose.StreamEncryption.customer_managed_key(self.key),
             role=role,

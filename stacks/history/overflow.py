@@ -32,7 +32,7 @@ class HistoryOverflow(Construct):
         self.queue = Queue(
             self,
             "Queue",
-            queue_name=f"{config.stage}-history-overflow",
+            queue_name=config.history_overflow_queue,
             key=state.queue_key,
             visibility=VISIBILITY,
             retention=RETENTION,

@@ -1,4 +1,4 @@
-"""The construct of rendezvous: the broker queue, six functions, the HTTP API of proxies and the client's user."""
+"""The construct of rendezvous: the broker queue, its functions, the open doors and the client's user."""
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -9,10 +9,12 @@ from constructs import Construct
 
 from stacks.history.lake import HistoryLake
 from stacks.rendezvous.broker import Broker
+from stacks.rendezvous.doors import Doors, open_urls
 from stacks.rendezvous.environment import environments
 from stacks.settings.choices import OFFER_VISIBILITY_SECONDS
 from stacks.settings.config import Config
-from stacks.shared.function import Function, Program
+from stacks.shared.alarms import alarm
+from stacks.shared.function import Function, Program, function_alarms
 from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, Target
 from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.shared.schedules import Task, daily, every
@@ -22,15 +24,11 @@ from stacks.state_stack import State
 BATCH = 10
 # Malformed offers of any sender are dead letters too, so a single one must not raise an alarm.
 DEAD_OFFERS_ALARM = 10
-PROXY_TIMEOUT_SECONDS = 15
-PAGE_TIMEOUT_SECONDS = 10
+# Of the requests a second of proxies that the API accepts: polls are more often than answers.
+ANSWERS = 5
 SWEEP_TIMEOUT_SECONDS = 60
 DESCRIPTIONS = {
     "offer": "Parks, refuses and expires the offers of the broker queue",
-    "poll": "Returns a compatible offer to a polling proxy",
-    "answer": "Delivers a proxy's answer to its client",
-    "client": "Receives offers over HTTP and AMP",
-    "page": "Serves the pages of the broker",
     "sweep": "Deletes client queues whose lease has ended",
 }
 
@@ -44,16 +42,18 @@ class Rendezvous(Construct):
         name: str,
         *,
         state: State,
+        doors: Doors,
         lake: HistoryLake | None,
         program: Program,
         config: Config,
     ) -> None:
         super().__init__(scope, name)
+        self.doors = doors
         self.broker = _broker(self, state=state, config=config)
         self.age_alarm = age_alarm(
             self, self.broker.queue, oldest=Duration.seconds(config.offer_age_limit_seconds), config=config
         )
-        self.functions = self._functions(state, lake, program=program, config=config)
+        self.functions = self._functions(state, lake, program=program, config=config) | doors.functions
         self.functions["offer"].add_event_source_mapping(
             "Offers",
             event_source_arn=self.broker.queue.queue_arn,
@@ -61,13 +61,24 @@ class Rendezvous(Construct):
             report_batch_item_failures=True,
             max_concurrency=config.offer_concurrency,
         )
-        self.api = self._api(state, config)
+        for door, function in doors.functions.items():
+            function.alarms = function_alarms(Construct(self, door.capitalize()), function, config)
+        self.api = self._api(state, config) if "api" in config.doors else None
+        self.url_alarm = self._open_urls(config) if "url" in config.doors else None
         self.client_user = iam.User(self, "ClientUser", user_name=f"{config.stage}-snowflake-client")
 
     @property
     def alarms(self) -> list[cloudwatch.Alarm]:
-        """The alarms on the broker queue and the API."""
-        return [self.age_alarm, self.broker.dead_letters.alarm, self.api.alarm]
+        """The alarms on the broker queue and the doors."""
+        doors = [self.url_alarm, self.api.alarm if self.api else None]
+        return [self.age_alarm, self.broker.dead_letters.alarm, *(one for one in doors if one)]
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """The URLs of proxies and of clients over HTTP, by the output of the stack."""
+        of_api = {} if self.api is None else {"RendezvousApiUrl": self.api.stage.url}
+        proxies, clients = self.doors.urls.values() if self.url_alarm else (*of_api.values(), *of_api.values())
+        return {"RendezvousUrl": proxies, "RendezvousClientsUrl": clients, **of_api}
 
     @property
     def queues(self) -> tuple[sqs.IQueue, ...]:
@@ -89,8 +100,8 @@ class Rendezvous(Construct):
             "BrokerQueueArn": self.broker.queue.queue_arn,
             "BrokerQueueName": config.broker_queue,
             "DeadLetterQueueUrl": self.broker.dead_letters.queue_url,
-            "RendezvousUrl": self.api.stage.url,
-            "RendezvousApiId": self.api.api.api_id,
+            **self.urls,
+            **({} if self.api is None else {"RendezvousApiId": self.api.api.api_id}),
             "RendezvousTable": state.rendezvous_table.table_name,
             "LeaseTable": state.lease_table.table_name,
             "ClientUserName": self.client_user.user_name,
@@ -103,6 +114,7 @@ class Rendezvous(Construct):
         self, state: State, lake: HistoryLake | None, *, program: Program, config: Config
     ) -> dict[str, Function]:
         environment = environments(self.broker, state=state, lake=lake, config=config)
+        timeouts = {"offer": config.offer_timeout_seconds, "sweep": SWEEP_TIMEOUT_SECONDS}
         return {
             name: Function(
                 self,
@@ -110,23 +122,31 @@ class Rendezvous(Construct):
                 capability="rendezvous",
                 description=description,
                 program=program,
-                timeout_seconds=_timeout(name, config),
+                timeout_seconds=timeouts[name],
                 environment=environment[name],
                 key=state.state_key,
                 config=config,
-                serves_strangers=name != "sweep",
+                serves_strangers=name == "offer",
             )
             for name, description in DESCRIPTIONS.items()
         }
 
+    def _open_urls(self, config: Config) -> cloudwatch.Alarm:
+        open_urls(self, self.doors)
+        errors = self.doors.functions["proxies"].metric("Url5xxCount", period=Duration.minutes(5), statistic="Sum")
+        return alarm(
+            self, "UrlErrors", metric=errors, description="The URL of proxies answers with 5xx.", config=config
+        )
+
     def _api(self, state: State, config: Config) -> PublicApi:
-        proxies = config.proxy_concurrency * CALLS_PER_SECOND
+        proxies, clients = self.doors.functions["proxies"], self.doors.functions["clients"]
+        answers = max(config.proxy_concurrency * CALLS_PER_SECOND // ANSWERS, 1)
         # An HTTP client waits for its answer, a second or more: as many a second as there may be at once.
-        client = Target(self.functions["client"], config.client_concurrency)
+        client = Target(clients, config.client_concurrency)
         # Upstream ignores the method, so every method is routed.
         routes = {
-            "/proxy": Target(self.functions["poll"], proxies),
-            "/answer": Target(self.functions["answer"], proxies),
+            "/proxy": Target(proxies, config.proxy_concurrency * CALLS_PER_SECOND - answers),
+            "/answer": Target(proxies, answers),
             "/client": client,
             "/amp/{proxy+}": client,
         }
@@ -135,21 +155,10 @@ class Rendezvous(Construct):
             "Api",
             api_name=f"{config.stage}-rendezvous",
             routes=routes,
-            default=Target(self.functions["page"], config.page_concurrency * CALLS_PER_SECOND),
+            default=client,
             key=state.state_key,
             config=config,
         )
-
-
-def _timeout(name: str, config: Config) -> int:
-    return {
-        "offer": config.offer_timeout_seconds,
-        "poll": PROXY_TIMEOUT_SECONDS,
-        "answer": PROXY_TIMEOUT_SECONDS,
-        "client": config.client_timeout_seconds,
-        "page": PAGE_TIMEOUT_SECONDS,
-        "sweep": SWEEP_TIMEOUT_SECONDS,
-    }[name]
 
 
 def _broker(scope: Construct, *, state: State, config: Config) -> Broker:

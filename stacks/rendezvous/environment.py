@@ -6,6 +6,7 @@ from stacks.history.lake import HistoryLake
 from stacks.rendezvous.broker import Broker
 from stacks.settings.choices import OFFER_VISIBILITY_SECONDS
 from stacks.settings.config import Config
+from stacks.shared.arns import queue_arn, queue_url
 from stacks.shared.environment import selected, stream
 from stacks.shared.queue import DATA_KEY_REUSE
 from stacks.state_stack import State
@@ -32,14 +33,6 @@ NEEDS = {
         "CLIENT_QUEUE_PREFIX",
         "CLIENT_QUEUE_ARN_PREFIX",
     ),
-    "poll": (
-        *HISTORY,
-        *POLICY,
-        "ALLOWED_RELAY_PATTERN",
-    ),
-    "answer": (*HISTORY, *POLICY, *BROKER, "STAGE", "CLIENT_QUEUE_ARN_PREFIX"),
-    "client": (*HISTORY, *POLICY),
-    "page": ("RENDEZVOUS_TABLE", *POLICY),
     "sweep": (
         *HISTORY,
         *POLICY,
@@ -55,13 +48,41 @@ NEEDS = {
     ),
 }
 
+DOORS = {
+    "proxies": (
+        *HISTORY,
+        "HISTORY_OVERFLOW_URL",
+        *POLICY,
+        *BROKER,
+        "STAGE",
+        "CLIENT_QUEUE_ARN_PREFIX",
+        "ALLOWED_RELAY_PATTERN",
+    ),
+    "clients": (*HISTORY, "HISTORY_OVERFLOW_URL", *POLICY),
+}
+
 
 def environments(
     broker: Broker, *, state: State, lake: HistoryLake | None, config: Config
 ) -> dict[str, dict[str, str]]:
-    """Return the environment of every function by function name."""
+    """Return the environments of the functions `offer` and `sweep`."""
     everything = _resources(broker, state=state, config=config) | stream(lake) | _values(config)
     return {function: selected(everything, names) for function, names in NEEDS.items()}
+
+
+def door_environments(state: State, config: Config) -> dict[str, dict[str, str]]:
+    """Return the environments of the doors, which know the stream and the queues of the stage by their names."""
+    everything = _values(config) | {"RENDEZVOUS_TABLE": state.rendezvous_table.table_name}
+    everything["BROKER_QUEUE_URL"] = queue_url(broker_queue_arn(config))
+    if config.has("history"):
+        everything["HISTORY_STREAM"] = config.history_stream
+        everything["HISTORY_OVERFLOW_URL"] = queue_url(queue_arn(config.history_overflow_queue))
+    return {door: selected(everything, names) for door, names in DOORS.items()}
+
+
+def broker_queue_arn(config: Config) -> str:
+    """Return the ARN of the broker queue, created or imported."""
+    return config.broker_queue_arn or queue_arn(config.broker_queue)
 
 
 def client_queues_arn(config: Config) -> str:

@@ -141,24 +141,32 @@ class Choices:
         "strangers cannot take those of all other functions. Must be `false` in an account with fewer than "
         "[the stage needs](operations.md#quotas).",
     )
+    rendezvous_doors: str = setting(
+        "url",
+        "Where proxies, and clients over HTTP, reach the stage, separated by commas: `url` for function URLs, which "
+        "cost nothing, `api` for an HTTP API, which takes [a domain](first-year.md#custom-domains) and costs "
+        "1 USD a million requests.",
+        pattern=listed("url|api"),
+    )
     client_concurrency: int = setting(
         50,
-        "Requests of HTTP and AMP clients that are handled in parallel, and their limit a second.",
+        "Requests of HTTP and AMP clients and of the broker's pages that are handled in parallel. Ten times that is "
+        "the limit a second of their URL, and once that the limit of each route of the API.",
         unit="functions",
         minimum=1,
         maximum=1000,
     )
     proxy_concurrency: int = setting(
         50,
-        "Answers, and polls, that are handled in parallel; ten times that is the limit of each a second.",
+        "Polls and answers that are handled in parallel. Ten times that is their limit a second; the API keeps a fifth "
+        "of it for answers.",
         unit="functions",
         minimum=1,
         maximum=1000,
     )
     page_concurrency: int = setting(
         10,
-        "Requests of the broker's pages, and of the live page, that are handled in parallel; ten times that is the "
-        "limit of each a second.",
+        "Requests of the live page that are handled in parallel; ten times that is their limit a second.",
         unit="functions",
         minimum=1,
         maximum=1000,

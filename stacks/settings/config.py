@@ -9,8 +9,8 @@ from stacks.settings.setting import Setting, parts, settings_of
 
 # An offer that exceeds its patience by this much is not parked: the queue has no working reader.
 OFFER_AGE_GRACE_SECONDS = 60
-# What an unmatched poll costs (docs/rendezvous.md); a test compares it with the counted calls.
-POLL_USD_PER_MILLION = 1.7
+# What an unmatched poll costs at each door (docs/rendezvous.md); a test compares it with the counted calls.
+POLL_USD_PER_MILLION = {"url": 0.6, "api": 1.7}
 MINUTES_OF_MONTH = 30 * 24 * 60
 # The target of splitting's demo on the local stage.
 DEMO, DEMO_TARGETS = ("demo-*",), ("lambda/demo-*", "ecs/demo/demo-*", "ssm/demo-*")
@@ -41,8 +41,14 @@ class Config(Choices):
 
     @property
     def polls_per_minute(self) -> int:
-        """The polls of proxies that the budget pays for."""
-        return max(round(self.poll_budget_usd * 1_000_000 / POLL_USD_PER_MILLION / MINUTES_OF_MONTH), 1)
+        """The polls of proxies that the budget pays for, all of which may come to the dearest door."""
+        price = max(POLL_USD_PER_MILLION[door] for door in self.doors)
+        return max(round(self.poll_budget_usd * 1_000_000 / price / MINUTES_OF_MONTH), 1)
+
+    @property
+    def doors(self) -> tuple[str, ...]:
+        """The ways in which proxies, and clients over HTTP, reach the stage."""
+        return parts(self.rendezvous_doors)
 
     @property
     def broker_queue(self) -> str:
@@ -65,14 +71,10 @@ class Config(Choices):
         if not self.reserve_concurrency:
             return {}
         reserved = {
-            "Rendezvous/Client": self.client_concurrency,
-            "Rendezvous/Poll": self.proxy_concurrency,
-            "Rendezvous/Answer": self.proxy_concurrency,
-            "Rendezvous/Page": self.page_concurrency,
-            "Live/Connect": self.live_connect_concurrency,
-            "Live/Page": self.page_concurrency,
+            "rendezvous": {"Doors/Proxies": self.proxy_concurrency, "Doors/Clients": self.client_concurrency},
+            "live": {"Live/Connect": self.live_connect_concurrency, "Live/Page": self.page_concurrency},
         }
-        return {name: number for name, number in reserved.items() if self.has(name.partition("/")[0].lower())}
+        return {name: number for part, found in reserved.items() if self.has(part) for name, number in found.items()}
 
     @property
     def offer_age_limit_seconds(self) -> int:
@@ -83,6 +85,16 @@ class Config(Choices):
     def history_database(self) -> str:
         """The name of the Glue database of the Iceberg tables, which queries contain."""
         return f"{self.stage.replace('-', '_')}_lake"
+
+    @property
+    def history_stream(self) -> str:
+        """The name of the stream of events."""
+        return f"{self.stage}-history"
+
+    @property
+    def history_overflow_queue(self) -> str:
+        """The name of the queue of events that the stream refuses."""
+        return f"{self.stage}-history-overflow"
 
     @property
     def control_queue(self) -> str:

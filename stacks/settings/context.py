@@ -128,6 +128,11 @@ def _existing_file(given: str) -> Path:
 def _broken_relations(config: Config) -> Iterator[str]:
     yield from _broken_times(config)
     yield from _broken_names(config)
+    if config.has("rendezvous") and "url" in config.doors and not config.reserve_concurrency:
+        yield (
+            "rendezvous_doors=url needs reserve_concurrency=true, which bounds the requests of strangers: set "
+            "rendezvous_doors=api, which has limits of its own"
+        )
     yield from _broken_splitting(config)
     yield from _broken_exchanges(config)
 

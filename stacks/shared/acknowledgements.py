@@ -1,5 +1,7 @@
 """Acknowledged findings of cdk-nag, each with its reason."""
 
+from collections.abc import Iterable
+
 from aws_cdk import Acknowledgment, Aws, Stack, Validations
 from aws_cdk import aws_sqs as sqs
 from constructs import IConstruct
@@ -23,6 +25,7 @@ from stacks.live.environment import connections_arn, ordered_exchanges_arn
 from stacks.rendezvous.construct import Rendezvous
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
+from stacks.shared.function import Function
 from stacks.signalbox_stack import SignalboxStack
 from stacks.splitting.construct import Splitting
 from stacks.state_stack import (
@@ -94,6 +97,8 @@ RUNTIME = (
 def acknowledge(state: StateStack, stack: SignalboxStack, config: Config) -> None:
     """Acknowledge the intended findings of cdk-nag."""
     _acknowledge_state(state, config)
+    if stack.doors is not None:
+        _acknowledge_functions(stack.doors.functions.values(), config)
     if stack.rendezvous is not None:
         _acknowledge_rendezvous(stack.rendezvous, config)
     if stack.splitting is not None:
@@ -133,13 +138,21 @@ def _acknowledge_state(state: StateStack, config: Config) -> None:
 
 
 def _acknowledge_rendezvous(rendezvous: Rendezvous, config: Config) -> None:
-    queues = f"arn:<AWS::Partition>:sqs:<AWS::Region>:<AWS::AccountId>:{config.client_queue_prefix}*"
-    for function in rendezvous.functions.values():
+    _acknowledge_functions((rendezvous.functions["offer"], rendezvous.functions["sweep"]), config)
+    _accept_resource(rendezvous.client_user, _client_queues(config), CLIENT_QUEUES)
+    if rendezvous.api is not None:
+        _accept(rendezvous.api, "APIG4", OPEN_API)
+
+
+def _acknowledge_functions(functions: Iterable[Function], config: Config) -> None:
+    for function in functions:
         _accept(function, "L1", RUNTIME)
         _accept_resource(function.own_role, "*", TRACING)
-        _accept_resource(function.own_role, queues, CLIENT_QUEUES)
-    _accept_resource(rendezvous.client_user, queues, CLIENT_QUEUES)
-    _accept(rendezvous.api, "APIG4", OPEN_API)
+        _accept_resource(function.own_role, _client_queues(config), CLIENT_QUEUES)
+
+
+def _client_queues(config: Config) -> str:
+    return _as_found(queue_arn(f"{config.client_queue_prefix}*"))
 
 
 def _acknowledge_splitting(splitting: Splitting, config: Config) -> None:

@@ -14,6 +14,7 @@ from stacks.settings.config import Config
 ESSENTIAL = (
     "Rendezvous/AgeAlarm",
     "Rendezvous/Offer/Errors",
+    "Rendezvous/UrlErrors",
     "Rendezvous/Api/ServerErrors",
     "Splitting/AgeAlarm",
     "Splitting/Control/Errors",

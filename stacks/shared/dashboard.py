@@ -1,6 +1,6 @@
 """The CloudWatch dashboard of a stage."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from aws_cdk import Duration
@@ -20,6 +20,10 @@ from stacks.shared.schedules import Schedules
 from stacks.splitting.construct import Splitting
 
 PERIOD = Duration.minutes(5)
+DOOR_METRICS = {
+    "URL of proxies": ("UrlRequestCount", "UrlRequestLatency", "Url4xxCount", "Url5xxCount"),
+    "API": ("Count", "Latency", "4xx", "5xx"),
+}
 WIDTH = 8
 
 
@@ -74,7 +78,7 @@ class Monitoring(Construct):
 
 
 def _rendezvous_rows(part: Rendezvous) -> list[list[cloudwatch.IWidget]]:
-    return [_client_row(), _queue_row(part), _function_row(part.functions), _http_row(part)]
+    return [_client_row(), _queue_row(part), _function_row(part.functions), *_door_rows(part)]
 
 
 def _splitting_rows(part: Splitting) -> list[list[cloudwatch.IWidget]]:
@@ -231,15 +235,22 @@ def _function_row(of_capability: Mapping[str, Function], *, of: str = "rendezvou
     ]
 
 
-def _http_row(rendezvous: Rendezvous) -> list[cloudwatch.IWidget]:
-    stage = rendezvous.api.stage
-    return [
-        _graph("HTTP requests", [stage.metric_count(statistic="Sum")]),
-        _graph("HTTP latency p95 (ms)", [stage.metric_latency(statistic="p95")]),
-        _graph(
-            "HTTP 4xx and 5xx", [stage.metric_client_error(statistic="Sum"), stage.metric_server_error(statistic="Sum")]
-        ),
-    ]
+def _door_rows(rendezvous: Rendezvous) -> Iterator[list[cloudwatch.IWidget]]:
+    """Yield a row for each open door: its requests, its latency and its errors."""
+    for door, metric in _door_metrics(rendezvous):
+        count, latency, *errors = (partial(metric, name) for name in DOOR_METRICS[door])
+        yield [
+            _graph(f"Requests by {door}", [count(statistic="Sum")]),
+            _graph(f"Latency by {door} p95 (ms)", [latency(statistic="p95")]),
+            _graph(f"4xx and 5xx by {door}", [one(statistic="Sum") for one in errors]),
+        ]
+
+
+def _door_metrics(rendezvous: Rendezvous) -> Iterator[tuple[str, Callable[..., cloudwatch.Metric]]]:
+    if rendezvous.url_alarm is not None:
+        yield "URL of proxies", rendezvous.doors.functions["proxies"].metric
+    if rendezvous.api is not None:
+        yield "API", rendezvous.api.stage.metric
 
 
 def _history_row(lake: HistoryLake, jobs: Mapping[str, HistoryJob]) -> list[cloudwatch.IWidget]:

@@ -5,7 +5,12 @@ from collections.abc import Iterable, Mapping
 from stacks.history.lake import HistoryLake
 
 # A stage without the capability that they are of does not set them.
-OF_HISTORY = frozenset({"HISTORY_STREAM", "HISTORY_BUCKET", "KEPT_BUCKET", "HISTORY_DATABASE", "QUERY_RESULTS"})
+OF_HISTORY = frozenset(
+    {
+        *("HISTORY_STREAM", "HISTORY_OVERFLOW_URL", "HISTORY_BUCKET"),
+        *("KEPT_BUCKET", "HISTORY_DATABASE", "QUERY_RESULTS"),
+    }
+)
 OF_OTHERS = frozenset({"RENDEZVOUS_TABLE", "SPLIT_TABLE"})
 
 

@@ -68,6 +68,7 @@ class Function(lambda_.Function):
         memory_megabytes: int = MEMORY_MEGABYTES,
         recursive_loop: lambda_.RecursiveLoop | None = None,
         serves_strangers: bool = False,
+        has_alarms: bool = True,
     ) -> None:
         name = module.capitalize()
         role = iam.Role(scope, f"{name}Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
@@ -110,7 +111,7 @@ class Function(lambda_.Function):
                 actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[log_group.log_group_arn]
             )
         )
-        self.alarms = _alarms(self, config)
+        self.alarms = function_alarms(self, self, config) if has_alarms else ()
 
 
 def _asset(folder: packaging.Folder | None) -> lambda_.Code:
@@ -125,18 +126,19 @@ def _architecture(config: Config) -> lambda_.Architecture:
     return lambda_.Architecture.ARM_64
 
 
-def _alarms(function: lambda_.Function, config: Config) -> tuple[cloudwatch.Alarm, ...]:
+def function_alarms(scope: Construct, function: lambda_.Function, config: Config) -> tuple[cloudwatch.Alarm, ...]:
+    """Create the alarms of a function in a scope."""
     period = Duration.minutes(5)
     return (
         alarm(
-            function,
+            scope,
             "Errors",
             metric=function.metric_errors(period=period),
             description="The function raised or timed out.",
             config=config,
         ),
         alarm(
-            function,
+            scope,
             "Throttles",
             metric=function.metric_throttles(period=period),
             description="Lambda throttles the function: the account's concurrency is exhausted.",

@@ -1,4 +1,7 @@
-"""Write the costs of rendezvous, by counted calls, into docs/rendezvous.md: `python -m tests.docs.rendezvous_costs`."""
+"""Print the costs and the limits of rendezvous, by counted calls, and write them into docs/rendezvous.md.
+
+Run `python -m tests.docs.rendezvous_costs`.
+"""
 
 import math
 from collections.abc import Mapping
@@ -9,7 +12,9 @@ from glue_jobs.transforms.prices import PRICES, PRICES_DATE, REGION
 from signalbox.aws.rendezvous.offers import PAGE_SIZE, SOUGHT_PAGE_SIZE
 from signalbox.rendezvous.model.pace import LONGEST_INTERVAL, SHORTEST_INTERVAL
 from signalbox.rendezvous.rules.poll_service import SHORT_LOOK
+from stacks.rendezvous.construct import ANSWERS
 from stacks.settings.config import Config
+from stacks.shared.http_api import CALLS_PER_SECOND
 from tests.docs.costs import MINUTES, STANDING_PRICES
 from tests.docs.markdown import with_section
 
@@ -24,8 +29,8 @@ ACCESS_LOG, METRIC_LOG, EVENT_KILOBYTES = 0.33, 0.24, 0.4
 RECORD_KILOBYTES = 5
 # Counters and paces of a hundred collected events, in write units for each.
 COLLECTED_WRITES = 0.05
-# Claims that another poll has won, for each rendezvous: counted by a prototype at 10 polls a second.
-LOST_CLAIMS = 0.25
+# Claims that another poll has won, for each rendezvous: counted by a prototype at 30 polls a second.
+LOST_CLAIMS = 0.5
 # Writes of a rendezvous and SQS calls of all parties; tests count them.
 RENDEZVOUS_WRITES, RENDEZVOUS_CALLS = 3, 8
 # Read units with one offer a second, whose records have half a kilobyte: a poll reads those of 12 seconds.
@@ -36,14 +41,19 @@ POLL_MEMORY, OFFER_MEMORY, ANSWER_MEMORY = 5, 15, 20
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """Something that rendezvous does, with its billed units."""
+    """Something that rendezvous does, with its billed units; `requests` are those of strangers."""
 
     what: str
     units: Mapping[str, float]
+    requests: int = 0
 
     def usd(self, *items: str) -> float:
-        """Return the price of a million, of some items or of all."""
+        """Return the price of a million by function URLs, of some items or of all."""
         return sum(number * _price(item) for item, number in self.units.items() if not items or item in items)
+
+    def usd_by(self, door: str) -> float:
+        """Return the price of a million by a door."""
+        return self.usd() + self.requests * REQUEST_PRICES[door]
 
 
 def _price(item: str) -> float:
@@ -52,9 +62,13 @@ def _price(item: str) -> float:
     return PRICES[item]
 
 
+# Lambda bills no request to a function URL, apart from the run.
+REQUEST_PRICES = {"url": 0.0, "api": _price(HTTP) + ACCESS_LOG * _price(LOGS)}
+
+
 def _poll(what: str, *, pools: int, events: float = EVENT_KILOBYTES, writes: float = COLLECTED_WRITES) -> Priced:
-    units = {HTTP: 1, RUNS: 1, MEMORY: POLL_MEMORY, READS: pools * POOL_READS}
-    return Priced(what, units | {WRITES: writes, FIREHOSE: events, LOGS: ACCESS_LOG})
+    units = {RUNS: 1, MEMORY: POLL_MEMORY, READS: pools * POOL_READS}
+    return Priced(what, units | {WRITES: writes, FIREHOSE: events}, requests=1)
 
 
 ANSWERED = Priced(
@@ -63,29 +77,30 @@ ANSWERED = Priced(
         SQS: RENDEZVOUS_CALLS,
         WRITES: RENDEZVOUS_WRITES + LOST_CLAIMS + 2 * COLLECTED_WRITES,
         READS: PACE_READS + 1.5 * POOL_READS + ANSWER_READS,
-        HTTP: 2,
         RUNS: 3,
         MEMORY: POLL_MEMORY + OFFER_MEMORY + ANSWER_MEMORY,
         FIREHOSE: 4 * EVENT_KILOBYTES,
-        LOGS: 2 * ACCESS_LOG + 2 * METRIC_LOG,
+        LOGS: 2 * METRIC_LOG,
     },
+    requests=2,
 )
 UNMATCHED = _poll("unmatched poll of an unrestricted proxy", pools=2)
+UNSERVED = Priced(
+    "poll of a proxy that ignores `NextPoll`, not served",
+    {RUNS: 1, MEMORY: 1, WRITES: COLLECTED_WRITES, FIREHOSE: EVENT_KILOBYTES},
+    requests=1,
+)
 ROWS = (
     ANSWERED,
     _poll("unmatched poll of a restricted proxy", pools=1),
     UNMATCHED,
     _poll("the same, once in ten seconds or less", pools=2, events=RECORD_KILOBYTES, writes=1.1),
-    Priced(
-        "poll of a proxy that ignores `NextPoll`, not served",
-        {HTTP: 1, RUNS: 1, MEMORY: 1, WRITES: COLLECTED_WRITES, FIREHOSE: EVENT_KILOBYTES, LOGS: ACCESS_LOG},
-    ),
+    UNSERVED,
 )
 COLUMNS = {
     "SQS": (SQS,),
     "writes": (WRITES,),
     "reads": (READS,),
-    "HTTP API": (HTTP,),
     "Lambda": (RUNS, MEMORY),
     "Firehose": (FIREHOSE,),
     "logs": (LOGS,),
@@ -95,6 +110,9 @@ PROXIES, OFFERS = (20_000, 200_000), (1, 50)
 POLLS_FOR_AN_OFFER = 5
 RECORD_BYTES, READ_BYTES = 500, 4096
 SECONDS_TO_ANSWER = 2  # after the offer was sent
+# The functions' calls of AWS for a rendezvous, with DeleteQueue, and for an unmatched poll; tests count them.
+CALLS, POLL_CALLS = 12, 2
+DOORS = {"url": "URL", "api": "API"}
 # Of a run, with the time of its calls.
 POLL_SECONDS, OFFER_SECONDS, ANSWER_SECONDS = 0.02, 0.1, 0.1
 CONFIG = Config()
@@ -103,13 +121,13 @@ SCALE = (
     "calculated:"
 )
 SCALE_COLUMNS = (
-    *("Proxies", "Offers a second", "Interval", "Polls a second", "Runs a second"),
+    *("Proxies", "Offers a second", "Door", "Interval", "Polls a second", "Runs a second", "AWS calls a second"),
     *("Writes a second of a pool", "Reads", "Executions", "USD a month", "First limit"),
 )
 BUDGETS = (10, 25, 50, 100)
 WAITS = (
-    "What `poll_budget_usd` pays for; half of the offers that all polls fit wait for less than the time in the third "
-    "column, and 95 of 100 for less than that in the fourth:"
+    "What `poll_budget_usd` pays for, first by URL; half of the offers that all polls fit wait for less than the "
+    "median, and 95 of 100 for less than the percentile:"
 )
 
 
@@ -119,29 +137,47 @@ def section() -> str:
         (
             f"In USD for a million, at the list prices of {REGION} of {PRICES_DATE}, with one offer a second:",
             "",
-            f"| | {' | '.join(COLUMNS)} | sum |",
-            f"|---|{'---:|' * (len(COLUMNS) + 1)}",
-            *(f"| {row.what} | {' | '.join(_cells(row))} | **{row.usd():.1f}** |" for row in ROWS),
+            f"| | {' | '.join(COLUMNS)} | sum by URL | by the HTTP API |",
+            f"|---|{'---:|' * (len(COLUMNS) + 2)}",
+            *(
+                f"| {row.what} | {' | '.join(_cells(row))} | **{row.usd():.2f}** | {row.usd_by('api'):.2f} |"
+                for row in ROWS
+            ),
+            "",
+            _flood(),
             "",
             WAITS,
             "",
-            "| USD a month | Polls a second | Median wait | 95th percentile |",
-            "|---|---:|---:|---:|",
+            "| USD a month | Polls a second | Median wait | 95th percentile | by the HTTP API | | |",
+            "|---|---:|---:|---:|---:|---:|---:|",
             *map(_budget, BUDGETS),
             "",
             SCALE,
             "",
             f"| {' | '.join(SCALE_COLUMNS)} |",
-            f"|{'---:|' * 9}---|",
-            *(_scale(proxies, offers) for proxies in PROXIES for offers in OFFERS),
+            f"|{'---:|' * 11}---|",
+            *(_scale(proxies, offers, door) for proxies in PROXIES for offers in OFFERS for door in REQUEST_PRICES),
             "",
         )
     )
 
 
-def _scale(proxies: int, offers: int) -> str:
+def _flood() -> str:
+    """Return the costs of a flood of polls that are not served, at the limits of the doors."""
+    rates = {door: sum(limit for _, limit in _requests(0, 0, door).values()) for door in DOORS}
+    url, api = (rates[door] * UNSERVED.usd_by(door) * 86_400 / 1_000_000 for door in DOORS)
+    ignoring = [1000 * MINUTES * UNSERVED.usd_by(door) / 1_000_000 for door in DOORS]
+    return (
+        f"The default limit is {rates['url']} requests of proxies a second; Lambda and API Gateway refuse further ones "
+        f"with status 429, free of charge. A flood of polls that are not served costs at most {url:.0f} USD a day by "
+        f"URL, {api:.0f} by the HTTP API. Beyond the budget, a thousand proxies that poll once a minute, whatever "
+        f"`NextPoll` says, cost {ignoring[0]:.0f} USD a month by URL, {ignoring[1]:.0f} by the HTTP API."
+    )
+
+
+def _scale(proxies: int, offers: int, door: str) -> str:
     """Return a row for proxies that follow `NextPoll`, and offers in equal parts for both pools."""
-    target = max(POLLS_FOR_AN_OFFER * offers, BUDGETS[1] / UNMATCHED.usd() * 1_000_000 / (MINUTES * 60))
+    target = max(POLLS_FOR_AN_OFFER * offers, _paid(CONFIG.poll_budget_usd, door))
     interval = min(max(proxies / target, SHORTEST_INTERVAL.total_seconds()), LONGEST_INTERVAL.total_seconds())
     polls = proxies / interval
     records = min(SHORT_LOOK.total_seconds() * offers / 2, PAGE_SIZE)
@@ -151,17 +187,29 @@ def _scale(proxies: int, offers: int) -> str:
     used = {
         "writes of a pool": (offers / 2 * (RENDEZVOUS_WRITES + LOST_CLAIMS), 1000),
         "reads of a pool": (polls * units + offers * pages, 3000),
-        "concurrency of `poll`": (polls * POLL_SECONDS, CONFIG.proxy_concurrency),
+        "concurrency of `proxies`": (polls * POLL_SECONDS + offers * ANSWER_SECONDS, CONFIG.proxy_concurrency),
         "concurrency of `offer`": (offers * OFFER_SECONDS, CONFIG.offer_concurrency),
+        **_requests(polls, offers, door),
     }
     name, (number, limit) = max(used.items(), key=lambda item: item[1][0] / item[1][1])
     more_reads = Priced("", {READS: 2 * (units - POOL_READS) * polls + 2 * (pages - 1) * offers}).usd()
-    usd = (offers * ANSWERED.usd() + polls * UNMATCHED.usd() + more_reads) * MINUTES * 60 / 1_000_000
+    billed = offers * ANSWERED.usd_by(door) + max(polls - offers, 0) * UNMATCHED.usd_by(door) + more_reads
+    usd = billed * MINUTES * 60 / 1_000_000
     executions = polls * POLL_SECONDS + offers * (OFFER_SECONDS + ANSWER_SECONDS)
     (writes, _), (reads, _) = used["writes of a pool"], used["reads of a pool"]
-    cells = (f"{proxies:,}", offers, f"{interval:,.0f} s", f"{polls:,.0f}", f"{polls + 2 * offers:,.0f}")
-    cells += (f"{writes:,.1f}", f"{reads:,.0f}", f"{executions:,.1f}", f"{usd:,.0f}")
+    calls = offers * CALLS + max(polls - offers, 0) * POLL_CALLS
+    cells = (f"{proxies:,}", offers, DOORS[door], f"{interval:,.0f} s", f"{polls:,.0f}", f"{polls + 2 * offers:,.0f}")
+    cells += (f"{calls:,.0f}", f"{writes:,.1f}", f"{reads:,.0f}", f"{executions:,.1f}", f"{usd:,.0f}")
     return f"| {' | '.join(map(str, cells))} | {name}: {100 * number / limit:.0f} % |"
+
+
+def _requests(polls: float, offers: int, door: str) -> Mapping[str, tuple[float, int]]:
+    """Return the used requests a second of a door with their limits."""
+    accepted = CONFIG.proxy_concurrency * CALLS_PER_SECOND
+    if door == "url":
+        return {"requests of the URL": (polls + offers, accepted)}
+    answers = accepted // ANSWERS
+    return {"polls of the API": (polls, accepted - answers), "answers of the API": (offers, answers)}
 
 
 def _cells(row: Priced) -> list[str]:
@@ -170,8 +218,14 @@ def _cells(row: Priced) -> list[str]:
 
 def _budget(usd: int) -> str:
     """Return a row: the waits for the first of many independent polls are distributed exponentially."""
-    polls = usd / UNMATCHED.usd() * 1_000_000 / (MINUTES * 60)
-    return f"| {usd} | {polls:.1f} | {0.693 / polls:.2f} s | {3.0 / polls:.2f} s |"
+    rates = (_paid(usd, door) for door in REQUEST_PRICES)
+    cells = (f"{polls:.1f} | {0.693 / polls:.2f} s | {3.0 / polls:.2f} s" for polls in rates)
+    return f"| {usd} | {' | '.join(cells)} |"
+
+
+def _paid(usd: int, door: str) -> float:
+    """Return the polls a second that an amount of a month pays for."""
+    return usd / UNMATCHED.usd_by(door) * 1_000_000 / (MINUTES * 60)
 
 
 def page(text: str) -> str:
@@ -180,4 +234,5 @@ def page(text: str) -> str:
 
 
 if __name__ == "__main__":
+    print(section())
     PAGE.write_text(page(PAGE.read_text()))

@@ -16,9 +16,7 @@ ALL = SDK | OURS
 WITHOUT_BOTO3 = ALL - {"boto3", "s3transfer"}
 # No filter engine is imported at the start; the first filter imports or starts its own.
 ALLOWED = {
-    **dict.fromkeys(
-        (f"rendezvous.{name}" for name in ("offer", "poll", "answer", "client", "page")), WITHOUT_BOTO3 | {"maxminddb"}
-    ),
+    **dict.fromkeys((f"rendezvous.{name}" for name in ("offer", "proxies", "clients")), WITHOUT_BOTO3 | {"maxminddb"}),
     "rendezvous.sweep": ALL | {"maxminddb"},
     **dict.fromkeys(("splitting.split", "splitting.control"), ALL),
     **dict.fromkeys(("exchange.route", "exchange.control"), ALL),
@@ -31,10 +29,8 @@ LIVE = {"live", "exchange", "sarracenia"}
 # number makes the cold start of that function slower.
 BUDGET = {
     "rendezvous.offer": ({"rendezvous"}, 41),
-    "rendezvous.poll": ({"rendezvous"}, 45),
-    "rendezvous.answer": ({"rendezvous"}, 43),
-    "rendezvous.client": ({"rendezvous"}, 45),
-    "rendezvous.page": ({"rendezvous"}, 41),
+    "rendezvous.proxies": ({"rendezvous"}, 52),
+    "rendezvous.clients": ({"rendezvous"}, 49),
     "rendezvous.sweep": ({"rendezvous"}, 46),
     "splitting.split": ({"splitting"}, 63),
     "splitting.control": ({"splitting"}, 121),

@@ -68,7 +68,13 @@ class Templates:
 
 
 # What is off by default and costs money.
-EVERYTHING = {"every_alarm": "true", "dashboard": "true", "traces": "true", "history_interval_hours": "6"}
+EVERYTHING = {
+    "every_alarm": "true",
+    "dashboard": "true",
+    "traces": "true",
+    "history_interval_hours": "6",
+    "rendezvous_doors": "url,api",
+}
 
 
 @cache

@@ -13,11 +13,19 @@ from tests.infrastructure.templates import Templates, as_list
 
 OFFERS = "GetItem PutItem Query UpdateItem"
 ITEMS = "DeleteItem GetItem PutItem Query UpdateItem"
-CLIENTS = "arn:<Partition>:sqs:<Region>:<AccountId>:snowflake-client-*"
-TEMPORARY = "arn:<Partition>:sqs:<Region>:<AccountId>:mirrord-*"
+SQS = "arn:<Partition>:sqs:<Region>:<AccountId>"
+CLIENTS = f"{SQS}:snowflake-client-*"
+TEMPORARY = f"{SQS}:mirrord-*"
 MAPPINGS = "arn:<Partition>:lambda:<Region>:<AccountId>:event-source-mapping:*"
 GLUE = "arn:<Partition>:glue:<Region>:<AccountId>"
 KEY_IN_USE = "Decrypt GenerateDataKey"
+OF_DOORS = {
+    "Rendezvous": f"dynamodb: {OFFERS}",
+    "arn:<Partition>:firehose:<Region>:<AccountId>:deliverystream/signalbox-history": "firehose: PutRecordBatch",
+    f"{SQS}:signalbox-history-overflow": "sqs: SendMessage",
+    "StateKey": f"kms: {KEY_IN_USE}",
+    "QueueKey": f"kms: {KEY_IN_USE}",
+}
 # Queries of the history for the recipients of a message.
 AUDIT = {
     "arn:<Partition>:athena:<Region>:<AccountId>:workgroup/signalbox_lake": (
@@ -41,31 +49,13 @@ TABLE: dict[str, dict[str, str]] = {
         "StateKey": f"kms: {KEY_IN_USE}",
         "QueueKey": f"kms: {KEY_IN_USE}",
     },
-    "Rendezvous/PollRole": {
-        "Rendezvous/PollLogs": "logs: CreateLogStream PutLogEvents",
-        "Rendezvous": f"dynamodb: {OFFERS}",
-        "HistoryLake/Events": "firehose: PutRecordBatch",
-        "StateKey": f"kms: {KEY_IN_USE}",
-    },
-    "Rendezvous/AnswerRole": {
-        "Rendezvous/AnswerLogs": "logs: CreateLogStream PutLogEvents",
+    "Doors/ProxiesRole": {
+        "Doors/ProxiesLogs": "logs: CreateLogStream PutLogEvents",
         CLIENTS: "sqs: SendMessage",
-        "Rendezvous/Broker": "sqs: DeleteMessage",
-        "Rendezvous": f"dynamodb: {OFFERS}",
-        "HistoryLake/Events": "firehose: PutRecordBatch",
-        "StateKey": f"kms: {KEY_IN_USE}",
+        f"{SQS}:snowflake-broker": "sqs: DeleteMessage",
+        **OF_DOORS,
     },
-    "Rendezvous/ClientRole": {
-        "Rendezvous/ClientLogs": "logs: CreateLogStream PutLogEvents",
-        "Rendezvous": f"dynamodb: {OFFERS}",
-        "HistoryLake/Events": "firehose: PutRecordBatch",
-        "StateKey": f"kms: {KEY_IN_USE}",
-    },
-    "Rendezvous/PageRole": {
-        "Rendezvous/PageLogs": "logs: CreateLogStream PutLogEvents",
-        "Rendezvous": "dynamodb: GetItem Query",
-        "StateKey": f"kms: {KEY_IN_USE}",
-    },
+    "Doors/ClientsRole": {"Doors/ClientsLogs": "logs: CreateLogStream PutLogEvents", **OF_DOORS},
     "Rendezvous/SweepRole": {
         "Rendezvous/SweepLogs": "logs: CreateLogStream PutLogEvents",
         "*": "sqs: ListQueues xray: PutTelemetryRecords PutTraceSegments",

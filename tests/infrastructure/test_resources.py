@@ -7,7 +7,8 @@ import pytest
 from tests.infrastructure.history.permissions import REPORTS, STARTED
 from tests.infrastructure.templates import Templates, as_list, templates
 
-FUNCTIONS = {f"Rendezvous/{name}" for name in ("Offer", "Poll", "Answer", "Client", "Page", "Sweep")}
+DOORS = {"Doors/Proxies", "Doors/Clients"}
+FUNCTIONS = {"Rendezvous/Offer", "Rendezvous/Sweep", *DOORS}
 FUNCTIONS |= {"Splitting/Split", "Splitting/Control", "Exchange/Route", "Exchange/Control"}
 FUNCTIONS |= {"HistoryOverflow/Drain"} | {
     f"Live/{name}" for name in ("Connect", "Session", "Overview", "Deliver", "Page")
@@ -49,6 +50,7 @@ TYPED_NAMES = {
     "AWS::Glue::Table": {"HistoryLake/RawEvents"},
     "AWS::Scheduler::ScheduleGroup": {"Schedules/Group"},
     "AWS::CloudWatch::Dashboard": {"Monitoring/Dashboard"},
+    "AWS::KinesisFirehose::DeliveryStream": {"HistoryLake/Events"},
     "AWS::ApiGatewayV2::Api": {"Rendezvous/Api/Http", "Live/Api/Http", "Live/Connections/WebSocket"},
 }
 # Names of other resources, and names that are unique within their own resource only.
@@ -131,7 +133,7 @@ def test_every_function_runs_on_arm_traced_and_with_its_own_log_group(stage):
         properties = function["Properties"]
         assert properties["Architectures"] == ["arm64"], name
         # Strangers choose the number of their requests: those are neither traced nor logged by Lambda.
-        is_strangers = name.startswith("Rendezvous/") and name != "Rendezvous/Sweep"
+        is_strangers = name in {"Rendezvous/Offer", *DOORS}
         assert properties.get("TracingConfig") == (None if is_strangers else {"Mode": "Active"}), name
         assert properties["LoggingConfig"]["SystemLogLevel"] == ("WARN" if is_strangers else "INFO"), name
         groups.add(stage.text(properties["LoggingConfig"]["LogGroup"]))
@@ -263,11 +265,11 @@ def test_every_route_of_a_public_api_has_a_limit_that_fits_its_function(stage):
     }
 
     assert found == {
-        ("Rendezvous/Api", "ANY /proxy"): 500,
-        ("Rendezvous/Api", "ANY /answer"): 500,
+        ("Rendezvous/Api", "ANY /proxy"): 400,
+        ("Rendezvous/Api", "ANY /answer"): 100,
         ("Rendezvous/Api", "ANY /client"): 50,
         ("Rendezvous/Api", "ANY /amp/{proxy+}"): 50,
-        ("Rendezvous/Api", "other"): 100,
+        ("Rendezvous/Api", "other"): 50,
         ("Live/Api", "other"): 100,
         ("Live/Connections", "$connect"): 500,
         ("Live/Connections", "other"): 1000,
@@ -289,27 +291,25 @@ def test_settings_of_a_route_contain_all_of_the_stage_and_follow_the_route(stage
 
 def test_functions_that_anyone_can_call_have_reserved_concurrency_and_no_others(stage):
     assert reservations(stage) == {
-        "Rendezvous/Client": 50,
-        "Rendezvous/Poll": 50,
-        "Rendezvous/Answer": 50,
-        "Rendezvous/Page": 10,
+        "Doors/Clients": 50,
+        "Doors/Proxies": 50,
         "Live/Connect": 50,
         "Live/Page": 10,
     }
 
 
-def test_every_function_behind_an_api_has_reserved_concurrency(stage):
+def test_every_function_behind_an_api_or_an_open_url_has_reserved_concurrency(stage):
     called = {
         stage.text(one["Properties"]["FunctionName"])
         for one in stage.every("AWS::Lambda::Permission").values()
-        if one["Properties"]["Principal"] == "apigateway.amazonaws.com"
+        if one["Properties"]["Principal"] in ("apigateway.amazonaws.com", "*")
     }
 
     assert called == set(reservations(stage))
 
 
 def test_a_stage_without_reserved_concurrency_fits_into_an_account_with_ten_executions():
-    assert reservations(templates(reserve_concurrency="false")) == {}
+    assert reservations(templates(reserve_concurrency="false", rendezvous_doors="api")) == {}
 
 
 def reservations(stage: Templates) -> dict[str, int]:

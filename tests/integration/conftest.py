@@ -1,6 +1,7 @@
 """Fixtures on the deployed stage: the clients and proxies of a rendezvous, and a realm of live."""
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from signalbox.clients.deployment import Deployment
 from tests.integration.live.arvados_lab import lab
 from tests.integration.live.stage import TrialRealm
-from tests.integration.rendezvous.peers import Parties
+from tests.integration.rendezvous.peers import DOORS, Parties
 from tests.integration.shared.dead_letters import dead_letter_lines
 from tests.postgres import cluster_database, postgres_server
 
@@ -23,11 +24,17 @@ def all_parties(deployed: dict[str, Any], deployment: Deployment) -> Parties:
 
 
 @pytest.fixture
-def parties(all_parties: Parties) -> Parties:
-    """Return the same on an empty stage: no offer waits, no poll is held, and no recent poll is recorded."""
+def door() -> str:
+    """Return the door that proxies, and clients over HTTP, use."""
+    return DOORS[0]
+
+
+@pytest.fixture
+def parties(all_parties: Parties, door: str) -> Parties:
+    """Return the same at a door of an empty stage: no offer waits, and no recent poll is recorded."""
     all_parties.wait_until_nothing_waits()
     all_parties.forget_polls()
-    return all_parties
+    return replace(all_parties, door=door)
 
 
 @pytest.fixture(scope="session")

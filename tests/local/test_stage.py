@@ -25,7 +25,18 @@ def test_a_missing_file_is_read_as_none(tmp_path):
 
 
 def test_each_deployed_api_has_its_path_prefix():
-    assert stage.api_routes({"RendezvousApiId": "abc"}) == {"rendezvous": "/_aws/execute-api/abc/$default"}
+    url = "https://{}.us-east-1.{}/"
+    outputs = {
+        "RendezvousApiId": "abc",
+        "RendezvousUrl": url.format("def.lambda-url", "on.aws"),
+        "RendezvousClientsUrl": url.format("abc.execute-api", "amazonaws.com"),
+    }
+
+    assert stage.api_routes(outputs) == {
+        "rendezvous": "/_aws/lambda-url/def",
+        "rendezvous-api": "/_aws/execute-api/abc/$default",
+        "rendezvous-clients": "/_aws/execute-api/abc/$default",
+    }
     assert stage.api_routes({"LivePageApiId": "def", "LiveWebSocketApiId": "ghi"}) == {
         "live": "/_aws/execute-api/def/$default/live",
         "live-ws": "/_aws/execute-api/ghi/live",

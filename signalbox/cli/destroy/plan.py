@@ -48,7 +48,7 @@ WHY_IT_STAYS = {
     Kind.BUCKET: "history and reports",
     Kind.SECRET: "secret of the stage's clients",
     Kind.KEY: "decrypts the tables, the bucket and messages in queues",
-    Kind.STATE_STACK: "describes the resources above",
+    Kind.STATE_STACK: "describes the resources above, and has the URLs of rendezvous, which are closed",
 }
 
 

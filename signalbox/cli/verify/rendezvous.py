@@ -72,9 +72,11 @@ def _await_key(trial: NamedTrial) -> None:
 
 
 def _over_http(trial: NamedTrial, path: str, latencies: list[float], *, use_amp: bool) -> None:
-    url, offer = trial.deployment.rendezvous_url, sample_offer(secrets.token_hex(8))
+    url, clients_url = trial.deployment.rendezvous_url, trial.deployment.clients_url
+    offer = sample_offer(secrets.token_hex(8))
     body = offer_body(offer)
-    request = Request(f"{url}{amp_path(body)}") if use_amp else Request(f"{url}{path}", data=body.encode())  # noqa: S310 - the stage's own URL
+    sent_to = f"{clients_url}{amp_path(body) if use_amp else path}"
+    request = Request(sent_to, data=None if use_amp else body.encode())  # noqa: S310 - the stage's own URL
     with ThreadPoolExecutor() as pool:
         served = pool.submit(ProxySimulator(url).serve)
         wait_for_proxy(url)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from lambdas.rendezvous import offer, poll
-from lambdas.rendezvous.answer import handler
+from lambdas.rendezvous import offer, proxies
+from lambdas.rendezvous.proxies import handler
 from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, TEXT
 from tests.handlers.recorded_events import batch, client_id, event, message, request
@@ -20,7 +20,7 @@ def record(stage) -> dict:
     stage.expect_proxies()
     record = stage.received(message())
     offer.handler(batch(record), None)
-    assert '"client match"' in poll.handler(event("poll"), None)["body"]
+    assert '"client match"' in proxies.handler(event("poll"), None)["body"]
     return record
 
 

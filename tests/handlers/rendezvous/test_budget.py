@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from glue_jobs.transforms.prices import USAGES
-from lambdas.rendezvous import answer, offer, poll, sweep, wiring
+from lambdas.rendezvous import offer, proxies, sweep, wiring
 from signalbox.clients.rendezvous.simulator import sample_offer
 from signalbox.rendezvous.wire.offer import offer_body
 from tests.handlers.billed_calls import READS, WRITES
@@ -28,7 +28,7 @@ def rendezvous(stage, monkeypatch) -> Ledger:
         serve(stage, kept, client="first")
         kept.calls.clear()
         with kept.of("unmatched poll"):
-            poll.handler(event("poll"), None)
+            proxies.handler(event("poll"), None)
         serve(stage, kept, client=CLIENT)
         return kept
 
@@ -39,9 +39,9 @@ def serve(stage, kept: Ledger, *, client: str) -> None:
     with kept.of("offer"):
         offer.handler(batch(record), None)
     with kept.of("poll"):
-        assert '"client match"' in poll.handler(event("poll"), None)["body"]
+        assert '"client match"' in proxies.handler(event("poll"), None)["body"]
     with kept.of("answer"):
-        assert '"success"' in answer.handler(event("answer"), None)["body"]
+        assert '"success"' in proxies.handler(event("answer"), None)["body"]
     assert stage.replies(client)
     stage.end_lease(client)
     wiring.flush()
@@ -87,10 +87,10 @@ def test_a_rendezvous_makes_these_calls_and_writes_these_units(rendezvous):
 
 def test_a_hundred_polls_share_a_record_of_history_and_a_write_of_each_counter(stage, monkeypatch):
     monkeypatch.setattr("lambdas.rendezvous.wiring.COLLECTED_FOR", timedelta(hours=1))
-    poll.handler(event("poll"), None)
+    proxies.handler(event("poll"), None)
     with ledger() as kept, kept.of("poll"):
         for _ in range(100):
-            poll.handler(event("poll"), None)
+            proxies.handler(event("poll"), None)
 
     assert kept.by_kind()["poll", "PutRecordBatch", ""] == (1, 0)
     assert kept.by_kind()["poll", "UpdateItem", "statistics"] == (1, 1)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lambdas.rendezvous import answer, offer, poll, sweep
+from lambdas.rendezvous import offer, proxies, sweep
 from lambdas.shared import instance
 from tests.handlers.environment import Context
 from tests.handlers.recorded_events import batch, event, message
@@ -31,8 +31,8 @@ def test_a_rendezvous_takes_four_calls(stage, calls):
     record = stage.received(message("client"))
 
     offer.handler(batch(record), None)
-    assert '"client match"' in poll.handler(event("poll"), None)["body"]
-    assert '"success"' in answer.handler(event("answer"), None)["body"]
+    assert '"client match"' in proxies.handler(event("poll"), None)["body"]
+    assert '"success"' in proxies.handler(event("answer"), None)["body"]
     stage.end_lease("client")
     assert sweep.handler(event("sweep_leases"), Context()) == {"deleted": 1}
 

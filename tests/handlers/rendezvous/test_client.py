@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from lambdas.rendezvous import answer, poll
-from lambdas.rendezvous.client import handler
+from lambdas.rendezvous import proxies
+from lambdas.rendezvous.clients import handler
 from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND_HEADERS, TEXT
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
@@ -24,7 +24,7 @@ def take_offer() -> str:
     """Poll until there is an offer and return it."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while time.monotonic() < deadline:
-        response = json.loads(poll.handler(event("poll"), None)["body"])
+        response = json.loads(proxies.handler(event("poll"), None)["body"])
         if response["Status"] == "client match":
             return str(response["Offer"])
     raise AssertionError("no offer came")
@@ -36,7 +36,7 @@ def answering() -> Iterator[None]:
 
     def serve() -> None:
         body = answer_body(ProxyAnswer(SID, sample_answer(take_offer())))
-        assert answer.handler(request("answer", body=body), None)["body"] == '{"Status":"success"}'
+        assert proxies.handler(request("answer", body=body), None)["body"] == '{"Status":"success"}'
 
     with ThreadPoolExecutor() as pool:
         served = pool.submit(serve)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from botocore.client import BaseClient
 
-from lambdas.rendezvous import answer, offer, poll
+from lambdas.rendezvous import offer, proxies
+from lambdas.shared.http import Request
 from signalbox.rendezvous.wire.proxy import PollResponse, ProxyAnswer, ProxyPoll, answer_body, poll_body
 from tests.handlers.recorded_events import batch, event, message, request
 from tests.handlers.rendezvous.ledger import kind_of
@@ -78,12 +79,12 @@ class Rendezvous:
         sid = f"session-{next(self.sids)}"
         recorded = ProxyPoll.parse(request_body("poll"))
         body = poll_body(ProxyPoll(**{name: getattr(recorded, name) for name in recorded.__slots__} | {"sid": sid}))
-        response = PollResponse.parse(poll.handler(request("poll", body=body), None)["body"].encode())
+        response = PollResponse.parse(proxies.handler(request("poll", body=body), None)["body"].encode())
         return sid if response.is_match else None
 
     def answer(self, sid: str) -> None:
         recorded = ProxyAnswer.parse(request_body("answer"))
-        answer.handler(request("answer", body=answer_body(ProxyAnswer(sid, recorded.answer))), None)
+        proxies.handler(request("answer", body=answer_body(ProxyAnswer(sid, recorded.answer))), None)
 
     def finish(self) -> None:
         """Let the queue deliver the offer and a proxy poll in turns, until the offer is deleted."""
@@ -98,7 +99,7 @@ class Rendezvous:
 
 
 def request_body(name: str) -> bytes:
-    return poll.Request.parse(event(name)).body
+    return Request.parse(event(name)).body
 
 
 def steps(rendezvous: Rendezvous) -> dict[str, Callable[[], object]]:

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lambdas.rendezvous import poll, wiring
-from lambdas.rendezvous.page import handler
+from lambdas.rendezvous import proxies, wiring
+from lambdas.rendezvous.clients import handler
 from signalbox.aws.rendezvous.statistics import SHARDS
 from signalbox.rendezvous.model.pace import ProxyGroup, ProxyKind
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND_HEADERS, PROMETHEUS_TEXT, TEXT
@@ -43,7 +43,7 @@ def test_the_page_debug_counts_the_known_proxies(stage):
 
 
 def test_the_metrics_log_is_empty_on_the_first_day(stage):
-    poll.handler(event("poll"), None)
+    proxies.handler(event("poll"), None)
 
     assert page("/metrics") == {"statusCode": 200, "headers": {"Content-Type": TEXT, **CROSS_ORIGIN}, "body": ""}
 
@@ -73,7 +73,7 @@ def test_complete_days_are_read_once(stage):
 
 
 def test_prometheus_reads_the_counters_of_today(stage):
-    poll.handler(event("poll"), None)
+    proxies.handler(event("poll"), None)
     expect_a_proxy()
 
     response = page("/prometheus")

@@ -3,7 +3,7 @@
 import json
 
 from lambdas.rendezvous import offer, wiring
-from lambdas.rendezvous.poll import handler
+from lambdas.rendezvous.proxies import handler
 from signalbox.clients.rendezvous.simulator import sample_offer
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, TEXT
 from signalbox.rendezvous.wire.nat import Nat

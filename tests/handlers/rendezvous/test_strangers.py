@@ -1,4 +1,4 @@
-"""What strangers cost at the limits of the rendezvous API is what the threat model states."""
+"""What strangers cost at the limits of the doors of rendezvous is what the threat model states."""
 
 import json
 from collections.abc import Iterator
@@ -6,15 +6,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from lambdas.rendezvous import answer, client, offer, page, poll, wiring
+from lambdas.rendezvous import clients, offer, proxies, wiring
 from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
 from tests.handlers.recorded_events import batch, message, request
 from tests.handlers.rendezvous.test_poll import POLL
 from tests.handlers.strangers import Bill, billed, day, stated
-
-HTTP = {"HTTP_API_request": 1.0}
 
 
 @contextmanager
@@ -27,28 +25,28 @@ def collected(**more: float) -> Iterator[Bill]:
 
 def polls(_stage, number: int) -> Bill:
     forged = request("poll", body=json.dumps(POLL), headers={"x-forwarded-for": f"8.8.4.{number}"})
-    with collected(milliseconds=25, **HTTP) as bill:
-        poll.handler(forged, None)
+    with collected(milliseconds=25) as bill:
+        proxies.handler(forged, None)
     return bill
 
 
 def answers(_stage, _number: int) -> Bill:
     body = answer_body(ProxyAnswer("nobody", sample_answer(sample_offer("nobody"))))
-    with collected(milliseconds=25, **HTTP) as bill:
-        answer.handler(request("answer", body=body), None)
+    with collected(milliseconds=25) as bill:
+        proxies.handler(request("answer", body=body), None)
     return bill
 
 
 def http_offers(stage, _number: int) -> Bill:
     stage.expect_proxies()
-    with collected(milliseconds=5_000, **HTTP) as bill:  # held for its patience
-        client.handler(request("client", body=offer_body(sample_offer("a"), "unrestricted")), None)
+    with collected(milliseconds=5_000) as bill:  # held for its patience
+        clients.handler(request("client", body=offer_body(sample_offer("a"), "unrestricted")), None)
     return bill
 
 
 def pages(_stage, _number: int) -> Bill:
-    with collected(milliseconds=60, **HTTP) as bill:
-        page.handler(request("page", path="/prometheus"), None)
+    with collected(milliseconds=60) as bill:
+        clients.handler(request("page", path="/prometheus"), None)
     return bill
 
 

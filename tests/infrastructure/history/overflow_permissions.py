@@ -1,7 +1,7 @@
 """The expected permissions for the overflow queue: of the writers and of the function `drain`."""
 
 WRITERS = (
-    *(f"Rendezvous/{name}Role" for name in ("Offer", "Poll", "Answer", "Client", "Sweep")),
+    *("Rendezvous/OfferRole", "Rendezvous/SweepRole"),
     *("Splitting/SplitRole", "Splitting/ControlRole", "Exchange/RouteRole", "Exchange/ControlRole"),
     *(f"Live/{name}Role" for name in ("Connect", "Session", "Overview", "Deliver")),
 )

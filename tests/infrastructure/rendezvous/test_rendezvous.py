@@ -9,24 +9,68 @@ from signalbox.aws.shared import leases
 from signalbox.history.event import HistoryEvent
 from stacks.history.lake import COLUMNS
 from stacks.settings.config import POLL_USD_PER_MILLION, Config
+from stacks.settings.context import InvalidConfig, read_config
 from stacks.shared import tables
 from tests.infrastructure.handlers import POWERTOOLS, variables_read
 from tests.infrastructure.templates import ROOT, templates
+from tests.infrastructure.test_resources import DOORS
 
 HANDLERS = ROOT / "lambdas" / "rendezvous"
 ARN = "arn:aws:sqs:eu-central-1:123456789012:their-queue"
 KEY_ARN = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
 
 
-@pytest.mark.parametrize("handler", ["offer", "poll", "answer", "client", "page", "sweep"])
-def test_a_function_has_exactly_the_variables_that_its_handler_reads(stage, handler):
-    function = stage.every("AWS::Lambda::Function")[f"Rendezvous/{handler.capitalize()}"]["Properties"]
+@pytest.mark.parametrize(
+    ("function", "modules"),
+    [
+        ("Rendezvous/Offer", ["offer"]),
+        ("Rendezvous/Sweep", ["sweep"]),
+        ("Doors/Proxies", ["proxies", "poll", "answer", "page"]),
+        ("Doors/Clients", ["clients", "client", "page"]),
+    ],
+)
+def test_a_function_has_exactly_the_variables_that_its_handler_reads(stage, function, modules):
+    properties = stage.every("AWS::Lambda::Function")[function]["Properties"]
 
-    assert function["Handler"] == f"lambdas.rendezvous.{handler}.handler"
-    assert (HANDLERS / f"{handler}.py").exists()
-    assert set(function["Environment"]["Variables"]) - POWERTOOLS == variables_read(
-        HANDLERS / f"{handler}.py", [HANDLERS / "wiring.py"]
-    )
+    assert properties["Handler"] == f"lambdas.rendezvous.{modules[0]}.handler"
+    read = [variables_read(HANDLERS / f"{name}.py", [HANDLERS / "wiring.py"]) for name in modules]
+    assert set(properties["Environment"]["Variables"]) - POWERTOOLS == set().union(*read)
+
+
+def test_the_doors_know_the_stage_by_the_names_of_its_queues_and_stream(stage):
+    """They are in the state stack, which cannot refer to the stage's."""
+    queues, streams = stage.every("AWS::SQS::Queue"), stage.every("AWS::KinesisFirehose::DeliveryStream")
+    variables = stage.every("AWS::Lambda::Function")["Doors/Proxies"]["Properties"]["Environment"]["Variables"]
+    found = {name: stage.text(value) for name, value in variables.items()}
+    url = "https://sqs.<Region>.<URLSuffix>/<AccountId>/"
+
+    assert found["BROKER_QUEUE_URL"] == url + queues["Rendezvous/Broker"]["Properties"]["QueueName"]
+    assert found["HISTORY_OVERFLOW_URL"] == url + queues["HistoryOverflow/Queue"]["Properties"]["QueueName"]
+    assert found["HISTORY_STREAM"] == streams["HistoryLake/Events"]["Properties"]["DeliveryStreamName"]
+
+
+@pytest.mark.parametrize(("doors", "has_urls", "has_api"), [("url", True, False), ("api", False, True)])
+def test_a_door_that_is_not_chosen_is_closed_and_keeps_its_name(doors, has_urls, has_api):
+    """Lambda refuses a request to a URL for which the function has no permission."""
+    stage = templates(rendezvous_doors=doors)
+    principals = {one["Properties"]["Principal"] for one in stage.every("AWS::Lambda::Permission").values()}
+    allowed = {
+        (stage.text(one["Properties"]["FunctionName"]), one["Properties"]["Action"])
+        for one in stage.every("AWS::Lambda::Permission").values()
+        if one["Properties"]["Principal"] == "*"
+    }
+    actions = ("lambda:InvokeFunctionUrl", "lambda:InvokeFunction")
+
+    assert set(stage.every("AWS::Lambda::Url")) == {"Doors/ProxiesUrl", "Doors/ClientsUrl"}
+    assert allowed == ({(door, action) for door in DOORS for action in actions} if has_urls else set())
+    assert ("Rendezvous/Api/Http" in stage.every("AWS::ApiGatewayV2::Api")) == has_api
+    assert "apigateway.amazonaws.com" in principals  # of the live page, too
+
+
+def test_urls_need_reserved_concurrency():
+    with pytest.raises(InvalidConfig, match="rendezvous_doors=url needs reserve_concurrency=true"):
+        read_config({"reserve_concurrency": "false"})
+    assert read_config({"reserve_concurrency": "false", "rendezvous_doors": "api"}).doors == ("api",)
 
 
 def test_the_table_has_no_index(stage):
@@ -37,8 +81,11 @@ def test_the_table_has_no_index(stage):
     assert tables.BY_EXPIRY == leases.BY_EXPIRY_INDEX
 
 
-def test_the_polls_a_minute_are_those_that_the_budget_pays_for():
-    assert Config(poll_budget_usd=50).polls_per_minute == round(50e6 / POLL_USD_PER_MILLION / (30 * 24 * 60))
+@pytest.mark.parametrize(("doors", "dearest"), [("url", "url"), ("api", "api"), ("url,api", "api")])
+def test_the_polls_a_minute_are_those_that_the_budget_pays_for(doors, dearest):
+    polls = Config(poll_budget_usd=50, rendezvous_doors=doors).polls_per_minute
+
+    assert polls == round(50e6 / POLL_USD_PER_MILLION[dearest] / (30 * 24 * 60))
 
 
 def test_the_table_of_history_has_the_fields_of_the_event(stage):
@@ -81,7 +128,7 @@ def test_http_functions_time_out_before_the_api():
     stage = templates(http_offer_patience_seconds=19)
     timeouts = {name: f["Properties"]["Timeout"] for name, f in stage.every("AWS::Lambda::Function").items()}
 
-    assert (timeouts["Rendezvous/Poll"], timeouts["Rendezvous/Client"]) == (15, 29)
+    assert (timeouts["Doors/Proxies"], timeouts["Doors/Clients"]) == (15, 29)
 
 
 def test_the_broker_queue_can_be_created_again_with_its_attributes(stage):

@@ -16,7 +16,7 @@ from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.aws.rendezvous.offers import DynamoOffers
 from signalbox.aws.rendezvous.paces import DynamoPaces
 from signalbox.aws.shared.table import DynamoTable
-from signalbox.clients.deployment import Deployment
+from signalbox.clients.deployment import Deployment, require_local
 from signalbox.clients.rendezvous.client import new_client_id
 from signalbox.clients.rendezvous.simulator import (
     ProxySimulator,
@@ -37,6 +37,9 @@ SETTINGS = Config()  # the stage is deployed with the defaults
 PATIENCE_SECONDS = SETTINGS.offer_patience_seconds
 KEPT_FOR = timedelta(seconds=PATIENCE_SECONDS + SETTINGS.client_queue_lease_seconds)
 HTTP_PATIENCE_SECONDS = SETTINGS.http_offer_patience_seconds
+# The doors of a stage; a module whose tests run at each has `pytest.mark.parametrize("door", DOORS)`.
+DOORS = ("url", "api")
+OF_PROXIES = ("proxy", "answer")
 AT_ONCE = 96  # the number of clients and proxies that can wait at the same time
 
 DENIED = '{"error":"no snowflake proxies currently available"}'
@@ -122,6 +125,7 @@ class Parties:
     client_sqs: Any
     sqs: Any
     table: DynamoTable
+    door: str = DOORS[0]
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(AT_ONCE))
 
     @classmethod
@@ -181,7 +185,13 @@ class Parties:
     # Proxies
 
     def proxy(self, nat: Nat = Nat.UNRESTRICTED, **settings: Any) -> ProxySimulator:
-        return ProxySimulator(self.deployment.rendezvous_url, nat=nat, **settings)
+        return ProxySimulator(self.url(of_proxies=True), nat=nat, **settings)
+
+    def url(self, *, of_proxies: bool) -> str:
+        """Return the URL of proxies, or of clients and pages, at the door of these parties."""
+        if self.door == "api":
+            return f"{require_local(self.deployment).endpoint_url}/rendezvous-api/"
+        return self.deployment.rendezvous_url if of_proxies else self.deployment.clients_url
 
     def wait(self, proxy: ProxySimulator) -> WaitingProxy:
         """Let a proxy poll until it gets an offer, and return as soon as the broker knows it."""
@@ -202,7 +212,7 @@ class Parties:
         self, method: str, path: str, body: str | bytes = b"", *, headers: Mapping[str, str] | None = None
     ) -> HttpResponse:
         """Send a request to the broker."""
-        base = urlsplit(self.deployment.rendezvous_url)
+        base = urlsplit(self.url(of_proxies=path in OF_PROXIES))
         connection = http.client.HTTPConnection(base.netloc, timeout=120)
         try:
             connection.request(method, base.path + path, body or None, dict(headers or {}))

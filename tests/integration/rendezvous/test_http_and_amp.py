@@ -11,10 +11,10 @@ from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.reply import answer_reply
-from tests.integration.rendezvous.peers import HttpResponse, Parties
+from tests.integration.rendezvous.peers import DOORS, HttpResponse, Parties
 from tests.patience import wait_for
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.parametrize("door", DOORS)]
 
 ANSWER_SECONDS = 240
 

@@ -28,7 +28,7 @@ LAST = 4  # they may take longer, since their function instances start first
 CLIENTS_OF_THE_BURST = 30
 PROXIES_OF_THE_BURST = 8
 KILLS = 12
-KILLED = ("offer", "poll", "answer")
+KILLED = ("offer", "proxies")
 # Clients whose functions may be killed twice within their five seconds.
 UNLUCKY = 2
 

@@ -3,9 +3,9 @@
 import pytest
 
 from signalbox.rendezvous.wire.nat import Nat
-from tests.integration.rendezvous.peers import Parties
+from tests.integration.rendezvous.peers import DOORS, Parties
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.parametrize("door", DOORS)]
 
 CROSS_ORIGIN = {"access-control-allow-origin": "*", "access-control-allow-headers": "Origin, X-Session-ID"}
 

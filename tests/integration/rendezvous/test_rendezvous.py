@@ -9,9 +9,9 @@ from signalbox.clients.rendezvous.simulator import Behaviour, new_session_id, sa
 from signalbox.rendezvous.model.states import OfferState
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
-from tests.integration.rendezvous.peers import Parties, wait_for
+from tests.integration.rendezvous.peers import DOORS, Parties, wait_for
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.parametrize("door", DOORS)]
 
 FITTING = [
     (Nat.UNRESTRICTED, Nat.RESTRICTED),

@@ -18,7 +18,7 @@ from tests.integration.shared.fault_injection import FaultInjector
 
 pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
-FUNCTIONS = ("offer", "poll", "answer")
+FUNCTIONS = ("offer", "proxies")
 BETWEEN_KILLS = (0.5, 0.5)
 KILLING_SECONDS = 20
 PROXIES = 16
@@ -36,7 +36,7 @@ def test_offers_and_polls_start_right_after_the_last_kill(parties: Parties, stag
     with _calls_repeated(parties):
         with injector.continuous_kills(between=BETWEEN_KILLS) as kills:
             time.sleep(KILLING_SECONDS)
-        called = [names[function] for function in ("offer", "poll")] * AT_ONCE
+        called = [names[function] for function in FUNCTIONS] * AT_ONCE
         attempts = list(parties.pool.map(lambda name: _attempts(parties, name), called))
 
     assert len(kills) > KILLING_SECONDS / 2

@@ -17,6 +17,7 @@ KEYS = {
     "account",
     "broker_queue_url",
     "rendezvous_url",
+    "rendezvous_clients_url",
     "history_bucket",
     "client_credentials",
     "admin_credentials",
