@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from benchmarks.parts.rendezvous import calls, original, robustness, timing
+from benchmarks.parts.rendezvous import bursts, calls, original, robustness, timing
 from benchmarks.parts.rendezvous.clients import Clients, our_clients, real_clients
 from benchmarks.parts.rendezvous.original import NoGo, Programs
 from benchmarks.parts.rendezvous.report import Results, tables, targets
@@ -16,7 +16,8 @@ from benchmarks.shared.stage import Stage, running_stage
 from signalbox.cli.shared.output import print_error
 from signalbox.local.progress import step
 
-PARTS = ("times", "calls", "robustness")
+PARTS = ("first", "times", "budget", "kills", "calls", "robustness")
+SHARED = {"first", "times", "kills", "robustness"}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -40,12 +41,16 @@ def _measured(options: argparse.Namespace) -> Results:
     parts = set(options.only or PARTS)
     results = Results(this_machine("rendezvous", upstream=programs.versions if programs else None), {}, {}, {})
     clients = real_clients(programs.client) if programs else our_clients
-    if parts & {"times", "robustness"}:
-        with running_stage(port=options.port) as stage:
+    if parts & SHARED:
+        with running_stage(port=options.port, context=(bursts.URLS,)) as stage:
             results = _on_stage(stage, programs, clients, options, results=results, parts=parts)
+    if "budget" in parts:
+        with step("a larger budget") as say:
+            timings = bursts.at_large_budget(clients, port=options.port, rounds=options.rounds, say=say)
+        results = replace(results, at_large_budget=timings)
     if "calls" in parts:
         # On a separate stage: the later cleanup of the other parts would be counted here.
-        with running_stage(port=options.port) as stage, step("SQS calls") as say:
+        with running_stage(port=options.port, context=(bursts.URLS,)) as stage, step("SQS calls") as say:
             counted = calls.count(stage, programs, clients, idle_seconds=options.idle_seconds, say=say)
         results = replace(results, calls=counted)
     return results
@@ -74,10 +79,16 @@ def _on_stage(
         sides = [stage.signalbox()]
         if programs is not None:
             sides.append(stack.enter_context(original.running_broker(programs, stage.upstream())))
+        if "first" in parts:
+            with step("the first clients"):
+                results = replace(results, first=bursts.first(sides[0], clients))
         if "times" in parts:
             with step("times") as say:
                 timings = timing.measure(sides, clients, plan=timing.Plan(rounds=options.rounds), say=say)
             results = replace(results, timings=timings)
+        if "kills" in parts:
+            with step("kills"):
+                results = replace(results, killed=bursts.under_kills(sides[0], clients))
         if "robustness" in parts:
             with step("robustness") as say:
                 results = replace(results, robustness=robustness.measure(sides, clients, slow=options.slow, say=say))
