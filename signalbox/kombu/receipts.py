@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.clients.visibility import change_visibility
+from signalbox.aws.shared.visibility import change_visibility
 from signalbox.kombu.names import Namespace
 from signalbox.sending import MAXIMUM_ENTRIES
 
