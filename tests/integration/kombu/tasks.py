@@ -13,6 +13,7 @@ app = Celery("tasks", broker=os.environ.get("BROKER", "signalbox://local"))
 app.conf.update(
     task_acks_late=True,
     task_ignore_result=True,
+    event_queue_ttl=600,  # a busy machine may take longer than the 5 s of Celery
     broker_connection_retry_on_startup=True,
     broker_transport_options={"visibility_timeout": int(os.environ["VISIBILITY"])},
 )

@@ -12,12 +12,13 @@ import pytest
 
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.kombu.programs import Workers, workers_in
-from tests.patience import wait_for
+from tests.patience import SOON_SECONDS, wait_for
 from tests.rabbitmq import free_port
 
 pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
-REPLY_SECONDS = "30"  # until all workers replied, or so long
+REPLY_SECONDS = round(SOON_SECONDS)  # a command ends with the reply of its one worker
+LONGER_SECONDS = 3600  # than the test
 NODE = "watched@here"
 
 
@@ -36,8 +37,8 @@ def celery(workers: Workers, *words: str) -> list[str]:
 
 
 def asked(workers: Workers, *words: str) -> Any:
-    """Return the reply of the worker to a command of `celery`, which waits for one reply."""
-    command = celery(workers, *words, "--timeout", REPLY_SECONDS, "--destination", NODE, "--json")
+    """Return the reply of the worker to a command of `celery`."""
+    command = celery(workers, *words, "--timeout", str(REPLY_SECONDS), "--destination", NODE, "--json")
     done = subprocess.run(  # noqa: S603 - our own words
         command, cwd=workers.folder, env=workers.environment, capture_output=True, text=True, check=True
     )
@@ -46,7 +47,7 @@ def asked(workers: Workers, *words: str) -> Any:
 
 
 def test_workers_answer_questions_and_obey_commands(workers: Workers) -> None:
-    workers.send(1, seconds=60)
+    workers.send(1, seconds=LONGER_SECONDS)
     wait_for(lambda: asked(workers, "inspect", "active"), "an active task")
 
     assert asked(workers, "inspect", "ping") == {"ok": "pong"}
@@ -60,7 +61,7 @@ def test_workers_answer_questions_and_obey_commands(workers: Workers) -> None:
 def test_events_and_flower_show_tasks(workers: Workers) -> None:
     port = free_port()
     environment = {**workers.environment, "FLOWER_UNAUTHENTICATED_API": "true", "PYTHONUNBUFFERED": "1"}
-    flower = celery(workers, "flower", f"--port={port}", "--address=127.0.0.1", f"--inspect_timeout={REPLY_SECONDS}000")
+    flower = celery(workers, "flower", f"--port={port}", "--address=127.0.0.1", "--inspect_timeout=30000")
     shown = workers.folder / "events"
     with shown.open("wb") as output:
         programs = [
