@@ -40,7 +40,7 @@ from signalbox.aws.history.dead_letter_source import DeadLetterSource
 from signalbox.aws.history.kept_source import NO_LONGER_KEPT, KeptSource, S3KeptSelections
 from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.exchange.matching.trie import BindingTrie
-from signalbox.exchange.messages.ends import Replay
+from signalbox.exchange.messages.end_events import Replay
 from signalbox.exchange.messages.replayed_messages import OriginalMessage, Replayable, original_of_dead_letter
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.patterns import Pattern

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.peek import peek
-from signalbox.exchange.messages.ends import NOT_DELETED
+from signalbox.exchange.messages.end_events import NOT_DELETED
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient

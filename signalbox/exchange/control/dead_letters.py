@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from signalbox.control.delivery import MOVED_FROM
-from signalbox.exchange.messages.ends import died
+from signalbox.exchange.messages.end_events import died
 from signalbox.exchange.model.control_ports import ControlPorts
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.records import DeclaredQueue

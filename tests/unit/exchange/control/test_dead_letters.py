@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from signalbox.exchange.control.dead_letters import DeadLetterService
-from signalbox.exchange.messages.ends import NOT_DELETED, Replay
+from signalbox.exchange.messages.end_events import NOT_DELETED, Replay
 from signalbox.exchange.messages.replayed_messages import original_of_dead_letter
 from signalbox.exchange.model.records import QueueSize
 from signalbox.messages import Attribute, Message, MessageId
