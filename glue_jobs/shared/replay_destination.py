@@ -137,10 +137,10 @@ class Destination:
         queue = DynamoQueues(self.stage.table).find(DeclaredName(parse_queue_name(self.name)))
         if queue is None:
             raise InvalidReplay(f"queue {self.name!r} is not declared: `signalbox queue declare {self.name}`")
-        ttl = queue.settings.message_ttl
+        ttl, group_by = queue.settings.message_ttl, queue.settings.group_by
 
         def copy(original: OriginalMessage) -> Message:
             expires_at = None if ttl is None else datetime.now(UTC) + ttl
-            return replayed_copy(original, self.replay_id, into=self.name, expires_at=expires_at)
+            return replayed_copy(original, self.replay_id, into=self.name, expires_at=expires_at, group_by=group_by)
 
         return copy

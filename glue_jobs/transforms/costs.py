@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from glue_jobs.transforms.events import within_days
 from glue_jobs.transforms.prices import (
     CONNECTION_MINUTE,
+    FAIR,
     LONGEST_CONNECTION_MINUTES,
     PRICES,
     REQUEST_BYTES,
@@ -162,13 +163,14 @@ def cost_daily(counts: DataFrame) -> DataFrame:
     item = F.when(F.col("use.item") != SQS, F.col("use.item")).otherwise(
         F.when(F.col("is_fifo"), F.lit("SQS FIFO request")).otherwise(F.lit("SQS standard request"))
     )
-    is_sqs = F.col("use.item") == SQS
+    is_sqs = F.col("use.item").isin(SQS, FAIR)
     # A full call has ten messages, but at most the bytes of one billed request.
     pieces_of_calls = F.greatest(F.col("number") / REQUEST_MESSAGES, F.col("bytes") / REQUEST_BYTES)
     full = F.when(is_sqs, pieces_of_calls * REQUEST_MESSAGES).otherwise(F.col("number"))
     single = F.when(is_sqs, F.col("pieces")).otherwise(F.col("number"))
     least, most = _whole(full * F.col("use.least")), _whole(single * F.col("use.most"))
-    units = used.withColumn("item", item).withColumn("units_least", least).withColumn("units_most", most)
+    billed = used.where(~(F.col("is_fifo") & (F.col("use.item") == FAIR)))
+    units = billed.withColumn("item", item).withColumn("units_least", least).withColumn("units_most", most)
     summed = units.groupBy("day", "capability", "what", "item").agg(
         *(F.sum(name).cast("long").alias(name) for name in ("number", "bytes", "units_least", "units_most"))
     )

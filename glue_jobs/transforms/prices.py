@@ -13,6 +13,7 @@ REGION = "us-east-1"
 PRICES = {
     "SQS standard request": 0.40,
     "SQS FIFO request": 0.50,
+    "SQS fair queue request": 0.10,  # in addition, for messages with a group in a standard queue
     "Lambda request": 0.20,
     "Lambda GB-millisecond": 0.0133334,
     "DynamoDB write unit": 0.625,
@@ -39,6 +40,7 @@ CONNECTION_MINUTE = "connection minute"
 EVENT_READS = (1, 6)
 REPLY_READS = 2  # session and outbox
 SQS = "SQS request"  # standard or FIFO, depending on the queue
+FAIR = "SQS fair queue request"  # of standard queues alone
 
 
 class Usage(NamedTuple):
@@ -93,6 +95,7 @@ USAGES = (
     *_batched("exchange", "logged event", reads=2),
     # send; the consumer's receive and delete
     *_batched("exchange", "copy", requests=3),
+    Usage("exchange", "copy", FAIR, 3 / REQUEST_MESSAGES, 3),
     # send to the retry queue, receive, delete; the record of the queue
     *_batched("exchange", "retry", requests=3, runs=1, gb_ms=40, reads=1, writes=2),
     *_batched("exchange", "dead letter", requests=1),

@@ -21,7 +21,7 @@ ACTION_PRICES: Mapping[tuple[str, str], PriceRange] = MappingProxyType(
         ("exchange", "publication"): PriceRange(0.330834, 3.30834),
         ("exchange", "ordered publication"): PriceRange(0.435834, 4.35834),
         ("exchange", "logged event"): PriceRange(1.4625, 3.375),
-        ("exchange", "copy"): PriceRange(0.12, 1.5),
+        ("exchange", "copy"): PriceRange(0.15, 1.5),
         ("exchange", "retry"): PriceRange(0.330834, 3.60834),
         ("exchange", "dead letter"): PriceRange(0.04, 0.5),
         ("splitting", "message"): PriceRange(0.259167, 3.09167),

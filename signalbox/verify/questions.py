@@ -53,6 +53,11 @@ SENDER = Question(
     "the id of the user, or of the role with its session, as STS names it",
     "the exchange takes messages for those of another publisher, or of none",
 )
+FAIRNESS = Question(
+    "fair queues: messages of a group after another group's burst",
+    "they come before half of the waiting burst",
+    "a publisher's burst delays the messages of the others in a queue that they share: give them queues of their own",
+)
 REDRIVE = Question(
     "refused RedrivePolicy",
     "an error",
@@ -75,5 +80,5 @@ JOB_RUN = Question(
 )
 QUESTIONS = (
     *(TRUST, CREATED_AGAIN, LIBRARIES, ROUTE, OFFER_START, RECORD, FRAME_ORDER),
-    *(REDELIVERY, SENDER, REDRIVE, CONNECTIONS, DELAY, JOB_RUN),
+    *(REDELIVERY, SENDER, FAIRNESS, REDRIVE, CONNECTIONS, DELAY, JOB_RUN),
 )

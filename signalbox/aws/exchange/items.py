@@ -177,7 +177,7 @@ FORMS.record(LiveSettings, sparse=["anonymous", "arvados", "arvados_api", "issue
 FORMS.record(
     QueueSettings,
     names={"expires": "expires_seconds", "message_ttl": "message_ttl_seconds", "keep": KEEP_SECONDS},
-    sparse=["expires", "message_ttl", "keep"],
+    sparse=["expires", "message_ttl", "keep", "group_by"],
 )
 EXCHANGE_RECORD = FORMS.record(
     Exchange, names={"is_deleting": IS_DELETING}, sparse=["created_by", "alternate", "is_deleting", "live"]

@@ -36,7 +36,7 @@ from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, every_item, every_key, milliseconds, succeeds, unless_busy
 from signalbox.backoff import Backoff
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.records import Binding, ResourceKind, ResourceRef
+from signalbox.exchange.model.records import Binding, GroupBy, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.ports import CopySettings, HeadChange, KeysOfExchange, RoutingSnapshot
 from signalbox.exchange.routing.sequences import Head
@@ -229,7 +229,9 @@ def _copy_settings(item: Item) -> CopySettings:
     seconds = item.get("message_ttl_seconds")
     message_ttl = None if seconds is None else timedelta(seconds=float(seconds))
     owner = item.get("owner")
-    return CopySettings(message_ttl, KEEP_SECONDS in item, None if owner is None else UserName(owner))
+    declared_by = None if owner is None else UserName(owner)
+    group_by = GroupBy(item.get("group_by", GroupBy.PUBLISHER))
+    return CopySettings(message_ttl, KEEP_SECONDS in item, declared_by, group_by)
 
 
 def _heads(items: Iterable[Item]) -> dict[RoutingKey, Head]:

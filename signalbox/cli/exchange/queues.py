@@ -19,6 +19,7 @@ from signalbox.cli.shared.confirmation import Yes
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_list
 from signalbox.cli.shared.stage import age
+from signalbox.exchange.model.records import GroupBy
 
 app = CommandGroup("Queues that are bound to exchanges: declare, delete and list.")
 
@@ -46,6 +47,10 @@ def declare(
     maximum_receives: Annotated[
         int | None, typer.Option(help="Receives after which a message becomes a dead letter; 5 by default.")
     ] = None,
+    group_by: Annotated[
+        GroupBy | None,
+        typer.Option(help="Whose bursts delay others less, in a standard queue: a publisher's or a topic's."),
+    ] = None,
     options: UserOutputOptions,
 ) -> None:
     """Create a queue, or update the given settings of an existing one."""
@@ -57,6 +62,7 @@ def declare(
             message_ttl=None if ttl_seconds is None else timedelta(seconds=ttl_seconds),
             prefetch=prefetch,
             maximum_receives=maximum_receives,
+            group_by=group_by,
         )
     print_resource(document, as_json=options.as_json)
     note_sqs_name(document, name)

@@ -1,4 +1,4 @@
-"""Questions about SQS: a queue that is created again, the form of a SenderId, and a dead-letter queue that refuses."""
+"""Questions about SQS: a queue that is created again, the form of a SenderId, fair queues, and refused dead letters."""
 
 import json
 from collections.abc import Mapping
@@ -10,13 +10,15 @@ from signalbox.aws.doctor.probes import queue_sources
 from signalbox.aws.rendezvous.queues import CAPABILITY as RENDEZVOUS
 from signalbox.aws.rendezvous.queues import client_queue_attributes
 from signalbox.cli.exchange.stage import stage_name
+from signalbox.cli.verify.fairness import BURST, IN_WORK, overtaken
 from signalbox.cli.verify.trial import NamedTrial
+from signalbox.clients.deployment import AwsDeployment
 from signalbox.doctor.findings import Verdict
 from signalbox.doctor.rules import name_prefixes, sources_finding
 from signalbox.flows.trial import expect
 from signalbox.queues import STAGE_TAG, own_tags
 from signalbox.verify.patience import QUEUE_SECONDS, RECEIVE_SECONDS
-from signalbox.verify.questions import CREATED_AGAIN, REDRIVE, SENDER
+from signalbox.verify.questions import CREATED_AGAIN, FAIRNESS, REDRIVE, SENDER
 from signalbox.verify.report import Answer, shape
 
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ def verify_sqs(trial: NamedTrial) -> None:
         _verify_creation(trial, sqs)
     with journal.step(CAPABILITY, "a sender's id") as timing:
         timing.detail = _sender_id(trial, sqs)
+    if "exchange" in parts and isinstance(trial.deployment, AwsDeployment):
+        with journal.step(CAPABILITY, "a burst of one publisher delays others less") as timing:
+            timing.detail = _fairness(trial, sqs)
     if "exchange" in parts:
         with journal.step(CAPABILITY, "queues refuse the dead letters of others") as timing:
             timing.detail = _refused_redrive(trial, sqs)
@@ -101,6 +106,14 @@ def _refused_redrive(trial: NamedTrial, sqs: "SQSClient") -> str:
     trial.journal.answer(REDRIVE, {"code": code}, is_expected=code != "none")
     expect(code != "none", "a queue may use the administrators' control queue as its dead-letter queue")
     return finding.text
+
+
+def _fairness(trial: NamedTrial, sqs: "SQSClient") -> str:
+    """Measure on the queue of the step before; the local stage has no fair queues."""
+    waiting, before = BURST - IN_WORK, overtaken(sqs, sqs.get_queue_url(QueueName=trial.names.probe_queue)["QueueUrl"])
+    answer: dict[str, Answer] = {"of_the_burst_before": before, "of_the_burst_waiting": waiting}
+    trial.journal.answer(FAIRNESS, answer, is_expected=before < waiting / 2)
+    return f"{before} of {waiting} messages of a burst came before those of another group"
 
 
 def _sender_id(trial: NamedTrial, sqs: "SQSClient") -> str:

@@ -92,6 +92,7 @@ class ExchangeClient:
         message_ttl: timedelta | None = None,
         prefetch: int | None = None,
         maximum_receives: int | None = None,
+        group_by: str | None = None,
     ) -> Document:
         """Declare a queue, or change the settings of an existing one.
 
@@ -102,6 +103,7 @@ class ExchangeClient:
             "message_ttl_seconds": None if message_ttl is None else round(message_ttl.total_seconds()),
             "prefetch": prefetch,
             "maximum_receives": maximum_receives,
+            "group_by": group_by,
         }
         return self._object("declare_queue", {"queue": parse_queue_name(queue), **settings})
 

@@ -235,12 +235,12 @@ class _CommandHandler:
         now = self.ports.now()
         ttl = queue.settings.message_ttl
         expires_at = None if ttl is None else now + ttl
-        messages = [self._again(one, expires_at=expires_at, is_fifo=resource.is_ordered) for one in command.messages]
+        messages = [self._again(one, queue, expires_at=expires_at) for one in command.messages]
         failed = self.ports.sender.deliver(self.ports.names.queue(resource.name), messages)
         ids = [message.message_id for message in failed]
         return {"queue": resource.name, "delivered": len(messages) - len(ids), "failed": ids}
 
-    def _again(self, old: ReplayedMessage, *, expires_at: datetime | None, is_fifo: bool) -> Message:
+    def _again(self, old: ReplayedMessage, queue: DeclaredQueue, *, expires_at: datetime | None) -> Message:
         published = Message(old.message_id, old.properties.body, {}, {"SentTimestamp": str(old.published_at)}, {})
         return old.properties.delivered(
             published,
@@ -248,7 +248,8 @@ class _CommandHandler:
             publisher=self._publisher_of(old),
             sequence=None,
             expires_at=expires_at,
-            is_fifo=is_fifo,
+            is_fifo=queue.resource.is_ordered,
+            group_by=queue.settings.group_by,
         )
 
     def _publisher_of(self, old: ReplayedMessage) -> str:

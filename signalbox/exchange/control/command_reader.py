@@ -31,7 +31,7 @@ from signalbox.exchange.control.live_settings import LIVE_FIELDS, read_live_sett
 from signalbox.exchange.messages.properties import TOPIC, InvalidPublication, MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import InvalidPattern, Pattern
-from signalbox.exchange.model.records import Binding, ResourceKind, ResourceRef
+from signalbox.exchange.model.records import Binding, GroupBy, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey, short_string_problem
 from signalbox.messages import MessageId
 from signalbox.queues import InvalidQueueName
@@ -108,8 +108,17 @@ def _declare_queue(section: Section) -> Command:
         message_ttl=_time(section, "message_ttl_seconds", least=1, most=MAXIMUM_TTL_SECONDS),
         prefetch=_number(section, "prefetch", most=MAXIMUM_PREFETCH),
         maximum_receives=_number(section, "maximum_receives", most=MAXIMUM_RECEIVES),
+        group_by=_group_by(section),
     )
     return DeclareQueue(_queue(section), patch)
+
+
+def _group_by(section: Section) -> GroupBy | None:
+    text = section.text("group_by")
+    if text is None or text in set(GroupBy):
+        return None if text is None else GroupBy(text)
+    section.problem("group_by", f"expected one of {', '.join(GroupBy)}, not {shown(text)}")
+    return None
 
 
 def _time(section: Section, field: str, *, least: int, most: int) -> timedelta | None:
@@ -254,7 +263,7 @@ def _message_id(section: Section) -> MessageId:
 
 REPLAYED_FIELDS = ("exchange", "routing_key", "body", "headers", "message_id", "publisher", "published_at")
 BINDING_FIELDS = ("exchange", "queue", "destination", "pattern")
-SETTINGS_FIELDS = ("expires_seconds", "message_ttl_seconds", "prefetch", "maximum_receives")
+SETTINGS_FIELDS = ("expires_seconds", "message_ttl_seconds", "prefetch", "maximum_receives", "group_by")
 COMMANDS: Commands[Command] = {
     "declare_exchange": (("exchange", "alternate", *LIVE_FIELDS), _declare_exchange),
     "delete_exchange": (

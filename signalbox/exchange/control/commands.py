@@ -6,7 +6,7 @@ from datetime import timedelta
 from signalbox.exchange.control.live_settings import LiveSettingsPatch
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.records import Binding, QueueSettings
+from signalbox.exchange.model.records import Binding, GroupBy, QueueSettings
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
@@ -54,6 +54,7 @@ class QueueSettingsPatch:
     message_ttl: timedelta | None = None
     prefetch: int | None = None
     maximum_receives: int | None = None
+    group_by: GroupBy | None = None
 
     def apply_to(self, settings: QueueSettings) -> QueueSettings:
         """Return settings with these changes."""
@@ -63,16 +64,18 @@ class QueueSettingsPatch:
             prefetch=self.prefetch or settings.prefetch,
             maximum_receives=self.maximum_receives or settings.maximum_receives,
             keep=settings.keep,
+            group_by=self.group_by or settings.group_by,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class DeclareQueue:
-    """`declare_queue {queue, expires_seconds?, message_ttl_seconds?, prefetch?, maximum_receives?}`.
+    """`declare_queue {queue, expires_seconds?, message_ttl_seconds?, prefetch?, maximum_receives?, group_by?}`.
 
-    Missing fields stay unchanged, or get their defaults in a new queue (never, never, 25, 5); 0 seconds is never.
+    Missing fields stay unchanged, or get their defaults in a new queue (never, never, 25, 5, publisher); 0 seconds is
+    never.
     Result: {queue, sqs_name, url, ordered, owner, created_at, consumed_at, expires_seconds, message_ttl_seconds,
-    prefetch, maximum_receives}, with null for never.
+    prefetch, maximum_receives, group_by}, with null for never.
     """
 
     queue: DeclaredName

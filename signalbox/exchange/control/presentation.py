@@ -42,6 +42,7 @@ class Presenter:
             "message_ttl_seconds": _seconds(settings.message_ttl),
             "prefetch": settings.prefetch,
             "maximum_receives": settings.maximum_receives,
+            "group_by": settings.group_by,
             **self.queue_in_sqs(self.names.queue(queue.name)),
         }
 

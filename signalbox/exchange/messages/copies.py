@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 
 from signalbox.errors import RejectedError
 from signalbox.exchange.messages.headers import announced_file
-from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery, copy_group
+from signalbox.exchange.messages.properties import PUBLISHER, DeliveredMessage, InvalidDelivery, copy_group, group_of
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames
+from signalbox.exchange.model.records import GroupBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.messages import TRACE_HEADER, Attribute, InvalidMessage, Message, MessageId, size_bytes
 from signalbox.queues import QueueName, is_fifo
@@ -59,10 +60,14 @@ def retry_message(copy: Copy) -> Message:
 
     Its body is the copy's body: embedded in JSON it could exceed SQS's limit.
     """
-    document = {
+    document: dict[str, object] = {
         "queue": copy.queue,
         "attributes": {name: attribute.value for name, attribute in copy.message.attributes.items()},
     }
+    # The group of a standard queue with another setting than the default, which the retry does not read.
+    usual = group_of(RoutingKey(copy.message.attributes[PUBLISHER].text or ""))
+    if not is_fifo(copy.destination) and copy.message.group_id not in (None, usual):
+        document["group"] = copy.message.group_id
     system = {name: text for name, text in copy.message.system_attributes.items() if name == TRACE_HEADER}
     if copy.keeps_order:
         system["MessageGroupId"] = _digest(copy.destination, copy.exchange, copy.key)
@@ -83,7 +88,7 @@ def read_retry(message: Message, names: StageNames) -> Copy:
     except (InvalidMessage, InvalidDelivery, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise InvalidRetry(f"message {message.message_id!r} is not a copy to retry: {error}") from error
     system = {name: text for name, text in message.system_attributes.items() if name == TRACE_HEADER}
-    system |= copy_group(delivered.key, delivered.publisher, delivered.message_id, is_fifo=is_fifo(destination))
+    system |= _group(delivered, document.get("group"), is_ordered=is_fifo(destination))
     waiting = Message(delivered.message_id, message.body, copied.attributes, system, document={})
     return Copy(
         queue=queue,
@@ -97,6 +102,14 @@ def read_retry(message: Message, names: StageNames) -> Copy:
         attempt=1 + int(message.system_attributes["ApproximateReceiveCount"]),
         file=announced_file(delivered.key, message.body),
         waiting_since=sent_at(message),
+    )
+
+
+def _group(delivered: DeliveredMessage, written: object, *, is_ordered: bool) -> dict[str, str]:
+    if isinstance(written, str) and not is_ordered:
+        return {"MessageGroupId": written}
+    return copy_group(
+        delivered.key, delivered.publisher, delivered.message_id, is_fifo=is_ordered, group_by=GroupBy.PUBLISHER
     )
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from signalbox.documents import Problems
 from signalbox.errors import RejectedError
 from signalbox.exchange.messages.headers import HEADERS, OWN_NAMES, headers_text, is_allowed, packed, unpacked
-from signalbox.exchange.model.records import OrderBy
+from signalbox.exchange.model.records import GroupBy, OrderBy
 from signalbox.exchange.model.topics import InvalidRoutingKey, RoutingKey, parse_routing_key, shown
 from signalbox.messages import MAXIMUM_BYTES, TRACE_HEADER, Attribute, Message, MessageId, size_bytes
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -115,6 +115,7 @@ class MessageProperties:
         sequence: int | None,
         expires_at: datetime | None,
         is_fifo: bool,
+        group_by: GroupBy = GroupBy.PUBLISHER,
     ) -> Message:
         """Return the copy for a queue; `published` is the message that was received from the exchange's queue."""
         own = {
@@ -128,7 +129,7 @@ class MessageProperties:
             own["sequence"] = Attribute("Number", str(sequence))
         if expires_at is not None:
             own["expires_at"] = Attribute("Number", str(round(expires_at.timestamp() * 1000)))
-        system = copy_group(self.key, publisher, published.message_id, is_fifo=is_fifo)
+        system = copy_group(self.key, publisher, published.message_id, is_fifo=is_fifo, group_by=group_by)
         if TRACE_HEADER in published.system_attributes:
             system[TRACE_HEADER] = published.system_attributes[TRACE_HEADER]
         return _message(published.message_id, self.body, packed(own, self.headers), system)
@@ -184,14 +185,16 @@ def group_of(key: RoutingKey) -> str:
     return key if is_group and not key.startswith(HASHED) else HASHED + hashlib.sha256(key.encode()).hexdigest()
 
 
-def copy_group(key: RoutingKey, publisher: str, message_id: MessageId, *, is_fifo: bool) -> dict[str, str]:
-    """Return the message group of a copy: in an ordered queue that of its key, else of its publisher.
+def copy_group(
+    key: RoutingKey, publisher: str, message_id: MessageId, *, is_fifo: bool, group_by: GroupBy
+) -> dict[str, str]:
+    """Return the message group of a copy: in an ordered queue that of its key, else by the queue's setting.
 
-    SQS's fair queues let no publisher's burst delay the messages of the others in a standard queue.
+    SQS's fair queues let no group's burst delay the messages of the others in a standard queue.
     """
     if is_fifo:
         return _fifo(group_of(key), message_id)
-    return {"MessageGroupId": group_of(RoutingKey(publisher))}
+    return {"MessageGroupId": group_of(key if group_by is GroupBy.TOPIC else RoutingKey(publisher))}
 
 
 def _group(key: RoutingKey, order_by: OrderBy, publisher: str) -> str:

@@ -10,7 +10,7 @@ from signalbox.exchange.messages.headers import announced_file
 from signalbox.exchange.messages.properties import LIVE, PUBLISHER, TOPIC, InvalidPublication, MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames
-from signalbox.exchange.model.records import OrderBy
+from signalbox.exchange.model.records import GroupBy, OrderBy
 from signalbox.exchange.model.topics import RESERVED_WORD, RoutingKey, is_reserved, shown
 from signalbox.messages import Attribute, Message, size_bytes
 from signalbox.queues import is_fifo
@@ -133,15 +133,16 @@ def copies(
     exchange: ExchangeName,
     names: StageNames,
     message_ttls: Mapping[DeclaredName, timedelta],
+    groups: Mapping[DeclaredName, GroupBy],
     sequence: int | None,
     now: datetime,
 ) -> Iterator[Copy]:
     """Yield the copy for each queue. Copies with equal content share one message object."""
     message, properties = publication.message, publication.properties
-    shared: dict[tuple[bool, timedelta | None], tuple[Message, int]] = {}
+    shared: dict[tuple[bool, timedelta | None, GroupBy], tuple[Message, int]] = {}
     for queue in publication.routes.queues:
         destination, lifetime = names.queue(queue), message_ttls.get(queue)
-        variant = is_fifo(destination), lifetime
+        variant = is_fifo(destination), lifetime, groups.get(queue, GroupBy.PUBLISHER)
         if variant not in shared:
             copied = properties.delivered(
                 message,
@@ -150,6 +151,7 @@ def copies(
                 sequence=sequence,
                 expires_at=None if lifetime is None else now + lifetime,
                 is_fifo=is_fifo(destination),
+                group_by=variant[2],
             )
             shared[variant] = copied, size_bytes(copied)
         yield Copy(

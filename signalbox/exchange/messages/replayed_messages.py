@@ -11,7 +11,7 @@ from signalbox.exchange.messages.properties import (
     InvalidPublication,
     MessageProperties,
 )
-from signalbox.exchange.model.records import OrderBy
+from signalbox.exchange.model.records import GroupBy, OrderBy
 from signalbox.messages import TRACE_HEADER, Attribute, Message, MessageId
 from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -57,7 +57,14 @@ def replayed_publication(
     return replace(message, message_id=MessageId(original.origin))
 
 
-def replayed_copy(original: OriginalMessage, replay_id: str, *, into: str, expires_at: datetime | None) -> Message:
+def replayed_copy(
+    original: OriginalMessage,
+    replay_id: str,
+    *,
+    into: str,
+    expires_at: datetime | None,
+    group_by: GroupBy = GroupBy.PUBLISHER,
+) -> Message:
     """Return the copy for a declared queue, equal to the first one except for the mark."""
     sent_at = {"SentTimestamp": str(round(original.published_at.timestamp() * 1000))}
     copy = _marked(original, replay_id).properties.delivered(
@@ -67,6 +74,7 @@ def replayed_copy(original: OriginalMessage, replay_id: str, *, into: str, expir
         sequence=original.sequence,
         expires_at=expires_at,
         is_fifo=is_fifo(into),
+        group_by=group_by,
     )
     system = dict(copy.system_attributes)
     if is_fifo(into):  # SQS would drop this copy as a duplicate of a first one of the last five minutes

@@ -47,6 +47,13 @@ class Retention:
     age: timedelta | None = None
 
 
+class GroupBy(StrEnum):
+    """The message groups of copies in a standard queue, among which SQS's fair queues divide its consumers."""
+
+    PUBLISHER = "publisher"
+    TOPIC = "topic"
+
+
 class OrderBy(StrEnum):
     """The order that a live exchange keeps: of each routing key, each publisher or all messages.
 
@@ -117,6 +124,7 @@ class QueueSettings:
     prefetch: int = DEFAULT_PREFETCH
     maximum_receives: int = DEFAULT_MAXIMUM_RECEIVES
     keep: timedelta | None = None
+    group_by: GroupBy = GroupBy.PUBLISHER
 
 
 @dataclass(frozen=True, slots=True)

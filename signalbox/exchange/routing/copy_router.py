@@ -78,11 +78,13 @@ class CopyRouter:
     def _copies(
         self, publication: Publication, exchange: ExchangeName, *, sequence: int | None, at: datetime
     ) -> Iterator[Copy]:
+        queues = publication.routes.queues
         return copies(
             publication,
             exchange=exchange,
             names=self.names,
-            message_ttls=self.copy_settings.message_ttls(publication.routes.queues, now=at),
+            message_ttls=self.copy_settings.message_ttls(queues, now=at),
+            groups=self.copy_settings.groups(queues),
             sequence=sequence,
             now=at,
         )

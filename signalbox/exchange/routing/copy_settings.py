@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.records import GroupBy
 from signalbox.exchange.routing.ports import CopySettings, RoutingTable
 from signalbox.sarracenia.rights.names import UserName, queue_user
 
@@ -25,6 +26,10 @@ class CopySettingsCache:
         self._refresh(wanted, now)
         found = ((queue, self._read[queue].message_ttl) for queue in wanted if queue in self._read)
         return {queue: ttl for queue, ttl in found if ttl is not None}
+
+    def groups(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, GroupBy]:
+        """Return the message groups of queues whose TTLs were read."""
+        return {queue: self._read[queue].group_by for queue in queues if queue in self._read}
 
     def owners(self, queues: Iterable[DeclaredName], *, now: datetime) -> Mapping[DeclaredName, Collection[UserName]]:
         """Return the users of each queue: the one in its name, and the one who declared it."""

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.records import Binding, Exchange, ResourceRef
+from signalbox.exchange.model.records import Binding, Exchange, GroupBy, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import MessageId
@@ -35,11 +35,12 @@ class RoutingSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class CopySettings:
-    """What counts for the copies of a queue: their TTL, whether they are kept, and who declared the queue."""
+    """What counts for the copies of a queue: TTL and groups, whether they are kept, and who declared the queue."""
 
     message_ttl: timedelta | None = None
     is_kept: bool = False
     owner: UserName | None = None
+    group_by: GroupBy = GroupBy.PUBLISHER
 
 
 class RoutingTable(Protocol):

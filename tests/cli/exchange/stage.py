@@ -77,6 +77,7 @@ def _queue(command: Mapping[str, Any]) -> dict[str, object]:
         "message_ttl_seconds": command.get("message_ttl_seconds"),
         "prefetch": command.get("prefetch", 25),
         "maximum_receives": command.get("maximum_receives", 5),
+        "group_by": command.get("group_by", "publisher"),
         "consumed_at": None,
     }
 

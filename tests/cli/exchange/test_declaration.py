@@ -190,10 +190,12 @@ def test_the_bindings_of_a_mistyped_exchange_are_not_an_empty_list(stage):
 
 def test_a_queue_is_declared_with_times_as_people_write_them(stage):
     options = ("--expires", "5m", "--message-ttl", "never", "--prefetch", "3", "--maximum-receives", "9")
+    options = (*options, "--group-by", "topic")
 
     signalbox("queue", "declare", "q_alice", *options)
 
     settings = {"expires_seconds": 300, "message_ttl_seconds": 0, "prefetch": 3, "maximum_receives": 9}
+    settings["group_by"] = "topic"
     assert said(stage) == [{"command": "declare_queue", "queue": "q_alice", **settings}]
 
 

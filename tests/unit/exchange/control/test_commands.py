@@ -28,7 +28,7 @@ from signalbox.exchange.control.commands import (
 )
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import Binding, QueueSettings, ResourceKind, ResourceRef
+from signalbox.exchange.model.records import Binding, GroupBy, QueueSettings, ResourceKind, ResourceRef
 from signalbox.messages import Attribute
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 
@@ -67,8 +67,11 @@ def problems(command, **fields):
                 "message_ttl_seconds": 1,
                 "prefetch": 1,
                 "maximum_receives": 1000,
+                "group_by": "topic",
             },
-            DeclareQueue("q_a.b", QueueSettingsPatch(timedelta(minutes=1), timedelta(seconds=1), 1, 1000)),
+            DeclareQueue(
+                "q_a.b", QueueSettingsPatch(timedelta(minutes=1), timedelta(seconds=1), 1, 1000, GroupBy.TOPIC)
+            ),
         ),
         ("delete_queue", {"queue": "q_alice", "if_empty": True}, DeleteQueue("q_alice", if_empty=True)),
         (
@@ -136,6 +139,7 @@ def test_all_problems_of_a_queue_are_reported_at_once():
         message_ttl_seconds=1_209_601,
         prefetch=0,
         maximum_receives=1001,
+        group_by="tenant",
     )
 
     assert found == [
@@ -143,6 +147,7 @@ def test_all_problems_of_a_queue_are_reported_at_once():
         "message_ttl_seconds: expected 1 to 1209600, or 0 for never, not 1209601",
         "prefetch: expected 1 to 1000, not 0",
         "maximum_receives: expected 1 to 1000, not 1001",
+        "group_by: expected one of publisher, topic, not 'tenant'",
         "queue: queue 'alice': expected 'q_' and printable characters, 255 bytes",
     ]
 
@@ -226,6 +231,8 @@ def test_settings_that_a_patch_does_not_name_stay_unchanged():
     found = QueueSettings(timedelta(minutes=5), None, 10, 7)
 
     assert QueueSettingsPatch().apply_to(found) == found
+    by_topic = QueueSettingsPatch(group_by=GroupBy.TOPIC).apply_to(found)
+    assert (by_topic.group_by, QueueSettingsPatch().apply_to(by_topic)) == (GroupBy.TOPIC, by_topic)
     assert QueueSettingsPatch(message_ttl=timedelta(seconds=9), prefetch=2, maximum_receives=3).apply_to(
         found
     ) == QueueSettings(timedelta(minutes=5), timedelta(seconds=9), 2, 3)

@@ -102,6 +102,7 @@ def test_declaring_a_queue_again_returns_it_unchanged(stage):
         "message_ttl_seconds": 90,
         "prefetch": 10,
         "maximum_receives": 5,
+        "group_by": "publisher",
         "sqs_name": "q_alice",
         "url": "https://sqs/1/q_alice",
     }

@@ -14,7 +14,7 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.denies import NoDenies
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
+from signalbox.exchange.model.records import Binding, Exchange, GroupBy, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.batch_reader import NO_POISON, BatchReader
 from signalbox.exchange.routing.batch_report import Reporter, RoutingResult
@@ -59,6 +59,7 @@ class MemoryTable:
     owners: dict[DeclaredName, UserName] = field(default_factory=dict)
     looks: list[tuple[set[ExchangeName], set[str]]] = field(default_factory=list)
     heads: "MemoryHeads | None" = None
+    groups: dict[DeclaredName, GroupBy] = field(default_factory=dict)
     readings: list[str] = field(default_factory=list)
 
     def snapshot(
@@ -80,9 +81,14 @@ class MemoryTable:
 
     def copy_settings(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, CopySettings]:
         return {
-            one: CopySettings(self.times_to_live.get(one), one in self.kept, self.owners.get(one))
+            one: CopySettings(
+                self.times_to_live.get(one),
+                one in self.kept,
+                self.owners.get(one),
+                self.groups.get(one, GroupBy.PUBLISHER),
+            )
             for one in queues
-            if one in self.times_to_live.keys() | self.kept | self.owners.keys()
+            if one in self.times_to_live.keys() | self.kept | self.owners.keys() | self.groups.keys()
         }
 
     def created_at(self, queue: DeclaredName) -> datetime | None:

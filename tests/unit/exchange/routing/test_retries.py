@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from signalbox.exchange.messages.properties import DeliveredMessage
+from signalbox.exchange.model.records import GroupBy
 from signalbox.exchange.routing.copy_dispatcher import ATTEMPTS_WITHOUT_QUEUE
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import QueueName
@@ -47,6 +48,23 @@ def test_a_copy_arrives_as_it_would_have_at_once(world, queue, is_ordered) -> No
     same = {"body": "", "sequence": None, "message_id": ""}
     assert replace(found, **same) == replace(other, **same)
     assert late.group_id == direct.group_id
+
+
+@pytest.mark.parametrize(("group_by", "group"), [(GroupBy.PUBLISHER, "AIDA"), (GroupBy.TOPIC, "a.b")])
+def test_every_copy_of_a_standard_queue_has_the_group_that_its_setting_says_at_once_and_later(group_by, group) -> None:
+    world = World()
+    world.declare("xs")
+    world.bind("xs", "#", queue=QUEUE)
+    world.table.groups[QUEUE] = group_by
+    world.sqs.trouble = {QUEUE: "closed"}
+    world.publish("xs", "a.b", body="0")
+    world.route("xs")
+    world.sqs.trouble = {}
+    world.retry(is_ordered=False)
+    world.publish("xs", "a.b", body="1")
+    world.route("xs")
+
+    assert {message.body: message.group_id for message in world.messages(QUEUE)} == {"0": group, "1": group}
 
 
 @pytest.mark.parametrize(("queue", "is_ordered"), [(QUEUE, False), (ORDERED, True)])
