@@ -4,10 +4,10 @@ It considers no earlier action, so a reconcile run that was killed anywhere can 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from signalbox.queues import QueueName
+from signalbox.splitting.control.observed_split import ObservedSplit
 from signalbox.splitting.model.actions import (
     Action,
     CloseQueue,
@@ -27,14 +27,10 @@ from signalbox.splitting.model.actions import (
     SwitchTargetBack,
 )
 from signalbox.splitting.model.observed_state import (
-    Forwarder,
     ForwardingState,
     ObservedState,
     TargetState,
-    TemporaryQueue,
     Timings,
-    is_empty,
-    looks_empty,
 )
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 
@@ -70,14 +66,10 @@ def _end(session: SplitSession, reason: str) -> MoveSession:
     return MoveSession(session.session_id, Phase.ENDING, reason)
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(ObservedSplit):
     """One decision on a split: a method for each stage, and the rules that stages share."""
 
-    split: Split
-    observed: ObservedState
-    now: datetime
-    timings: Timings
+    __slots__ = ()
 
     def actions(self) -> Iterator[Action]:
         ending = tuple(self._expired())
@@ -104,14 +96,14 @@ class _Step:
 
     def _is_late(self, session: SplitSession) -> bool:
         """Return whether a session waits for its queues or for the target for too long; a replay may take any time."""
-        if session.phase is not Phase.STARTING or (session.is_replaying and self._are_usable(session.queues.values())):
+        if session.phase is not Phase.STARTING or (session.is_replaying and self.are_usable(session.queues.values())):
             return False
         replayed_at = session.replay.finished_at if session.replay else None
         began = max(session.since, self.split.since, replayed_at or session.since)
         return self.now - began > self.split.switch_timeout
 
     def _missing(self, session: SplitSession) -> str:
-        if not self._are_usable((*self._deployed(), *session.queues.values())):
+        if not self.are_usable((*self.deployed(), *session.queues.values())):
             return "its temporary queues were not there"
         return f"target {self.split.target} did not read from its temporary queues"
 
@@ -124,7 +116,7 @@ class _Step:
         yield from self._create_deployed()
         if all(session.is_replaying for session in self.split.live):
             return  # the target reads its originals until a session is to get more than kept messages
-        if self._are_usable(self._deployed()):
+        if self.are_usable(self.deployed()):
             yield from self._switch()
             if self.observed.target is TargetState.TEMPORARY:
                 yield MoveSplit(Stage.SPLIT)
@@ -136,7 +128,7 @@ class _Step:
             yield from self._switch()  # again, if a deployment reset the target
         for queue in self.split.queues:
             yield from self._forward(queue)
-        if not self.split.sessions and all(map(self._is_still, self.split.queues)):
+        if not self.split.sessions and all(map(self.is_still, self.split.queues)):
             yield MoveSplit(Stage.DRAINING)
 
     def _draining(self) -> Iterator[Action]:
@@ -144,41 +136,14 @@ class _Step:
             yield MoveSplit(Stage.SPLIT)
             return
         yield from self._remove_forwarding()
-        if self._has_drained():
+        if self.has_drained():
             yield MoveSplit(Stage.RESTORING)
-
-    def _has_drained(self) -> bool:
-        if self.observed.target in (TargetState.ORIGINAL, TargetState.GONE):
-            return True  # nothing reads the temporary queues any more, so the rest is returned
-        timeout = self.split.drain_timeout
-        if timeout is not None and self.now - self.split.since >= timeout:
-            return True
-        return all(map(self._is_drained, self.split.queues))
-
-    def _is_drained(self, queue: SplitQueue) -> bool:
-        """Return whether the target has emptied its temporary queue.
-
-        A few samples are enough for a standard queue, because what they missed is returned to the original afterwards.
-        In a FIFO queue it would be behind newer messages there.
-        """
-        found = self.observed.queues.get(queue.deployed)
-        if found is None:
-            return True
-        if not queue.is_fifo:
-            return looks_empty(found, since=self.split.since, timings=self.timings)
-        forwarder = self.observed.forwarder(queue.original)
-        stopped = forwarder.since if forwarder.state is ForwardingState.OFF else None
-        settled = min(self.split.since, stopped or self.split.since) + self.timings.settle
-        if settled > self.now:
-            return False
-        since = self._quiet_since(found, settled)
-        return found.is_unused or self._is_empty(queue.deployed, since)
 
     def _restoring(self) -> Iterator[Action]:
         yield from self._remove_forwarding()
         if self.observed.target in (TargetState.TEMPORARY, TargetState.MIXED):
             yield SwitchTargetBack()
-        elif self.observed.target is not TargetState.CHANGING and self._is_removed():
+        elif self.observed.target is not TargetState.CHANGING and self.is_removed():
             yield MoveSplit(Stage.CLEANING)
 
     def _cleaning(self) -> Iterator[Action]:
@@ -186,9 +151,9 @@ class _Step:
             found = self.observed.queues.get(queue.deployed)
             if found is not None:
                 is_used = self.split.was_split and not found.is_unused
-                since = self._quiet_since(found, self.split.since)
+                since = self.quiet_since(found, self.split.since)
                 yield from self._clear(queue.deployed, queue, since=since, is_used=is_used, to_original=True)
-        if not self._is_any_there(self._deployed()):
+        if not self.is_any_there(self.deployed()):
             yield ForgetSplit()
 
     def _sessions(self) -> Iterator[Action]:
@@ -202,74 +167,42 @@ class _Step:
 
     def _proceed(self, session: SplitSession) -> Iterator[Action]:
         if session.phase is Phase.STARTING and session.is_replaying:
-            if self._are_usable(session.queues.values()):
+            if self.are_usable(session.queues.values()):
                 yield ReplayKept(session.session_id)
             return
         is_split = self.split.stage is Stage.SPLIT
-        if session.phase is Phase.STARTING and is_split and self._are_usable(session.queues.values()):
-            is_unread = all(self._is_unread(queue, session) for queue in self.split.queues)
+        if session.phase is Phase.STARTING and is_split and self.are_usable(session.queues.values()):
+            is_unread = all(self.is_unread(queue, session) for queue in self.split.queues)
             settle = timedelta(0) if is_unread else self.timings.settle
             yield MoveSession(session.session_id, Phase.MATCHING, effective_at=self.now + settle)
         is_effective = session.effective_at is not None and session.effective_at <= self.now
-        if session.phase is Phase.MATCHING and is_effective and all(map(self._is_on, self.split.queues)):
+        if session.phase is Phase.MATCHING and is_effective and all(map(self.is_on, self.split.queues)):
             yield MoveSession(session.session_id, Phase.READY)
-
-    def _is_unread(self, queue: SplitQueue, session: SplitSession) -> bool:
-        """Return whether no call forwards messages of a queue by an older record.
-
-        It matters for FIFO queues, and for queues of which the deployed consumer is to get nothing.
-        """
-        if not queue.is_fifo and queue.original not in session.exclusive:
-            return True
-        forwarder = self.observed.forwarder(queue.original)
-        if any(one.has_matched for one in self.split.sessions):
-            return False
-        return forwarder.state is ForwardingState.ABSENT or (self._is_still(queue) and self._has_settled(forwarder))
 
     def _finish(self, session: SplitSession) -> Iterator[Action]:
         for queue in self.split.queues:
             yield from self._empty(session, queue)
         is_last = not self.split.live
-        if is_last and session.has_matched and not all(map(self._is_clean, self.split.queues)):
+        if is_last and session.has_matched and not all(map(self.is_clean, self.split.queues)):
             return  # the record must not change before forwarding has stopped for good
-        if not self._is_any_there(session.queues.values()):
+        if not self.is_any_there(session.queues.values()):
             yield ForgetSession(session.session_id)
 
     def _empty(self, session: SplitSession, queue: SplitQueue) -> Iterator[Action]:
         name, is_used = session.queues[queue.original], session.may_own(queue.original)
-        since = self._left_alone_since(session, queue)
+        since = self.left_alone_since(session, queue)
         found = self.observed.queues.get(name)
         if found is not None and since is not None:
-            since = self._quiet_since(found, since)
+            since = self.quiet_since(found, since)
         use = found.use if found is not None and is_used else None
         if found is not None and use is not None and use.is_closed:
             is_used = not found.is_unused
-            since = self._quiet_since(found, since or self.now + self.timings.settle) if is_used else self.now
+            since = self.quiet_since(found, since or self.now + self.timings.settle) if is_used else self.now
         elif use is not None and (use.until is None or not queue.is_fifo):
             # What a killed call sent to a FIFO queue is sent again: to the same queue, which must be open then.
             yield CloseQueue(name, session.session_id, use)
         if since is not None:
             yield from self._clear(name, queue, since=since, is_used=is_used)
-
-    def _quiet_since(self, found: TemporaryQueue, since: datetime) -> datetime:
-        """Return from when on a queue has received nothing, if it can receive nothing after `since`."""
-        if found.use is None or found.use.until is None:
-            return since
-        return min(since, found.use.until + self.timings.settle)
-
-    def _left_alone_since(self, session: SplitSession, queue: SplitQueue) -> datetime | None:
-        """Return from when on an ending session's queue receives nothing; None while it still may."""
-        if not session.has_matched:
-            return session.since
-        if not (queue.is_fifo and session.may_own(queue.original)):
-            settled = session.since + self.timings.settle
-            return settled if settled <= self.now else None
-        others = [one for one in self.split.closers(queue.original) if self.split.ends_before(one, session)]
-        if not self._is_clean(queue) or self._is_any_there(one.queues[queue.original] for one in others):
-            return None
-        return max(
-            session.since, (self.observed.forwarder(queue.original).since or session.since) + self.timings.settle
-        )
 
     def _clear(
         self, name: QueueName, queue: SplitQueue, *, since: datetime, is_used: bool, to_original: bool = False
@@ -277,39 +210,18 @@ class _Step:
         found = self.observed.queues.get(name)
         if found is None:
             return
-        if not is_used or self._is_empty(name, since):
+        if not is_used or self.is_empty(name, since):
             yield DeleteQueue(name)
         elif found.has_waiting:
             yield ReturnMessages(name, queue.original, to_original=to_original)
 
     def _forward(self, queue: SplitQueue) -> Iterator[Action]:
         forwarder = self.observed.forwarder(queue.original)
-        if self._is_still(queue):
-            if self._must_run(queue, forwarder):
+        if self.is_still(queue):
+            if self.must_run(queue, forwarder):
                 yield StartForwarding(queue.original)
-        elif forwarder.state is not ForwardingState.STOPPING and self._may_stop(queue, forwarder):
+        elif forwarder.state is not ForwardingState.STOPPING and self.may_stop(queue, forwarder):
             yield StopForwarding(queue.original)
-
-    def _must_run(self, queue: SplitQueue, forwarder: Forwarder) -> bool:
-        if self.split.is_closing(queue.original):
-            return self._has_settled(forwarder) and forwarder.unfinished > 0  # unfinished calls are completed first
-        return any(session.has_matched for session in self.split.sessions)
-
-    def _may_stop(self, queue: SplitQueue, forwarder: Forwarder) -> bool:
-        if not any(session.has_matched for session in self.split.sessions):
-            return True
-        if not self.split.is_closing(queue.original) or forwarder.since is None:
-            return False
-        # By then, messages that a killed function left in flight have been redelivered and sent again.
-        began = max(forwarder.since, *(session.since for session in self.split.closers(queue.original)))
-        return self.now - began >= queue.visibility + 2 * self.timings.settle
-
-    def _is_clean(self, queue: SplitQueue) -> bool:
-        """Return whether a FIFO queue's forwarding is off and all its calls have finished; true for standard queues."""
-        forwarder = self.observed.forwarder(queue.original)
-        if not queue.is_fifo or forwarder.state is ForwardingState.ABSENT:
-            return True
-        return self._is_still(queue) and self._has_settled(forwarder) and forwarder.unfinished == 0
 
     def _switch(self) -> Iterator[Action]:
         if self.observed.target in (TargetState.ORIGINAL, TargetState.MIXED):
@@ -320,39 +232,11 @@ class _Step:
             forwarder = self.observed.forwarder(queue.original)
             if forwarder.state in (ForwardingState.ON, ForwardingState.STARTING):
                 yield StopForwarding(queue.original)
-            elif forwarder.state is ForwardingState.OFF and self._has_settled(forwarder):
+            elif forwarder.state is ForwardingState.OFF and self.has_settled(forwarder):
                 yield RemoveForwarding(queue.original)
-
-    def _has_settled(self, forwarder: Forwarder) -> bool:
-        return forwarder.since is not None and self.now - forwarder.since >= self.timings.settle
 
     def _create_deployed(self) -> Iterator[Action]:
         yield from self._create(CreateQueue(queue.deployed, queue.original) for queue in self.split.queues)
 
     def _create(self, wanted: Iterable[CreateQueue]) -> Iterator[Action]:
         yield from (action for action in wanted if action.name not in self.observed.queues)
-
-    def _deployed(self) -> tuple[QueueName, ...]:
-        return tuple(queue.deployed for queue in self.split.queues)
-
-    def _is_any_there(self, names: Iterable[QueueName]) -> bool:
-        return any(name in self.observed.queues for name in names)
-
-    def _are_usable(self, names: Iterable[QueueName]) -> bool:
-        found = [self.observed.queues.get(name) for name in names]
-        return all(one is not None and self.now - one.created_at >= self.timings.usable_after for one in found)
-
-    def _is_empty(self, name: QueueName, since: datetime) -> bool:
-        found = self.observed.queues.get(name)
-        return found is None or is_empty(found, since=since, timings=self.timings)
-
-    def _is_on(self, queue: SplitQueue) -> bool:
-        return self.observed.forwarder(queue.original).state is ForwardingState.ON
-
-    def _is_still(self, queue: SplitQueue) -> bool:
-        return self.observed.forwarder(queue.original).state in (ForwardingState.OFF, ForwardingState.ABSENT)
-
-    def _is_removed(self) -> bool:
-        return all(
-            self.observed.forwarder(queue.original).state is ForwardingState.ABSENT for queue in self.split.queues
-        )
