@@ -159,9 +159,10 @@ class Engines:
         self._control, theirs = socket.socketpair()
         self._control.settimeout(START_LIMIT.total_seconds())
         number = theirs.fileno()
-        command = [sys.executable, "-I", "-S", "-B", sandbox.__file__, str(number), *_folders()]
+        command = [sys.executable, "-P", "-s", "-S", "-B", sandbox.__file__, str(number)]
         # Lambda's Python finds its own libraries there; the sandbox clears its environment before it serves.
         environment = {name: value for name, value in os.environ.items() if name == "LD_LIBRARY_PATH"}
+        environment["PYTHONPATH"] = os.pathsep.join(_folders())
         with theirs:
             self._sandbox = subprocess.Popen(  # noqa: S603 - our own program, and no shell
                 command,

@@ -28,8 +28,9 @@ from tests.soak.splitting import READS_SECONDS, SplittingLoad
 HANDLERS = "lambdas."
 SPARED = ("live.receive", "live.page", "rendezvous.page", "rendezvous.sweep")
 BETWEEN_KILLS = (0.4, 0.6)
-# Instances younger than this, on a free core, are not killed: a function that never starts processes nothing.
-SPARED_SECONDS = 3.0
+# Instances that are younger, or have used less of a processor, are not killed: a function that never starts processes
+# nothing. A start takes about half a second of a processor.
+SPARED_SECONDS, SPARED_PROCESSOR_SECONDS = 3.0, 0.8
 REPORT_SECONDS = 15.0
 # How long nothing may arrive before what is missing counts as lost.
 PATIENCE_SECONDS = 300.0
@@ -73,7 +74,9 @@ class Soak:
         """Run all loads for some time, until they have sent `counts` and kills are enough; return the accounts."""
         deployment = local_deployment(self.local, folder=self.folder.path)
         loads = list(self._loads(deployment))
-        injector = FaultInjector(self.folder, functions(deployment), SPARED_SECONDS, self._chance())
+        injector = FaultInjector(
+            self.folder, functions(deployment), SPARED_SECONDS, SPARED_PROCESSOR_SECONDS, self._chance()
+        )
         began = time.monotonic()
         kills = self._run(loads, injector, seconds=seconds, counts=counts)
         sent = time.monotonic()

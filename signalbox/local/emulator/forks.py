@@ -83,7 +83,6 @@ def _program(start: Mapping[str, Any], streams: Sequence[int]) -> str:
     time.tzset()
     program: str = start["arguments"][-1]
     sys.argv = [program]
-    sys.path.insert(0, str(Path(program).parent))
     return program
 
 

@@ -12,8 +12,7 @@ from signalbox.local.stage_folder import StageFolder
 HOST = "127.0.0.1"
 ACCOUNT = "000000000000"
 PYTHON = CHECKOUT / ".signalbox" / "emulator" / "venv" / "bin" / "python"
-# The emulator's environment does not have this package: the checkout comes last, so that it shadows nothing.
-SERVE = "import sys; sys.path.append(sys.argv[1]); from signalbox.local.emulator.server import main; main(sys.argv[2:])"
+SERVER = "signalbox.local.emulator.server"
 
 
 def environment(stage_folder: StageFolder, *, port: int, region: str) -> dict[str, str]:
@@ -53,9 +52,10 @@ def spawn(
     """
     with stage_folder.log.open("w") as log:
         process = subprocess.Popen(
-            [str(PYTHON), "-I", "-c", SERVE, str(CHECKOUT), str(stage_folder.emulator), *map(str, inherited)],
+            [str(PYTHON), "-P", "-s", "-m", SERVER, str(stage_folder.emulator), *map(str, inherited)],
             cwd=stage_folder.temporary,
-            env=environment,
+            # The emulator's environment does not have this package.
+            env={**environment, "PYTHONPATH": str(CHECKOUT)},
             pass_fds=inherited,
             stdin=subprocess.PIPE,
             stdout=log,

@@ -35,6 +35,7 @@ def main(arguments: Sequence[str]) -> None:
     """
     folder, socket_number, *lifelines = arguments
     root = json.load(sys.stdin)
+    del os.environ["PYTHONPATH"]  # functions inherit the environment, and are not to find the checkout
     for lifeline in map(int, lifelines):
         threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
     with Path(folder, "lock").open("a+") as lock:
@@ -92,3 +93,7 @@ def _serve(gateway: Gateway, socket_number: int) -> None:
     # Passed as a socket and not as a file descriptor: uvicorn takes any descriptor for a Unix socket, and then leaves
     # Nagle's algorithm on, so that packets wait for others.
     uvicorn.Server(config).run(sockets=[socket.socket(fileno=socket_number)])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

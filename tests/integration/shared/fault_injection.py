@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from signalbox.local.processes import processes_naming_each
 from signalbox.local.stage_folder import StageFolder
@@ -27,6 +28,8 @@ class FaultInjector:
     """Their names in AWS."""
     spared_seconds: float = STARTING_SECONDS
     """Age below which an instance is not killed."""
+    spared_processor_seconds: float = 0.0
+    """Time of a processor below which an instance is not killed: on a busy machine its start takes longer."""
     chance: random.Random = field(default_factory=lambda: random.Random(1))  # noqa: S311 - the choice is no secret
 
     def kill(self, times: int, *, between: tuple[float, float] = BETWEEN_KILLS) -> None:
@@ -94,9 +97,19 @@ class FaultInjector:
         for instance in (instance for instances in running for instance in instances):
             first_seen.setdefault(instance, now)
         old = [[i for i in instances if now - first_seen[i] >= self.spared_seconds] for instances in running]
-        return [instances for instances in old if instances]
+        used = [[i for i in instances if _processor_seconds(i) >= self.spared_processor_seconds] for instances in old]
+        return [instances for instances in used if instances]
 
     def _running(self) -> list[list[int]]:
         """Return the process ids of the instances of each function."""
         folders = f"{self.stage_folder.temporary}{os.sep}ministack-lambda-"
         return processes_naming_each([f"{folders}{name}-" for name in self.functions])
+
+
+def _processor_seconds(process: int) -> float:
+    """Return the time that a process has had a processor; 0 for one that has ended (proc_pid_stat(5): 14 and 15)."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from signalbox.cli.shared.stage import say
-from signalbox.cli.splitting.handler import child
+from signalbox.cli.splitting.handler.child import signalbox_handler as child
 from signalbox.cli.splitting.handler.source_files import SourceFiles
 from signalbox.clients.splitting.handler.response import Invocation
 from signalbox.errors import RejectedError
@@ -150,10 +150,11 @@ class _Running:
     def start(cls, handler: Handler) -> "_Running":
         (read_requests, write_requests), (read_replies, write_replies) = os.pipe(), os.pipe()
         numbers = {child.REQUESTS: str(read_requests), child.REPLIES: str(write_replies)}
+        folders = filter(None, (str(handler.folder), handler.environment.get("PYTHONPATH")))
         try:
             process = subprocess.Popen(  # noqa: S603 - the user's own handler, with their own permissions
-                [handler.python, child.__file__, handler.name, str(handler.folder)],
-                env={**handler.environment, **numbers},
+                [handler.python, child.__file__, handler.name],
+                env={**handler.environment, **numbers, "PYTHONPATH": os.pathsep.join(folders)},
                 pass_fds=(read_requests, write_replies),
                 stdout=STANDARD_ERROR if handler.prints_to_errors else None,
             )

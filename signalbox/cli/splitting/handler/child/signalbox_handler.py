@@ -85,13 +85,12 @@ class Debuggers:
             self._on_use()
 
 
-def main(name: str, folder: str) -> None:
+def main(name: str) -> None:
     """Serve invocations until the pipe is closed."""
     requests = os.fdopen(int(os.environ.pop(REQUESTS)), encoding="utf-8")
     replies = os.fdopen(int(os.environ.pop(REPLIES)), "w", encoding="utf-8")
     # Ctrl-C ends the session, and the session ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.path[0] = folder
 
     def reply(**fields: object) -> None:
         replies.write(json.dumps(fields) + "\n")

@@ -1,0 +1,1 @@
+"""A folder of its own: Python finds its modules before those of the handler."""
