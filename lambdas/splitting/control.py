@@ -12,10 +12,8 @@ from signalbox.control.envelope import Envelope
 from signalbox.errors import RejectedError
 from signalbox.kept.settings import principal_of
 from signalbox.queues import QueueName
-from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.commands import COMMANDS
 from signalbox.splitting.control.protocol import REPLY_MARK
-from signalbox.splitting.control.reconcile_loop import ReconcileLoop
 
 RECONCILE, STRAYS, KEPT = "reconcile", "strays", "kept"
 # The sweep of kept messages ends after this time: less than the function's timeout, which is 30 s.
@@ -31,7 +29,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
         processor = CommandProcessor(_caller, _answer, _reply_queue, wiring.replies(), dead_letters())
         return processor.process(event["Records"])
     if event["task"] == RECONCILE:
-        return {"woken": ReconcileLoop(wiring.ports()).wake_all()}
+        return {"woken": wiring.loop().wake_all()}
     if event["task"] == STRAYS:
         return {"deleted": _delete_orphans()}
     if event["task"] == KEPT:
@@ -46,7 +44,7 @@ def _caller(_record: dict[str, Any], sender_id: str) -> str:
 
 
 def _answer(principal: str, envelope: Envelope) -> object:
-    return ControlService(wiring.ports()).answer(envelope.command(COMMANDS), principal=principal)
+    return wiring.service().answer(envelope.command(COMMANDS), principal=principal)
 
 
 def _reply_queue(_principal: str) -> QueueName:

@@ -33,17 +33,30 @@ from signalbox.kept.sweeper import KeptSweeper
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName
 from signalbox.splitting.consumers.environment import Resolver
 from signalbox.splitting.consumers.queue_reference import Home
-from signalbox.splitting.control.keeping import NothingIsKept
+from signalbox.splitting.control.chains import Chains
+from signalbox.splitting.control.command_handlers import ControlService
+from signalbox.splitting.control.effect_executor import EffectExecutor
+from signalbox.splitting.control.keeping import KeepService, NothingIsKept
+from signalbox.splitting.control.observation import SplitObserver
 from signalbox.splitting.control.orphan_queues import OrphanQueueSweeper
 from signalbox.splitting.control.ports import (
     AuditTrail,
-    ControlPorts,
     DeclaredRegistries,
     KeptStore,
     NoAuditTrail,
     NothingDeclared,
+    Outlets,
+    Resources,
     Store,
 )
+from signalbox.splitting.control.presentation import SplitPresenter
+from signalbox.splitting.control.problems import ProblemLog
+from signalbox.splitting.control.reconcile_loop import ReconcileLoop, Reconciler
+from signalbox.splitting.control.registries import RegistryService
+from signalbox.splitting.control.registry_reader import RegistryReader
+from signalbox.splitting.control.replays import SessionReplayer
+from signalbox.splitting.control.routes import Routes
+from signalbox.splitting.control.session_start import Admissions, SessionStarter
 from signalbox.splitting.forwarding.decider import RECORD_AGE
 from signalbox.splitting.model.events import CAPABILITY
 from signalbox.splitting.model.observed_state import Timings
@@ -113,36 +126,74 @@ def sweep() -> OrphanQueueSweeper:
 
 
 @cache
-def ports() -> ControlPorts:
-    """Return the ports of the control plane."""
-    return ControlPorts(
-        store=_store(),
-        sender=wiring.sender(),
-        dead_letters=wiring.dead_letters(),
-        queues=wiring.queues(),
-        forwarders=LambdaForwarders(
-            _functions(),
-            function_arn=instance.settings().text("SPLIT_FUNCTION_ARN"),
-            queue_arn_prefix=_queue_arn_prefix(),
-            stage=stage(),
-            concurrency=instance.settings().number("SPLIT_CONCURRENCY"),
-        ),
-        targets=_targets(),
+def service() -> ControlService:
+    """Return the service of the commands."""
+    return ControlService(
+        splits=wiring.splits(),
+        registries=_registries(),
+        starter=_starter(),
+        loop=loop(),
         discovery=AwsDiscovery(_functions(), boto3.client("ecs"), boto3.client("iam"), _home(), prefix(), _workloads()),
         audit_trail=_audit_trail(),
-        control_queue=SqsControlQueue(instance.sqs(), instance.settings().text("CONTROL_QUEUE_URL")),
-        compiler=_languages(),
-        clock=instance.CLOCK,
-        random_parts=_random_parts(),
-        queue_url=replies().url,
-        record=instance.record,
-        timings=timings(),
-        prefix=prefix(),
-        clusters=tuple(clusters()),
-        declared=_declared_registries(),
-        reads_objects=bool(wiring.buckets()),
-        kept=_kept_store(),
     )
+
+
+@cache
+def loop() -> ReconcileLoop:
+    """Return the reconcile loop."""
+    store, resources = _store(), _resources()
+    outlets = Outlets(wiring.sender(), wiring.dead_letters(), instance.record)
+    problems = ProblemLog(store.annotations, instance.CLOCK)
+    routes = Routes(_languages(), timings().settle, instance.CLOCK)
+    replayer = SessionReplayer(store.splits, _kept_store(), outlets, routes, problems)
+    reconciler = Reconciler(
+        store,
+        SplitObserver(store, resources, problems),
+        EffectExecutor(store, resources, outlets, routes, replayer),
+        timings(),
+        instance.record,
+    )
+    return ReconcileLoop(store.splits, _reader(), _chains(), reconciler)
+
+
+def _starter() -> SessionStarter:
+    splits, resources = wiring.splits(), _resources()
+    return SessionStarter(
+        Admissions(splits, _registries(), resources, _kept_store(), _random_parts()),
+        KeepService(splits, _kept_store(), instance.CLOCK),
+        SplitPresenter(_store().annotations, resources, _reader(), replies().url, instance.CLOCK),
+        _chains(),
+        instance.record,
+        reads_objects=bool(wiring.buckets()),
+    )
+
+
+@cache
+def _registries() -> RegistryService:
+    return RegistryService(_store().registries, _reader(), _declared_registries(), instance.CLOCK)
+
+
+@cache
+def _reader() -> RegistryReader:
+    return RegistryReader(_languages(), prefix(), tuple(clusters()))
+
+
+@cache
+def _chains() -> Chains:
+    control_queue = SqsControlQueue(instance.sqs(), instance.settings().text("CONTROL_QUEUE_URL"))
+    return Chains(_store().locks, control_queue, _random_parts(), instance.CLOCK)
+
+
+@cache
+def _resources() -> Resources:
+    forwarders = LambdaForwarders(
+        _functions(),
+        function_arn=instance.settings().text("SPLIT_FUNCTION_ARN"),
+        queue_arn_prefix=_queue_arn_prefix(),
+        stage=stage(),
+        concurrency=instance.settings().number("SPLIT_CONCURRENCY"),
+    )
+    return Resources(wiring.queues(), forwarders, _targets())
 
 
 @cache
@@ -160,6 +211,7 @@ def kept_sweeper() -> KeptSweeper:
     return KeptSweeper(store.settings, store.objects, instance.CLOCK)
 
 
+@cache
 def _store() -> Store:
     table = wiring.table()
     return Store(

@@ -1,12 +1,10 @@
 """The seconds that a split waits by its own rules, in simulated time: AWS changes its resources at once."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 from signalbox.queues import QueueName
-from signalbox.splitting.control.command_handlers import ControlService
-from signalbox.splitting.control.reconcile_loop import ReconcileLoop
 from signalbox.splitting.model.observed_state import TargetState, Timings
 from signalbox.splitting.model.split import Phase
 from tests.unit.splitting.control.control_stage import APP, MEMES, ORDERS, ControlStage
@@ -61,8 +59,7 @@ def _waits(settings: str, timings: Timings, queue: QueueName, use: str) -> Waits
 
 def _stage(queue: QueueName, timings: Timings) -> ControlStage:
     stage = ControlStage(queue)
-    stage.ports = replace(stage.ports, timings=timings)
-    stage.service = ControlService(stage.ports)
+    stage.timings = timings
     return stage
 
 
@@ -78,7 +75,7 @@ def _pass(stage: ControlStage, seconds: int) -> None:
     for second in range(seconds):
         stage.pass_time(1, alive=["ann"])
         if second % SCHEDULE_SECONDS == 0:
-            ReconcileLoop(stage.ports).wake_all()
+            stage.loop.wake_all()
 
 
 def _seconds(stage: ControlStage, is_so: Callable[[], bool]) -> int:
@@ -87,5 +84,5 @@ def _seconds(stage: ControlStage, is_so: Callable[[], bool]) -> int:
             return second
         stage.pass_time(1)
         if second % SCHEDULE_SECONDS == 0:
-            ReconcileLoop(stage.ports).wake_all()
+            stage.loop.wake_all()
     raise AssertionError(f"not within {LIMIT_SECONDS} s")

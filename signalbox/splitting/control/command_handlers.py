@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -22,9 +22,8 @@ from signalbox.splitting.control.commands import (
     Status,
     Stop,
 )
-from signalbox.splitting.control.keeping import KeepService
-from signalbox.splitting.control.ports import ControlPorts
-from signalbox.splitting.control.presentation import SplitPresenter, unknown_session
+from signalbox.splitting.control.ports import AuditTrail, Discovery
+from signalbox.splitting.control.presentation import unknown_session
 from signalbox.splitting.control.reconcile_loop import STOPPED, ReconcileLoop
 from signalbox.splitting.control.record_updates import changed
 from signalbox.splitting.control.registries import RegistryService
@@ -32,10 +31,10 @@ from signalbox.splitting.control.session_start import SessionStarter
 from signalbox.splitting.forwarding.explanation import DescribedSession, as_document, explained, parse_messages
 from signalbox.splitting.forwarding.filter_budget import SHARE, FilterBudget
 from signalbox.splitting.forwarding.route import stored_config
-from signalbox.splitting.model.filters import FilterUse
+from signalbox.splitting.model.filters import Compiler, FilterUse
 from signalbox.splitting.model.session_config import SessionConfig
 from signalbox.splitting.model.split import Split, ended, with_heartbeat
-from signalbox.splitting.ports import StoredSplit, UnreadableSplit
+from signalbox.splitting.ports import Splits, StoredSplit, UnreadableSplit
 
 MAXIMUM_EXPLAINED = 100
 # The time of all filters and patterns in one command: half of the function's time-out, which a test compares.
@@ -54,7 +53,12 @@ class TooManyMessages(RejectedError):
 class ControlService:
     """Executes the commands of the control queue."""
 
-    ports: ControlPorts
+    splits: Splits
+    registries: RegistryService
+    starter: SessionStarter
+    loop: ReconcileLoop
+    discovery: Discovery
+    audit_trail: AuditTrail
 
     def answer(self, command: Command, *, principal: str = "") -> object:
         """Execute a command and return its result. Raises `RejectedError` and `UnavailableError`.
@@ -66,61 +70,68 @@ class ControlService:
             Remove: self._remove,
             ListRegistries: self._registries,
             Discover: self._discover,
-            Start: partial(SessionStarter(self.ports).start, principal=principal),
+            Start: partial(self.starter.start, principal=principal),
             Heartbeat: self._changed,
             Stop: self._changed,
             Status: self._status,
             Explain: self._explain,
             Audit: self._audit,
-            Keep: KeepService(self.ports).keep,
-            Reconcile: ReconcileLoop(self.ports).run,
+            Keep: self.starter.keeping.keep,
+            Reconcile: self.loop.run,
         }
         # The patterns and programs in a command have the time of one session together.
-        self.ports.compiler.begin(FilterUse(FILTER_TIME.total_seconds() * SHARE))
+        self._compiler.begin(FilterUse(FILTER_TIME.total_seconds() * SHARE))
         return answers[type(command)](self._completed(command))
+
+    @property
+    def _compiler(self) -> Compiler:
+        return self.registries.reader.compiler
+
+    def _now(self) -> datetime:
+        return self.loop.chains.clock.now()
 
     def _completed(self, command: Command) -> Command:
         """Return a command with its target's full name."""
         if isinstance(command, Remove | Discover | Start | Heartbeat | Stop | Explain):
-            return replace(command, target=self.ports.completed(command.target))
+            return replace(command, target=self.registries.completed(command.target))
         if isinstance(command, Status) and command.target is not None:
-            return Status(self.ports.completed(command.target))
+            return Status(self.registries.completed(command.target))
         return command
 
     def _apply(self, command: Apply) -> object:
-        return {"targets": [str(target) for target in RegistryService(self.ports).apply(command.documents)]}
+        return {"targets": [str(target) for target in self.registries.apply(command.documents)]}
 
     def _remove(self, command: Remove) -> object:
-        RegistryService(self.ports).remove(command.target)
+        self.registries.remove(command.target)
         return {"target": str(command.target)}
 
     def _registries(self, _command: ListRegistries) -> object:
-        return RegistryService(self.ports).every()
+        return self.registries.every()
 
     def _discover(self, command: Discover) -> object:
-        return {"documents": list(self.ports.discovery.discover(command.target))}
+        return {"documents": list(self.discovery.discover(command.target))}
 
     def _changed(self, command: Heartbeat | Stop) -> object:
         """Save a heartbeat or a stop and return the session's status; a heartbeat does not revive an ending session.
 
         Raises `UnknownSession`.
         """
-        now = self.ports.now()
+        now = self._now()
         change: Callable[[Split], Split]
         if isinstance(command, Stop):
             change = partial(ended, session_id=command.session_id, reason=STOPPED, now=now)
         else:
             change = partial(with_heartbeat, session_id=command.session_id, now=now)
-        stored = changed(self.ports.store.splits, command.target, change)
+        stored = changed(self.splits, command.target, change)
         if stored is None:
             raise unknown_session(command.target, command.session_id, ())
         if isinstance(command, Stop):
-            ReconcileLoop(self.ports).wake(command.target)
-        return SplitPresenter(self.ports).session(stored.split, command.session_id)
+            self.loop.chains.wake(command.target)
+        return self.starter.presenter.session(stored.split, command.session_id)
 
     def _status(self, command: Status) -> object:
-        splits, presenter = self.ports.store.splits, SplitPresenter(self.ports)
-        found = splits.every() if command.target is None else [splits.find(command.target)]
+        presenter = self.starter.presenter
+        found = self.splits.every() if command.target is None else [self.splits.find(command.target)]
         return {
             "splits": [presenter.split(one) for one in found if isinstance(one, StoredSplit)],
             "unreadable": [_unreadable(one) for one in found if isinstance(one, UnreadableSplit)],
@@ -130,14 +141,14 @@ class ControlService:
         messages = parse_messages(command.messages)
         if len(messages) > MAXIMUM_EXPLAINED:
             raise TooManyMessages(f"{len(messages)} messages; at most {MAXIMUM_EXPLAINED} are explained at a time")
-        stored = self.ports.store.splits.find(command.target)
+        stored = self.splits.find(command.target)
         if stored is None:
             raise NoSplit(f"{command.target} is not split, so the deployed consumer gets every message")
         queue = next((one for one in stored.split.queues if one.queue_id == command.queue_id), None)
         if queue is None:
             known = ", ".join(sorted({str(one.queue_id) for one in stored.split.queues}))
             raise NoSplit(f"{command.target} has no queue {command.queue_id!r}; it has {known}")
-        budget = FilterBudget.of(self.ports.compiler, FILTER_TIME)
+        budget = FilterBudget.of(self._compiler, FILTER_TIME)
         read = ((one.session_id, stored_config(one.config, budget, one.session_id)) for one in stored.split.live)
         sessions = [DescribedSession(name, config) for name, config in read if isinstance(config, SessionConfig)]
         decisions = explained(
@@ -146,8 +157,8 @@ class ControlService:
         return {"decisions": [as_document(number, decision) for number, decision in enumerate(decisions)]}
 
     def _audit(self, command: Audit) -> object:
-        since = (self.ports.now() - timedelta(days=command.days)).date()
-        return {"events": list(self.ports.audit_trail.events(command.message_id, since=since))}
+        since = (self._now() - timedelta(days=command.days)).date()
+        return {"events": list(self.audit_trail.events(command.message_id, since=since))}
 
 
 def _unreadable(split: UnreadableSplit) -> dict[str, str]:

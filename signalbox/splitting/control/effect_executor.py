@@ -6,11 +6,10 @@ from datetime import timedelta
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.control.observation import record_start
-from signalbox.splitting.control.ports import ControlPorts
+from signalbox.splitting.control.ports import Outlets, Resources, Store
 from signalbox.splitting.control.replays import SessionReplayer
 from signalbox.splitting.control.returned_messages import MessageReturner
-from signalbox.splitting.forwarding.filter_budget import FilterBudget
-from signalbox.splitting.forwarding.route import Route
+from signalbox.splitting.control.routes import Routes
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model.actions import (
     CloseQueue,
@@ -35,69 +34,71 @@ RETURNING_FOR = timedelta(seconds=5)
 
 @dataclass(frozen=True, slots=True)
 class EffectExecutor:
-    """Executes effects by a record that was just read. Every effect is idempotent."""
+    """Executes effects. Every effect is idempotent."""
 
-    ports: ControlPorts
-    stored: StoredSplit
-    registry: Registry
+    store: Store
+    resources: Resources
+    outlets: Outlets
+    routes: Routes
+    replayer: SessionReplayer
 
-    @property
-    def split(self) -> Split:
-        """Return the record."""
-        return self.stored.split
+    def execute(self, stored: StoredSplit, registry: Registry, effect: Effect) -> bool:
+        """Execute one effect by a record that was just read; return whether it can continue at once.
 
-    def execute(self, effect: Effect) -> bool:
-        """Execute one effect; return whether it can continue at once. Raises `EffectRefused` and `EffectFailed`."""
-        targets = self.ports.targets_of(self.split.target)
+        Raises `EffectRefused` and `EffectFailed`.
+        """
+        split, now = stored.split, self.routes.clock.now()
+        targets = self.resources.targets_of(split.target)
         match effect:
             case CreateQueue():
-                self._create(effect)
+                self._create(split, effect)
             case DeleteQueue(name):
-                self.ports.queues.delete(name)
+                self.resources.queues.delete(name)
             case SwitchTarget():
-                targets.switch(self.split, self.registry)
+                targets.switch(split, registry)
             case SwitchTargetBack():
-                targets.switch_back(self.split, self.registry)
+                targets.switch_back(split, registry)
             case CloseQueue(name, _, seen):
-                return self.ports.store.uses.close(name, seen=seen, now=self.ports.now())
+                return self.store.uses.close(name, seen=seen, now=now)
             case ReplayKept(session_id):
-                return SessionReplayer(self.ports, self.stored).step(session_id)
+                return self.replayer.step(stored, session_id)
             case ReturnMessages():
-                return self._return(effect)
+                return self._return(stored, effect)
             case _:
-                self._forward(effect)
+                self._forward(split, effect)
         return False  # AWS shows the result only after some time
 
-    def _forward(self, effect: StartForwarding | StopForwarding | RemoveForwarding) -> None:
+    def _forward(self, split: Split, effect: StartForwarding | StopForwarding | RemoveForwarding) -> None:
         if isinstance(effect, StartForwarding):
-            record_start(self.ports, self.split, effect.original, now=self.ports.now())
-            self.ports.forwarders.start(effect.original)
+            record_start(self.store.annotations, split, effect.original, now=self.routes.clock.now())
+            self.resources.forwarders.start(effect.original)
         elif isinstance(effect, StopForwarding):
-            self.ports.forwarders.stop(effect.original)
+            self.resources.forwarders.stop(effect.original)
         else:
-            self.ports.forwarders.remove(effect.original)
+            self.resources.forwarders.remove(effect.original)
 
-    def _create(self, effect: CreateQueue) -> None:
-        session = self.split.session(effect.session_id) if effect.session_id else None
-        queue = self._queue(effect.original)
-        notes = self.ports.queues.create(effect.name, queue, target=self.split.target, session=session)
+    def _create(self, split: Split, effect: CreateQueue) -> None:
+        session = split.session(effect.session_id) if effect.session_id else None
+        queue = _queue(split, effect.original)
+        notes = self.resources.queues.create(effect.name, queue, target=split.target, session=session)
         if notes:
             name = queue_annotation(effect.name)
-            self.ports.store.annotations.put(self.split.target, name, "\n".join(notes))
+            self.store.annotations.put(split.target, name, "\n".join(notes))
 
-    def _return(self, effect: ReturnMessages) -> bool:
-        now, queue = self.ports.now(), self._queue(effect.original)
-        settle, until = self.ports.timings.settle, now + RETURNING_FOR
-        budget = FilterBudget.of(self.ports.compiler, RETURNING_FOR)
-        route = Route.of(self.stored, queue, budget=budget, read_at=now, settle=settle, known={})
-        work = MessageReturner(self.ports, route, effect.name, UseRecorder(self.ports.store.uses, self.ports.now))
+    def _return(self, stored: StoredSplit, effect: ReturnMessages) -> bool:
+        now = self.routes.clock.now
+        until = now() + RETURNING_FOR
+        route = self.routes.of(stored, _queue(stored.split, effect.original), within=RETURNING_FOR)
+        uses, queues = UseRecorder(self.store.uses, now), self.resources.queues
+        work = MessageReturner(self.store.splits, queues, self.outlets, self.routes, route, effect.name, uses)
         while is_done := work.step(to_original=effect.to_original):
-            if self.ports.now() >= until:
+            if now() >= until:
                 break
         return is_done
 
-    def _queue(self, original: QueueName) -> SplitQueue:
-        return next(queue for queue in self.split.queues if queue.original == original)
+
+def _queue(split: Split, original: QueueName) -> SplitQueue:
+    return next(queue for queue in split.queues if queue.original == original)
 
 
 def queue_annotation(name: QueueName) -> str:

@@ -4,14 +4,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
+from signalbox.clock import Clock
 from signalbox.errors import RejectedError
 from signalbox.kept.sweeper import KeptSweeper, SweepResult
 from signalbox.queues import QueueName
 from signalbox.splitting.control.commands import Keep
-from signalbox.splitting.control.ports import ControlPorts
+from signalbox.splitting.control.ports import KeptStore
 from signalbox.splitting.control.record_updates import changed
 from signalbox.splitting.model.split import with_kept
-from signalbox.splitting.ports import StoredSplit
+from signalbox.splitting.ports import Splits, StoredSplit
 
 # The client that waits for the reply asks again while the deletion is incomplete.
 DELETING_FOR = timedelta(seconds=10)
@@ -25,24 +26,27 @@ class NothingIsKept(RejectedError):
 class KeepService:
     """Applies stored settings. Who may write them decides what is kept: this service changes none."""
 
-    ports: ControlPorts
+    splits: Splits
+    kept: KeptStore | None
+    """None where no messages can be kept."""
+    clock: Clock
 
     def keep(self, command: Keep) -> dict[str, object]:
         """Apply the setting of a queue to its split; without one, delete what is left.
 
         Result: {queue, kept_seconds or null, target or null, deleted, complete}.
         """
-        if self.ports.kept is None:
+        if self.kept is None:
             raise NothingIsKept("this stage cannot keep messages")
-        stored = self.ports.store.splits.of_queue(command.queue)
+        stored = self.splits.of_queue(command.queue)
         if stored is not None:
             self.apply(stored)
-        setting = self.ports.kept.settings.find(command.queue)
+        setting = self.kept.settings.find(command.queue)
         keep_for = setting.keep_for if setting else None
         swept = SweepResult(0, is_complete=True)
         if setting is not None and keep_for is None:
-            sweeper = KeptSweeper(self.ports.kept.settings, self.ports.kept.objects, self.ports.clock)
-            swept = sweeper.sweep_queue(setting, until=self.ports.now() + DELETING_FOR)
+            sweeper = KeptSweeper(self.kept.settings, self.kept.objects, self.clock)
+            swept = sweeper.sweep_queue(setting, until=self.clock.now() + DELETING_FOR)
         return {
             "queue": command.queue,
             "kept_seconds": None if keep_for is None else int(keep_for.total_seconds()),
@@ -54,13 +58,13 @@ class KeepService:
     def apply(self, stored: StoredSplit) -> StoredSplit:
         """Mark the queues of a split as their settings say, and return the record."""
         newest: StoredSplit | None = stored
-        for queue in stored.split.queues if self.ports.kept else ():
+        for queue in stored.split.queues if self.kept else ():
             is_kept = self._is_kept(queue.original)
             if is_kept != queue.is_kept:
                 mark = partial(with_kept, original=queue.original, is_kept=is_kept)
-                newest = changed(self.ports.store.splits, stored.split.target, mark)
+                newest = changed(self.splits, stored.split.target, mark)
         return newest or stored
 
     def _is_kept(self, original: QueueName) -> bool:
-        setting = self.ports.kept.settings.find(original) if self.ports.kept else None
+        setting = self.kept.settings.find(original) if self.kept else None
         return setting is not None and setting.keep_for is not None and setting.declared is None

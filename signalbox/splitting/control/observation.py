@@ -1,49 +1,68 @@
 """Observation of a split's target, forwarders and queues, and the samples that are stored for it."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from signalbox.errors import EffectFailed
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.control.ports import ControlPorts, temporary_names
-from signalbox.splitting.control.problems import record_problem
+from signalbox.splitting.control.ports import Resources, Store, temporary_names
+from signalbox.splitting.control.problems import ProblemLog
 from signalbox.splitting.model.observed_state import Forwarder, ObservedState, TargetState
 from signalbox.splitting.model.split import Phase, Split, Stage
+from signalbox.splitting.ports import Annotations
 
 STARTED = "forwarding-started"
 
 
-def observe(ports: ControlPorts, split: Split, registry: Registry, *, now: datetime) -> ObservedState:
-    """Return the observed state and store the samples. Raises `EffectRefused` and `EffectFailed`."""
-    found = ports.queues.observe(temporary_names(split), now=now)
-    ports.store.samples.add(split.target, {name: sample for name, (_, sample) in found.items()})
-    samples = ports.store.samples.of(split.target)
-    uses = ports.store.uses.of([name for name in _being_emptied(split) if name in found])
-    return ObservedState(
-        target=_target_state(ports, split, registry),
-        forwarders=_forwarders(ports, split),
-        queues={
-            name: replace(queue, samples=samples.get(name, ()), use=uses.get(name))
-            for name, (queue, _) in found.items()
-        },
-    )
+@dataclass(frozen=True, slots=True)
+class SplitObserver:
+    """Observes splits."""
+
+    store: Store
+    resources: Resources
+    problems: ProblemLog
+
+    def observe(self, split: Split, registry: Registry, *, now: datetime) -> ObservedState:
+        """Return the observed state and store the samples. Raises `EffectRefused` and `EffectFailed`."""
+        found = self.resources.queues.observe(temporary_names(split), now=now)
+        self.store.samples.add(split.target, {name: sample for name, (_, sample) in found.items()})
+        samples = self.store.samples.of(split.target)
+        uses = self.store.uses.of([name for name in _being_emptied(split) if name in found])
+        return ObservedState(
+            target=self._target_state(split, registry),
+            forwarders=self._forwarders(split),
+            queues={
+                name: replace(queue, samples=samples.get(name, ()), use=uses.get(name))
+                for name, (queue, _) in found.items()
+            },
+        )
+
+    def _target_state(self, split: Split, registry: Registry) -> TargetState:
+        """Return the state of the target; one that cannot be observed counts as changing, and nothing waits for it."""
+        try:
+            return self.resources.targets_of(split.target).observe(split, registry)
+        except EffectFailed as error:
+            # Sessions still end and join, and messages are forwarded, while for example a cluster is away.
+            self.problems.record(split.target, str(error))
+            return TargetState.CHANGING
+
+    def _forwarders(self, split: Split) -> dict[QueueName, Forwarder]:
+        found = dict(self.resources.forwarders.observe([queue.original for queue in split.queues]))
+        closing = [queue.original for queue in split.queues if split.is_closing(queue.original)]
+        annotations = self.store.annotations.of(split.target) if closing else {}
+        for original in closing:
+            since = _last_start(annotations, original)
+            if since is not None:
+                unfinished = self.store.ledger.unfinished(original, since=since)
+                found[original] = replace(found.get(original, Forwarder()), unfinished=unfinished)
+        return found
 
 
-def _target_state(ports: ControlPorts, split: Split, registry: Registry) -> TargetState:
-    """Return the state of the target; one that cannot be observed counts as changing, and nothing waits for it."""
-    try:
-        return ports.targets_of(split.target).observe(split, registry)
-    except EffectFailed as error:
-        # Sessions still end and join, and messages are forwarded, while for example a cluster is away.
-        record_problem(ports, split.target, str(error))
-        return TargetState.CHANGING
-
-
-def record_start(ports: ControlPorts, split: Split, original: QueueName, *, now: datetime) -> None:
+def record_start(annotations: Annotations, split: Split, original: QueueName, *, now: datetime) -> None:
     """Record a start of forwarding: unfinished calls that began earlier are not counted any more."""
-    ports.store.annotations.put(split.target, f"{STARTED}:{original}:{now.isoformat()}", now.isoformat())
+    annotations.put(split.target, f"{STARTED}:{original}:{now.isoformat()}", now.isoformat())
 
 
 def _being_emptied(split: Split) -> list[QueueName]:
@@ -51,18 +70,6 @@ def _being_emptied(split: Split) -> list[QueueName]:
     ending = [name for one in split.sessions if one.phase is Phase.ENDING for name in one.queues.values()]
     is_undone = split.stage in (Stage.DRAINING, Stage.CLEANING)
     return [*ending, *(queue.deployed for queue in split.queues if is_undone)]
-
-
-def _forwarders(ports: ControlPorts, split: Split) -> dict[QueueName, Forwarder]:
-    found = dict(ports.forwarders.observe([queue.original for queue in split.queues]))
-    closing = [queue.original for queue in split.queues if split.is_closing(queue.original)]
-    annotations = ports.store.annotations.of(split.target) if closing else {}
-    for original in closing:
-        since = _last_start(annotations, original)
-        if since is not None:
-            unfinished = ports.store.ledger.unfinished(original, since=since)
-            found[original] = replace(found.get(original, Forwarder()), unfinished=unfinished)
-    return found
 
 
 def _last_start(annotations: Mapping[str, str], original: QueueName) -> datetime | None:

@@ -1,26 +1,21 @@
 """Ports of splitting's control plane, and the object that bundles them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Protocol
 
-from signalbox.clock import Clock
 from signalbox.dead_letters import DeadLetters
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.history.event import HistoryEvent
 from signalbox.kept.objects import KeptReader
 from signalbox.kept.settings import KeepSettings
 from signalbox.kept.sweeper import KeptObjects
-from signalbox.queues import QueueName, QueueUrl
+from signalbox.queues import QueueName
 from signalbox.sending import QueueSender
-from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.consumers.registry_file import parse_registries
 from signalbox.splitting.control.commands import Reconcile
-from signalbox.splitting.model.filters import Compiler
-from signalbox.splitting.model.observed_state import Timings
 from signalbox.splitting.model.split import Split
-from signalbox.splitting.model.target import Target, TargetKind, completed_target
+from signalbox.splitting.model.target import Target, TargetKind
 from signalbox.splitting.ports import (
     Annotations,
     Forwarders,
@@ -31,10 +26,8 @@ from signalbox.splitting.ports import (
     Samples,
     SplitQueues,
     Splits,
-    StoredSplit,
     Targets,
 )
-from signalbox.splitting.queues.names import DEFAULT_PREFIX, QueueNames
 
 
 class NoRegistry(RejectedError):
@@ -113,45 +106,12 @@ class KeptStore:
 
 
 @dataclass(frozen=True, slots=True)
-class ControlPorts:
-    """The ports of the control plane.
+class Resources:
+    """The AWS resources of splits: temporary queues, the forwarding to them, and the adapter of each kind of target."""
 
-    `random_parts` yields the random parts of queue names; `record` accepts history events; `clusters` has the names of
-    the Kubernetes clusters, the default one first. `reads_objects` is whether the function `split` may read metadata of
-    S3 objects. `kept` is None where no messages can be kept.
-    """
-
-    store: Store
-    sender: QueueSender
-    dead_letters: DeadLetters
     queues: SplitQueues
     forwarders: Forwarders
     targets: Mapping[TargetKind, Targets]
-    discovery: Discovery
-    audit_trail: AuditTrail
-    control_queue: ControlQueue
-    compiler: Compiler
-    clock: Clock
-    random_parts: Iterator[str]
-    queue_url: Callable[[QueueName], QueueUrl]
-    record: Callable[[Sequence[HistoryEvent]], None]
-    timings: Timings = field(default_factory=Timings)
-    prefix: str = DEFAULT_PREFIX
-    clusters: Sequence[str] = ()
-    declared: DeclaredRegistries = field(default_factory=NothingDeclared)
-    reads_objects: bool = False
-    kept: KeptStore | None = None
-
-    def now(self) -> datetime:
-        """Return the current time."""
-        return self.clock.now()
-
-    def completed(self, target: Target) -> Target:
-        """Return a Kubernetes workload with its namespace and cluster. Raises `InvalidTarget`."""
-        if not target.is_on_kubernetes or target.cluster:
-            return target
-        known = (stored.target for stored in self.store.registries.every())
-        return completed_target(target, known, self.clusters)
 
     def targets_of(self, target: Target) -> Targets:
         """Return the adapter that switches a target. Raises `EffectFailed` if the setting lost all clusters."""
@@ -159,19 +119,14 @@ class ControlPorts:
             raise EffectFailed(f"{target} runs on Kubernetes, and this stage has no cluster: set kubernetes_clusters")
         return self.targets[target.kind]
 
-    def registry_of(self, stored: StoredSplit) -> Registry:
-        """Return the registry that a split began with, of its queues alone."""
-        found = self.registry_in(stored.documents, stored.split.target)
-        return found.of(queue.queue_id for queue in stored.split.queues)
 
-    def registry_in(self, documents: Sequence[object], target: Target) -> Registry:
-        """Return a target's registry from the documents of a file."""
-        found = parse_registries(documents, self.compiler, prefix=self.prefix, cluster=target.cluster)
-        return next(registry for registry in found if registry.target == target)
+@dataclass(frozen=True, slots=True)
+class Outlets:
+    """Where messages and events go: queues, the dead-letter queue, and the history, to which `record` writes."""
 
-    def names(self, registry: Registry) -> QueueNames:
-        """Return the name generator for a target's temporary queues."""
-        return QueueNames(self.prefix, registry.name_template)
+    sender: QueueSender
+    dead_letters: DeadLetters
+    record: Callable[[Sequence[HistoryEvent]], None]
 
 
 def temporary_names(split: Split) -> tuple[QueueName, ...]:

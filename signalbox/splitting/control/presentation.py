@@ -1,21 +1,23 @@
 """Reply documents for splits and sessions."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from signalbox.clock import Clock
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.nearest import suggestion
-from signalbox.queues import QueueName
+from signalbox.queues import QueueName, QueueUrl
 from signalbox.splitting.control.effect_executor import queue_annotation
-from signalbox.splitting.control.ports import ControlPorts, temporary_names
+from signalbox.splitting.control.ports import Resources, temporary_names
 from signalbox.splitting.control.precedence import precedence_notes
 from signalbox.splitting.control.problems import problems
+from signalbox.splitting.control.registry_reader import RegistryReader
 from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import Forwarder, Sample
 from signalbox.splitting.model.split import Replay, Split, SplitSession
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.ports import StoredSplit
+from signalbox.splitting.ports import Annotations, StoredSplit
 
 ENVIRONMENT_ANNOTATION = "environment"
 UNKNOWN = "unknown"
@@ -37,26 +39,30 @@ def unknown_session(target: Target, session_id: SessionId, known: Iterable[Sessi
 class SplitPresenter:
     """Builds the documents of splits and sessions."""
 
-    ports: ControlPorts
+    annotations: Annotations
+    resources: Resources
+    registries: RegistryReader
+    queue_url: Callable[[QueueName], QueueUrl]
+    clock: Clock
 
     def save_environment(self, target: Target, session: SplitSession, environment: Mapping[str, str]) -> None:
         """Store the variables for a session's command; every reply on the session contains them."""
-        self.ports.store.annotations.put(target, _environment_annotation(session), json.dumps(dict(environment)))
+        self.annotations.put(target, _environment_annotation(session), json.dumps(dict(environment)))
 
     def session(self, split: Split, session_id: SessionId) -> dict[str, object]:
         """Return the document of one session. Raises `UnknownSession`."""
         found = split.session(session_id)
         if found is None:
             raise unknown_session(split.target, session_id, (one.session_id for one in split.sessions))
-        return self._session(split, found, self.ports.store.annotations.of(split.target))
+        return self._session(split, found, self.annotations.of(split.target))
 
     def split(self, stored: StoredSplit) -> dict[str, object]:
         """Return the document of a split, with the observed state and its sessions. Raises `EffectRefused`."""
         split = stored.split
-        annotations = self.ports.store.annotations.of(split.target)
-        found = self.ports.queues.observe(temporary_names(split), now=self.ports.now())
+        annotations = self.annotations.of(split.target)
+        found = self.resources.queues.observe(temporary_names(split), now=self.clock.now())
         counts = {name: sample for name, (_, sample) in found.items()}
-        forwarders = self.ports.forwarders.observe([queue.original for queue in split.queues])
+        forwarders = self.resources.forwarders.observe([queue.original for queue in split.queues])
         queues = [
             {
                 "queue_id": queue.queue_id,
@@ -78,9 +84,9 @@ class SplitPresenter:
         }
 
     def _target_reads(self, stored: StoredSplit) -> str:
-        targets = self.ports.targets_of(stored.split.target)
+        targets = self.resources.targets_of(stored.split.target)
         try:
-            return targets.observe(stored.split, self.ports.registry_of(stored))
+            return targets.observe(stored.split, self.registries.of_split(stored))
         except EffectFailed:
             return UNKNOWN  # the rest of the document is still useful
 
@@ -91,7 +97,7 @@ class SplitPresenter:
         for queue in split.queues:
             name = session.queues[queue.original]
             document: dict[str, object] = {"queue_id": queue.queue_id, "original": queue.original, "temporary": name}
-            document |= {"url": self.ports.queue_url(name), "exclusive": queue.original in session.exclusive}
+            document |= {"url": self.queue_url(name), "exclusive": queue.original in session.exclusive}
             queues.append(document if counts is None else {**document, **_counts(counts, name)})
         mine = [
             annotations[queue_annotation(name)]

@@ -2,9 +2,10 @@
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
-from signalbox.splitting.control.ports import ControlPorts
+from signalbox.clock import Clock
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import Annotations
 
@@ -16,10 +17,17 @@ PROBLEM_ANNOTATION = "trouble"
 logger = logging.getLogger(__name__)
 
 
-def record_problem(ports: ControlPorts, target: Target, text: str) -> None:
-    """Store a problem of a split, as `note_problem` does. The caller must hold the target's lock."""
-    logger.warning("%s: %s", target, text)
-    note_problem(ports.store.annotations, target, text, now=ports.now())
+@dataclass(frozen=True, slots=True)
+class ProblemLog:
+    """Records problems of splits. The caller must hold the target's lock."""
+
+    annotations: Annotations
+    clock: Clock
+
+    def record(self, target: Target, text: str) -> None:
+        """Log a problem of a split and store it, as `note_problem` does."""
+        logger.warning("%s: %s", target, text)
+        note_problem(self.annotations, target, text, now=self.clock.now())
 
 
 def note_problem(annotations: Annotations, target: Target, text: str, *, now: datetime) -> None:

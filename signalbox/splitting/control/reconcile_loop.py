@@ -1,20 +1,24 @@
 """The reconcile loop: runs that follow one another while a split changes, one chain for each target."""
 
 import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
 from signalbox.errors import EffectFailed, RejectedError
+from signalbox.history.event import HistoryEvent
 from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.control.commands import Reconcile, holder_of
+from signalbox.splitting.control.chains import Chains
+from signalbox.splitting.control.commands import Reconcile
 from signalbox.splitting.control.effect_executor import EffectExecutor
-from signalbox.splitting.control.observation import observe
-from signalbox.splitting.control.ports import ControlPorts
+from signalbox.splitting.control.observation import SplitObserver
+from signalbox.splitting.control.ports import Store
 from signalbox.splitting.control.presentation import session_annotation_names
-from signalbox.splitting.control.problems import record_problem
+from signalbox.splitting.control.problems import ProblemLog
 from signalbox.splitting.control.reconcile import after_refusal, is_at_rest, next_actions
 from signalbox.splitting.control.record_updates import RecordChanged, check_unchanged, save_action
+from signalbox.splitting.control.registry_reader import RegistryReader
 from signalbox.splitting.model import events
 from signalbox.splitting.model.actions import (
     Action,
@@ -27,15 +31,14 @@ from signalbox.splitting.model.actions import (
     SwitchTarget,
 )
 from signalbox.splitting.model.claims import SessionId
+from signalbox.splitting.model.observed_state import Timings
 from signalbox.splitting.model.split import Phase, Split, SplitSession, Stage
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.ports import StoredSplit, UnreadableSplit
+from signalbox.splitting.ports import Splits, StoredSplit, UnreadableSplit
 
 RUN_LENGTH = timedelta(seconds=8)
 # No function that runs a reconcile runs longer than this.
 RUN_LEASE = timedelta(seconds=60)
-# How late the next run of a chain may be before another chain may begin.
-GRACE = timedelta(seconds=15)
 SOON, LATER = timedelta(seconds=1), timedelta(seconds=5)
 # A failed session stays this long, because its client, which polls every few seconds, must receive the reason.
 REASON_KEPT_FOR = timedelta(seconds=12)
@@ -59,109 +62,123 @@ class Progress(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ReconcileLoop:
-    """Runs reconciles. A chain keeps its target's lock between runs, so a target never has two chains."""
+    """Runs reconciles."""
 
-    ports: ControlPorts
-
-    def wake(self, target: Target, *, delay: timedelta = timedelta(0), runs_before: int = 0) -> bool:
-        """Start a chain of runs for a target unless one exists, or continue it; return whether a run was requested.
-
-        Call this after the record was written: a chain that ends reads the record again.
-        """
-        now, holder = self.ports.now(), holder_of(next(self.ports.random_parts), runs_before=runs_before)
-        is_ours = self.ports.store.locks.acquire(target, holder=holder, now=now, until=now + delay + GRACE)
-        if is_ours:
-            self.ports.control_queue.ask(Reconcile(target, holder), delay=delay)
-        return is_ours
+    splits: Splits
+    registries: RegistryReader
+    chains: Chains
+    reconciler: "Reconciler"
 
     def wake_all(self) -> int:
         """Start a chain for each split without one; return the number started. Unreadable splits are skipped."""
         begun = 0
-        for found in self.ports.store.splits.every():
+        for found in self.splits.every():
             if isinstance(found, UnreadableSplit):
                 logger.error("the split of %s is skipped: %s", found.target, found.reason)
                 continue
-            begun += self.wake(found.split.target)
+            begun += self.chains.wake(found.split.target)
         return begun
 
     def run(self, command: Reconcile) -> None:
         """Run a reconcile, and request the next run while the split changes."""
-        target, now, locks = command.target, self.ports.now(), self.ports.store.locks
+        target, now, locks = command.target, self._now(), self.chains.locks
         if not locks.acquire(target, holder=command.holder, now=now, until=now + RUN_LEASE):
             return
-        while (progress := self._pass(target)) is Progress.MORE and self.ports.now() - now < RUN_LENGTH:
+        while (progress := self._pass(target)) is Progress.MORE and self._now() - now < RUN_LENGTH:
             pass
         runs = command.runs_before + 1
         if runs == MAXIMUM_RUNS:
-            record_problem(self.ports, target, f"its reconcile is not at rest after {runs} runs, which end here")
+            self.reconciler.problems.record(target, f"its reconcile is not at rest after {runs} runs, which end here")
         locks.release(target, holder=command.holder)
-        newest = self.ports.store.splits.find(target)
+        newest = self.splits.find(target)
         if runs < MAXIMUM_RUNS and newest and (progress is not Progress.NONE or not is_at_rest(newest.split)):
             delay = SOON if _is_waited_for(newest.split) else self._later(newest.split)
-            self.wake(target, delay=delay, runs_before=runs)
+            self.chains.wake(target, delay=delay, runs_before=runs)
 
     def _later(self, split: Split) -> timedelta:
         """Return the delay when no client waits: a quarter of the time since the last change.
 
         Most changes follow one another at once. At most it is the interval of the samples that show an empty queue.
         """
-        timings = self.ports.timings
+        timings = self.reconciler.timings
         changed = max((split.since, *(session.since for session in split.sessions)))
         latest = min(LATER, max(SOON, timings.empty_for / timings.empty_samples))
-        return min(latest, max(SOON, (self.ports.now() - changed) / 4))
+        return min(latest, max(SOON, (self._now() - changed) / 4))
 
     def _pass(self, target: Target) -> Progress:
-        stored = self.ports.store.splits.find(target)
+        stored = self.splits.find(target)
         if stored is None:
             return Progress.NONE
         try:
-            return _Pass(self.ports, stored, self.ports.registry_of(stored)).act()
+            return _Pass(self.reconciler, stored, self.registries.of_split(stored)).act()
         except RecordChanged:
             return Progress.MORE
         except EffectFailed as error:
-            record_problem(self.ports, target, str(error))
+            self.reconciler.problems.record(target, str(error))
             return Progress.SOME
+
+    def _now(self) -> datetime:
+        return self.chains.clock.now()
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciler:
+    """What a reconcile pass uses."""
+
+    store: Store
+    observer: SplitObserver
+    executor: EffectExecutor
+    timings: Timings
+    record: Callable[[Sequence[HistoryEvent]], None]
+
+    @property
+    def problems(self) -> ProblemLog:
+        """Return the problems of splits."""
+        return self.observer.problems
 
 
 @dataclass(slots=True)
 class _Pass:
     """One reconcile pass: the record as read, with the changes of this pass."""
 
-    ports: ControlPorts
+    uses: Reconciler
     seen: StoredSplit
     registry: Registry
 
     def act(self) -> Progress:
         """Execute the due actions."""
         progress = Progress.NONE
-        for action in self._actions(self.ports.now()):
+        for action in self._actions(self._now()):
             if isinstance(action, MoveSession | ForgetSession | MoveSplit | ForgetSplit):
                 self._save(action)
                 progress = Progress.MORE
                 continue
             # Effects were decided by this record, so a changed record is read again first.
-            newest = self.ports.store.splits.find(self.seen.split.target)
+            newest = self.uses.store.splits.find(self.seen.split.target)
             check_unchanged(newest.split if newest else None, self.seen)
             if isinstance(action, SwitchTarget) and self.seen.split.stage is Stage.SPLIT:
                 target = self.seen.split.target
-                record_problem(self.ports, target, f"{target} reads its original queues again; it is switched")
+                self.uses.problems.record(target, f"{target} reads its original queues again; it is switched")
             try:
-                is_more = EffectExecutor(self.ports, self.seen, self.registry).execute(action)
+                is_more = self.uses.executor.execute(self.seen, self.registry, action)
             except RejectedError as error:
                 return self._refused(action, str(error))
             progress = Progress.MORE if is_more or progress is Progress.MORE else Progress.SOME
         return progress
 
+    def _now(self) -> datetime:
+        return self.uses.problems.clock.now()
+
     def _actions(self, now: datetime) -> tuple[Action, ...]:
         split = self.seen.split
         try:
-            observed = observe(self.ports, split, self.registry, now=now)
+            observed = self.uses.observer.observe(split, self.registry, now=now)
         except RejectedError as error:
-            record_problem(self.ports, split.target, str(error))
+            self.uses.problems.record(split.target, str(error))
             # Only a split that never began is given up: a permission that is missing for a moment ends no session.
             is_starting = split.stage is Stage.STARTING
             return after_refusal(split, SwitchTarget(), reason=str(error)) if is_starting else ()
-        actions = next_actions(split, observed, now=now, timings=self.ports.timings)
+        actions = next_actions(split, observed, now=now, timings=self.uses.timings)
         return tuple(action for action in actions if not self._is_too_early(action, now))
 
     def _is_too_early(self, action: Action, now: datetime) -> bool:
@@ -169,15 +186,15 @@ class _Pass:
         return session is not None and session.reason != STOPPED and now - session.since < REASON_KEPT_FOR
 
     def _refused(self, effect: Effect, reason: str) -> Progress:
-        record_problem(self.ports, self.seen.split.target, reason)
+        self.uses.problems.record(self.seen.split.target, reason)
         moves = after_refusal(self.seen.split, effect, reason=reason)
         for move in moves:
             self._save(move)
         return Progress.MORE if moves else Progress.SOME
 
     def _save(self, action: Record) -> None:
-        now, before = self.ports.now(), self.seen.split
-        saved = save_action(self.ports.store.splits, self.seen, action, now=now)
+        now, before = self._now(), self.seen.split
+        saved = save_action(self.uses.store.splits, self.seen, action, now=now)
         self.seen = saved or self.seen
         if isinstance(action, ForgetSession):
             self._remove_annotations(before, action.session_id)
@@ -189,11 +206,11 @@ class _Pass:
         names = [
             name for one in split.sessions if one.session_id == session_id for name in session_annotation_names(one)
         ]
-        self.ports.store.annotations.remove(split.target, names)
+        self.uses.store.annotations.remove(split.target, names)
 
     def _record_event(self, split: Split, session_id: SessionId, outcome: str, now: datetime) -> None:
         found = (one for one in split.sessions if one.session_id == session_id)
-        self.ports.record([events.session(one, outcome, target=split.target, at=now) for one in found])
+        self.uses.record([events.session(one, outcome, target=split.target, at=now) for one in found])
 
 
 def _is_waited_for(split: Split) -> bool:

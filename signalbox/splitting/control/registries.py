@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from signalbox.clock import Clock
 from signalbox.errors import RejectedError
 from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.consumers.registry_file import documents_of, parse_registries
-from signalbox.splitting.control.ports import ControlPorts, NoRegistry
-from signalbox.splitting.model.target import InvalidTarget, Target
-from signalbox.splitting.ports import APPLIED, StoredRegistry
+from signalbox.splitting.control.ports import DeclaredRegistries, NoRegistry
+from signalbox.splitting.control.registry_reader import RegistryReader
+from signalbox.splitting.model.target import InvalidTarget, Target, completed_target
+from signalbox.splitting.ports import APPLIED, Registries, StoredRegistry
 
 MAXIMUM_DOCUMENT_BYTES = 100_000  # of one registry, which is part of its split's item: DynamoDB's limit is 400 KB
 
@@ -23,65 +24,65 @@ class RegistryTooLarge(RejectedError):
 class RegistryService:
     """Stores, lists and finds registries."""
 
-    ports: ControlPorts
+    stored: Registries
+    reader: RegistryReader
+    declared: DeclaredRegistries
+    clock: Clock
 
     def apply(self, documents: Sequence[object]) -> list[Target]:
         """Store the registries in a file's documents and return their targets. Raises `RejectedError`."""
-        targets = [self._known_place(registry.target) for registry in self._parsed(documents)]
-        of_target = {target: self._documents_of(documents, target) for target in targets}
-        now = self.ports.now()
+        targets = [self._known_place(registry.target) for registry in self.reader.parsed(documents)]
+        of_target = {target: self.reader.documents_of(documents, target) for target in targets}
+        now = self.clock.now()
         stored = [StoredRegistry(target, found, now) for target, found in of_target.items()]
         for one in stored:
             _check_size(one)
         for one in stored:
-            self.ports.store.registries.put(one)
+            self.stored.put(one)
         return targets
 
     def remove(self, target: Target) -> None:
         """Remove a target's registry; a running split keeps it. Raises `NoRegistry` if there is none."""
-        if self.ports.store.registries.find(target) is None:
-            known = ", ".join(str(one.target) for one in self.ports.store.registries.every()) or "none"
+        if self.stored.find(target) is None:
+            known = ", ".join(str(one.target) for one in self.stored.every()) or "none"
             raise NoRegistry(f"{target} has no registry; those that have one: {known}")
-        self.ports.store.registries.remove(target)
+        self.stored.remove(target)
 
     def every(self) -> list[dict[str, object]]:
         """Return a document for each registry."""
-        return [_document(stored) for stored in self.ports.store.registries.every()]
+        return [_document(stored) for stored in self.stored.every()]
 
     def of_new_split(self, target: Target, *, now: datetime) -> tuple[Registry, Sequence[object]]:
         """Return the registry of a target, and its documents. Raises `NoRegistry` and `RejectedError`.
 
         Without an applied registry a Kubernetes workload has that in its cluster, which is read for each new split.
         """
-        known = self.ports.store.registries.find(target)
+        known = self.stored.find(target)
         if known is None or known.source != APPLIED:
-            documents = self.ports.declared.documents(target) if target.is_on_kubernetes else ()
+            documents = self.declared.documents(target) if target.is_on_kubernetes else ()
             known = StoredRegistry(target, documents, now, f"cluster {target.cluster}") if documents else None
         if known is None:
             where = ", or create one in its namespace" if target.is_on_kubernetes else ""
             raise NoRegistry(f"{target} has no registry: apply or discover one first{where}")
-        registry = self.ports.registry_in(known.documents, target)
+        registry = self.reader.of_target(known.documents, target)
         if known.source != APPLIED:
             _check_size(known)
-            self.ports.store.registries.put(known)
+            self.stored.put(known)
         return registry, known.documents
 
+    def completed(self, target: Target) -> Target:
+        """Return a Kubernetes workload with its namespace and cluster. Raises `InvalidTarget`."""
+        if not target.is_on_kubernetes or target.cluster:
+            return target
+        known = (stored.target for stored in self.stored.every())
+        return completed_target(target, known, self.reader.clusters)
+
     def _known_place(self, target: Target) -> Target:
-        clusters = self.ports.clusters
+        clusters = self.reader.clusters
         if target.cluster is not None and target.cluster not in clusters:
             known = ", ".join(clusters) or "none"
             raise InvalidTarget(f"{target}: kubernetes_clusters has no {target.cluster!r}; it has {known}")
-        return self.ports.completed(target)
-
-    def _documents_of(self, documents: Sequence[object], target: Target) -> Sequence[object]:
-        return documents_of(documents, target, self.ports.compiler, cluster=self._cluster)
-
-    def _parsed(self, documents: Sequence[object]) -> tuple[Registry, ...]:
-        return parse_registries(documents, self.ports.compiler, prefix=self.ports.prefix, cluster=self._cluster)
-
-    @property
-    def _cluster(self) -> str | None:
-        return next(iter(self.ports.clusters), None)
+        return self.completed(target)
 
 
 def _check_size(registry: StoredRegistry) -> None:

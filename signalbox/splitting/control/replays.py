@@ -12,9 +12,10 @@ from signalbox.kept.settings import ReplayRefused, readable
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sending import Delivery, batches
-from signalbox.splitting.control.ports import ControlPorts, KeptStore
-from signalbox.splitting.control.problems import record_problem
+from signalbox.splitting.control.ports import KeptStore, Outlets
+from signalbox.splitting.control.problems import ProblemLog
 from signalbox.splitting.control.record_updates import RecordChanged, changed
+from signalbox.splitting.control.routes import Routes
 from signalbox.splitting.forwarding.deliveries import marked
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.matching import decide
@@ -23,7 +24,8 @@ from signalbox.splitting.model import events
 from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.session_config import SessionConfig
 from signalbox.splitting.model.split import Replay, Split, SplitSession, ended, with_replay
-from signalbox.splitting.ports import StoredSplit
+from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import Splits, StoredSplit
 
 # A step ends with a write of the record, so that a killed function repeats at most one step.
 REPLAYING_FOR = timedelta(seconds=5)
@@ -54,61 +56,65 @@ class ReplayRequest:
 
 @dataclass(frozen=True, slots=True)
 class SessionReplayer:
-    """Replays kept messages into the queues of one session, by the record as it was read."""
+    """Replays kept messages into the queues of sessions."""
 
-    ports: ControlPorts
-    stored: StoredSplit
+    splits: Splits
+    kept: KeptStore | None
+    outlets: Outlets
+    routes: Routes
+    problems: ProblemLog
 
-    def step(self, session_id: SessionId) -> bool:
+    def step(self, stored: StoredSplit, session_id: SessionId) -> bool:
         """Replay some messages, oldest first for each queue, and save the progress; return whether to continue at once.
+
+        It goes by the record as it was read.
 
         A failure is recorded, and the next pass continues: it must not delay the split's other sessions. Of the object
         at which it failed, messages may be sent again; a FIFO queue drops those.
         """
-        session = self.stored.split.session(session_id)
-        if session is None or session.replay is None or self.ports.kept is None:
+        target, session = stored.split.target, stored.split.session(session_id)
+        if session is None or session.replay is None or self.kept is None:
             return False
-        replay, until = session.replay, self.ports.now() + REPLAYING_FOR
+        replay, until = session.replay, self._now() + REPLAYING_FOR
         try:
             for original in session.replay.positions:
-                route = self._route(original)
-                for key in filter(is_kept, self.ports.kept.reader.keys(original, after=replay.positions[original])):
+                route = self._route(stored, original)
+                for key in filter(is_kept, self.kept.reader.keys(original, after=replay.positions[original])):
                     if KeptObject.parse(key).kept_at >= replay.until:
                         break
                     replay = self._replayed(key, route, session, replay)
-                    if self.ports.now() >= until:
-                        return self._saved(session_id, replay)
+                    if self._now() >= until:
+                        return self._saved(target, session_id, replay)
         except EffectFailed as error:
-            self._saved(session_id, replay)
-            record_problem(self.ports, self.stored.split.target, str(error))
+            self._saved(target, session_id, replay)
+            self.problems.record(target, str(error))
             return False
-        return self._saved(session_id, replace(replay, finished_at=self.ports.now()))
+        return self._saved(target, session_id, replace(replay, finished_at=self._now()))
 
-    def _saved(self, session_id: SessionId, replay: Replay) -> bool:
+    def _now(self) -> datetime:
+        return self.routes.clock.now()
+
+    def _saved(self, target: Target, session_id: SessionId, replay: Replay) -> bool:
         save = partial(with_replay, session_id=session_id, replay=replay)
-        changed(self.ports.store.splits, self.stored.split.target, save)
+        changed(self.splits, target, save)
         return True
 
-    def _route(self, original: QueueName) -> Route:
-        queue = next(one for one in self.stored.split.queues if one.original == original)
-        now, settle = self.ports.now(), self.ports.timings.settle
-        return Route.of(self.stored, queue, budget=self._budget(), read_at=now, settle=settle, known={})
-
-    def _budget(self) -> FilterBudget:
-        return FilterBudget.of(self.ports.compiler, REPLAYING_FOR)
+    def _route(self, stored: StoredSplit, original: QueueName) -> Route:
+        queue = next(one for one in stored.split.queues if one.original == original)
+        return self.routes.of(stored, queue, within=REPLAYING_FOR)
 
     def _replayed(self, key: str, route: Route, session: SplitSession, replay: Replay) -> Replay:
         """Send the matching messages of one object; return the progress with its key."""
         stored_as, original, queue = KeptObject.parse(key), route.original, route.queue
         found = self._messages(key)
-        budget = self._budget()
+        budget = self.routes.budget(REPLAYING_FOR)
         matching = [one for one in found or () if self._matches(one, session, route, budget)]
         copies = [marked(one, session.queues[original], at=stored_as.kept_at) for one in matching]
         sendable = [one for one in copies if one is not None]
         ids = self._send(sendable, session.queues[original], is_fifo=queue.is_fifo)
         sent = [one for one in sendable if one.message_id in ids]
-        at, target = self.ports.now(), self.stored.split.target
-        self.ports.record(
+        at, target = self._now(), route.split.target
+        self.outlets.record(
             [events.replayed(one, session, queue, target, at=at, copy=ids[one.message_id]) for one in sent]
         )
         skipped = len(matching) - len(sent) + (found is None)
@@ -121,7 +127,7 @@ class SessionReplayer:
 
     def _messages(self, key: str) -> Sequence[Message] | None:
         """Return the messages of an object, none if it was deleted meanwhile, and None if it cannot be read."""
-        text = self.ports.kept.reader.read(key) if self.ports.kept else None
+        text = self.kept.reader.read(key) if self.kept else None
         try:
             return () if text is None else read_batch(text)
         except RejectedError:
@@ -134,8 +140,8 @@ class SessionReplayer:
         decision = decide(message, claims, sns=route.queue.sns, metadata=metadata, budget=budget)
         for verdict in decision.stopped:
             reason = FILTER_STOPPED + verdict.reason
-            end = partial(ended, session_id=verdict.session, reason=reason, now=self.ports.now())
-            changed(self.ports.store.splits, self.stored.split.target, end)
+            end = partial(ended, session_id=verdict.session, reason=reason, now=self._now())
+            changed(self.splits, route.split.target, end)
             raise RecordChanged(f"session {verdict.session!r} is ended: its filter was stopped")
         return decision.owner is not None or bool(decision.copies)
 
@@ -147,7 +153,7 @@ class SessionReplayer:
         ids: dict[MessageId, MessageId] = {}
         while ready := work.take_ready():
             for call in batches(ready):
-                sent = self.ports.sender.send(call)
+                sent = self.outlets.sender.send(call)
                 if any(reason is None for _, reason in sent.failed):
                     raise EffectFailed(f"kept messages are not accepted by queue {destination!r}")
                 ids |= sent.ids

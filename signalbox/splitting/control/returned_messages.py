@@ -11,8 +11,9 @@ from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery, SentBatch, batches
-from signalbox.splitting.control.ports import ControlPorts
+from signalbox.splitting.control.ports import Outlets
 from signalbox.splitting.control.record_updates import changed
+from signalbox.splitting.control.routes import Routes
 from signalbox.splitting.forwarding.deliveries import is_replayed
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.matching import decide
@@ -22,7 +23,7 @@ from signalbox.splitting.model import events
 from signalbox.splitting.model.claims import Decision, SessionId
 from signalbox.splitting.model.filters import uses_metadata
 from signalbox.splitting.model.split import SplitSession, ended
-from signalbox.splitting.ports import ORIGINAL_QUEUE
+from signalbox.splitting.ports import ORIGINAL_QUEUE, SplitQueues, Splits
 
 # The time for all filters: decisions must be sent while the record is still as it was read.
 FILTER_TIME = timedelta(seconds=5)
@@ -32,7 +33,10 @@ FILTER_TIME = timedelta(seconds=5)
 class MessageReturner:
     """Returns the messages of one temporary queue, ten at a time."""
 
-    ports: ControlPorts
+    splits: Splits
+    queues: SplitQueues
+    outlets: Outlets
+    routes: Routes
     route: Route
     name: QueueName
     uses: UseRecorder
@@ -45,7 +49,7 @@ class MessageReturner:
         Messages of a session are matched again against the sessions that can receive them; where a filter uses the
         metadata of S3 objects, by the function `split`, which alone can read it.
         """
-        received = self.ports.queues.receive(self.name)
+        received = self.queues.receive(self.name)
         messages = [message for message, _ in received if not is_replayed(message, self.name)]
         left_by = next((one for one in self.route.split.sessions if one.queues[self.route.original] == self.name), None)
         self._record_dropped([message for message, _ in received if is_replayed(message, self.name)], left_by)
@@ -55,14 +59,14 @@ class MessageReturner:
             undone = set(self._forwarded(messages, left_by))
         done = [handle for message, handle in received if message.message_id not in undone]
         if done:
-            self.ports.queues.remove(self.name, done)
+            self.queues.remove(self.name, done)
         return bool(done) and not undone
 
     def _record_dropped(self, messages: Sequence[Message], left_by: SplitSession | None) -> None:
         """Record copies of kept messages, which are deleted: their messages were consumed when they first passed."""
         if left_by is not None and messages:
-            queue, target, at = self.route.queue, self.route.split.target, self.ports.now()
-            self.ports.record([events.dropped(one, left_by, queue, target, at=at) for one in messages])
+            queue, target, at = self.route.queue, self.route.split.target, self.uses.now()
+            self.outlets.record([events.dropped(one, left_by, queue, target, at=at) for one in messages])
 
     def _needs_metadata(self) -> bool:
         live = {one.session_id for one in self.route.split.live}
@@ -72,14 +76,14 @@ class MessageReturner:
     def _sent_back(self, messages: Sequence[Message], left_by: SplitSession | None) -> Sequence[Message]:
         if not messages:
             return ()
-        sent = self.ports.queues.send_back(self.route.original, messages)
+        sent = self.queues.send_back(self.route.original, messages)
         done = [message for message in messages if message not in sent.left]
-        self.ports.record(tuple(self._returned(one, None, left_by, sent.ids) for one in done))
+        self.outlets.record(tuple(self._returned(one, None, left_by, sent.ids) for one in done))
         return sent.left
 
     def _forwarded(self, messages: Sequence[Message], left_by: SplitSession) -> Sequence[MessageId]:
         is_fifo = self.route.queue.is_fifo
-        budget = FilterBudget.of(self.ports.compiler, FILTER_TIME, is_fifo=is_fifo)
+        budget = self.routes.budget(FILTER_TIME, is_fifo=is_fifo)
         budget.on_stopped = self._end
         decisions = {one.message_id: self._decision(one, left_by, budget) for one in messages}
         # Copies for mirroring sessions were sent when the messages were first forwarded.
@@ -89,7 +93,7 @@ class MessageReturner:
         dead_lettered = set(self._send(work, copies))
         undone = work.not_done()
         done = [one for one in messages if one.message_id not in {*undone, *dead_lettered}]
-        self.ports.record(tuple(self._returned(one, decisions[one.message_id], left_by, copies) for one in done))
+        self.outlets.record(tuple(self._returned(one, decisions[one.message_id], left_by, copies) for one in done))
         return undone
 
     def _send(self, work: FifoBatch[Delivery], copies: dict[MessageId, MessageId]) -> Iterator[MessageId]:
@@ -107,22 +111,22 @@ class MessageReturner:
     def _sent(self, call: Batch) -> SentBatch:
         unsent = SentBatch([(delivery, None) for delivery in call.deliveries])
         try:
-            return self.ports.sender.send(call) if self.uses.is_open(call.destination) else unsent
+            return self.outlets.sender.send(call) if self.uses.is_open(call.destination) else unsent
         except EffectFailed:
             return unsent
 
     def _is_dead_lettered(self, message: Message, reason: str) -> bool:
         original = self.route.original
         try:
-            self.ports.dead_letters.dead_letter(message, reason=reason, attributes={ORIGINAL_QUEUE: original})
+            self.outlets.dead_letters.dead_letter(message, reason=reason, attributes={ORIGINAL_QUEUE: original})
         except EffectFailed:
             return False
-        target, now = self.route.split.target, self.ports.now()
-        self.ports.record((events.dead_letter(message, target=target, original=original, reason=reason, at=now),))
+        target, now = self.route.split.target, self.uses.now()
+        self.outlets.record((events.dead_letter(message, target=target, original=original, reason=reason, at=now),))
         return True
 
     def _decision(self, message: Message, left_by: SplitSession, budget: FilterBudget) -> Decision:
-        received_at = message.first_received_at or self.ports.now()
+        received_at = message.first_received_at or self.uses.now()
         heirs = self.route.split.heirs(left_by, self.route.original, received_at=received_at)
         without: set[str] = set() if self.route.queue.is_fifo else budget.stopped.copy()
         metadata = self.route.metadata((message,), None)
@@ -135,8 +139,8 @@ class MessageReturner:
             without.add(decision.owner)
 
     def _end(self, session: str, reason: str) -> None:
-        end = partial(ended, session_id=SessionId(session), reason=FILTER_STOPPED + reason, now=self.ports.now())
-        changed(self.ports.store.splits, self.route.split.target, end)
+        end = partial(ended, session_id=SessionId(session), reason=FILTER_STOPPED + reason, now=self.uses.now())
+        changed(self.splits, self.route.split.target, end)
 
     def _returned(
         self,
@@ -151,6 +155,6 @@ class MessageReturner:
             left_by=left_by.session_id if left_by else None,
             split=self.route.split,
             queue=self.route.queue,
-            at=self.ports.now(),
+            at=self.uses.now(),
             copy=copies.get(message.message_id),
         )

@@ -1,21 +1,22 @@
 """Start of sessions: checks a request and stores the record; the reconcile loop creates the resources."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from signalbox.errors import RejectedError
+from signalbox.history.event import HistoryEvent
 from signalbox.optimistic_update import optimistic_update
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.consumers.registry_file import queues_of_other_brokers
 from signalbox.splitting.control.admission import AdmissionRequest, new_split, with_session
+from signalbox.splitting.control.chains import Chains
 from signalbox.splitting.control.commands import Start
 from signalbox.splitting.control.keeping import KeepService
-from signalbox.splitting.control.ports import ControlPorts
+from signalbox.splitting.control.ports import KeptStore, Resources
 from signalbox.splitting.control.presentation import SplitPresenter
 from signalbox.splitting.control.problems import note_problem
-from signalbox.splitting.control.reconcile_loop import ReconcileLoop
 from signalbox.splitting.control.record_updates import TRIES, RecordBusy
 from signalbox.splitting.control.registries import RegistryService
 from signalbox.splitting.control.replays import ReplayRequest
@@ -23,7 +24,7 @@ from signalbox.splitting.model import events
 from signalbox.splitting.model.session_config import parse_mirrord_file, split_queues_of
 from signalbox.splitting.model.split import Split, SplitSession
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.ports import StoredSplit
+from signalbox.splitting.ports import Splits, StoredSplit
 
 MAXIMUM_CONFIG_BYTES = 32_768  # all sessions' configs share one item: DynamoDB's limit is 400 KB
 MAXIMUM_CONFIGS_BYTES = 200_000
@@ -58,38 +59,16 @@ class Admission:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionStarter:
-    """Starts sessions. Starting an identical session again returns the existing one."""
+class Admissions:
+    """Stores new sessions, in an existing split or a new one."""
 
-    ports: ControlPorts
+    splits: Splits
+    registries: RegistryService
+    resources: Resources
+    kept: KeptStore | None
+    random_parts: Iterator[str]
 
-    def start(self, command: Start, *, principal: str = "") -> dict[str, object]:
-        """Store a session and return its document. Raises `RejectedError` and `UnavailableError`.
-
-        `principal` is the IAM unique id of the command's sender, who must be a reader of the kept messages.
-        """
-        parsed_config = parse_mirrord_file(command.config, self.ports.compiler)
-        request = AdmissionRequest(
-            command.session_id,
-            command.owner,
-            _stored_config_text(command.config),
-            parsed_config,
-            reads_objects=self.ports.reads_objects,
-        )
-        now, target = self.ports.now(), command.target
-        replay = ReplayRequest(command.since, principal) if command.since is not None else None
-        stored, admission = self._stored(target, request, replay, now=now)
-        stored = KeepService(self.ports).apply(stored)
-        presenter = SplitPresenter(self.ports)
-        presenter.save_environment(target, admission.session, admission.environment)
-        for note in admission.notes:
-            note_problem(self.ports.store.annotations, target, note, now=now)
-        if admission.session.started_at == now:
-            self.ports.record((events.session(admission.session, "started", target=target, at=now),))
-        ReconcileLoop(self.ports).wake(target)
-        return presenter.session(stored.split, command.session_id)
-
-    def _stored(
+    def store(
         self, target: Target, request: AdmissionRequest, replay: ReplayRequest | None, *, now: datetime
     ) -> tuple[StoredSplit, Admission]:
         """Return the record with the session; of two simultaneous first sessions, the second joins the first."""
@@ -101,36 +80,35 @@ class SessionStarter:
     def _attempt(
         self, target: Target, request: AdmissionRequest, replay: ReplayRequest | None, *, now: datetime
     ) -> tuple[StoredSplit, Admission] | None:
-        splits = self.ports.store.splits
-        stored = splits.find(target)
+        stored = self.splits.find(target)
         joinable = self._existing_split(stored, target) if stored else self._new_split(target, now=now)
         if replay is not None and joinable.split.session(request.session_id) is None:
-            found = replay.replay(joinable.split, request.parsed_config, self.ports.kept, now=now)
+            found = replay.replay(joinable.split, request.parsed_config, self.kept, now=now)
             request = replace(request, replay=found)
         admission = self._admission(joinable, request, now=now)
         if stored is not None and admission.split == stored.split:
             return stored, admission
         if stored is None:
-            saved = splits.create(admission.split, documents=joinable.documents)
+            saved = self.splits.create(admission.split, documents=joinable.documents)
         else:
-            saved = splits.save(admission.split, replacing=stored)
+            saved = self.splits.save(admission.split, replacing=stored)
         if saved is not None:
             return saved, admission
         self._refuse_taken(admission.split)
         return None
 
     def _existing_split(self, stored: StoredSplit, target: Target) -> JoinableSplit:
-        registry = replace(self.ports.registry_of(stored), target=target)  # with the container
+        registry = replace(self.registries.reader.of_split(stored), target=target)  # with the container
         return JoinableSplit(stored.split, registry, stored.documents)
 
     def _new_split(self, target: Target, *, now: datetime) -> JoinableSplit:
-        found, documents = RegistryService(self.ports).of_new_split(target, now=now)
+        found, documents = self.registries.of_new_split(target, now=now)
         registry = replace(found, target=target)  # with the container
         split = new_split(
             target,
-            tuple(self.ports.targets_of(target).find(registry)),
-            names=self.ports.names(registry),
-            random_parts=self.ports.random_parts,
+            tuple(self.resources.targets_of(target).find(registry)),
+            names=self.registries.reader.names(registry),
+            random_parts=self.random_parts,
             now=now,
             switch_timeout=registry.switch_timeout,
             drain_timeout=registry.drain_timeout,
@@ -139,20 +117,58 @@ class SessionStarter:
         return JoinableSplit(split, registry.of(queue.queue_id for queue in split.queues), documents, notes)
 
     def _admission(self, joinable: JoinableSplit, request: AdmissionRequest, *, now: datetime) -> Admission:
-        names = self.ports.names(joinable.registry)
-        split = with_session(joinable.split, request, names=names, random_parts=self.ports.random_parts, now=now)
+        names = self.registries.reader.names(joinable.registry)
+        split = with_session(joinable.split, request, names=names, random_parts=self.random_parts, now=now)
         size = sum(len(session.config.encode()) for session in split.sessions)
         if size > MAXIMUM_CONFIGS_BYTES:
             raise ConfigTooLarge(f"the filters of all sessions of {split.target} have {size} bytes in total")
         session = next(one for one in split.sessions if one.session_id == request.session_id)
-        environment = self.ports.targets_of(split.target).environment(joinable.registry, session.queues)
+        environment = self.resources.targets_of(split.target).environment(joinable.registry, session.queues)
         return Admission(split, session, environment, joinable.notes)
 
     def _refuse_taken(self, split: Split) -> None:
         for queue in split.queues:
-            other = self.ports.store.splits.of_queue(queue.original)
+            other = self.splits.of_queue(queue.original)
             if other is not None and other.split.target != split.target:
                 raise QueueTaken(f"queue {queue.original!r} is already split for {other.split.target}")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStarter:
+    """Starts sessions. Starting an identical session again returns the existing one."""
+
+    admissions: Admissions
+    keeping: KeepService
+    presenter: SplitPresenter
+    chains: Chains
+    record: Callable[[Sequence[HistoryEvent]], None]
+    reads_objects: bool = False
+    """Whether the function `split` may read metadata of S3 objects."""
+
+    def start(self, command: Start, *, principal: str = "") -> dict[str, object]:
+        """Store a session and return its document. Raises `RejectedError` and `UnavailableError`.
+
+        `principal` is the IAM unique id of the command's sender, who must be a reader of the kept messages.
+        """
+        parsed_config = parse_mirrord_file(command.config, self.admissions.registries.reader.compiler)
+        request = AdmissionRequest(
+            command.session_id,
+            command.owner,
+            _stored_config_text(command.config),
+            parsed_config,
+            reads_objects=self.reads_objects,
+        )
+        now, target = self.chains.clock.now(), command.target
+        replay = ReplayRequest(command.since, principal) if command.since is not None else None
+        stored, admission = self.admissions.store(target, request, replay, now=now)
+        stored = self.keeping.apply(stored)
+        self.presenter.save_environment(target, admission.session, admission.environment)
+        for note in admission.notes:
+            note_problem(self.presenter.annotations, target, note, now=now)
+        if admission.session.started_at == now:
+            self.record((events.session(admission.session, "started", target=target, at=now),))
+        self.chains.wake(target)
+        return self.presenter.session(stored.split, command.session_id)
 
 
 def _notes(registry: Registry, split: Split, documents: Sequence[object]) -> Iterator[str]:

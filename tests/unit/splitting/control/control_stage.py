@@ -11,13 +11,33 @@ from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message
 from signalbox.queues import QueueName, QueueUrl
 from signalbox.splitting.consumers.registry import ConsumedQueue
+from signalbox.splitting.control.chains import Chains
 from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.commands import COMMANDS, Command, Reconcile
-from signalbox.splitting.control.ports import ControlPorts, Store
+from signalbox.splitting.control.effect_executor import EffectExecutor
+from signalbox.splitting.control.keeping import KeepService
+from signalbox.splitting.control.observation import SplitObserver
+from signalbox.splitting.control.ports import (
+    DeclaredRegistries,
+    KeptStore,
+    NothingDeclared,
+    Outlets,
+    Resources,
+    Store,
+)
+from signalbox.splitting.control.presentation import SplitPresenter
+from signalbox.splitting.control.problems import ProblemLog
+from signalbox.splitting.control.reconcile_loop import ReconcileLoop, Reconciler
+from signalbox.splitting.control.registries import RegistryService
+from signalbox.splitting.control.registry_reader import RegistryReader
+from signalbox.splitting.control.replays import SessionReplayer
+from signalbox.splitting.control.routes import Routes
+from signalbox.splitting.control.session_start import Admissions, SessionStarter
 from signalbox.splitting.model.observed_state import Timings
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target, TargetKind
+from signalbox.splitting.ports import Targets
 from tests.fakes.splitting import (
     MemoryAuditTrail,
     MemoryDeadLetters,
@@ -71,34 +91,74 @@ class ControlStage:
         self.control_queue = MemoryControlQueue(self.time)
         self.events: list[HistoryEvent] = []
         self.numbers = itertools.count()
-        self.ports = ControlPorts(
-            store=Store(
-                self.memory.splits,
-                self.memory.locks,
-                self.memory.registries,
-                self.memory.samples,
-                self.memory.annotations,
-                self.memory.ledger,
-                self.memory.uses,
-            ),
-            sender=self.sender,
-            dead_letters=self.dead_letters,
-            queues=self.queues,
-            forwarders=self.forwarders,
-            targets={TargetKind.LAMBDA: self.targets},
-            discovery=MemoryDiscovery(),
-            audit_trail=self.audit_trail,
-            control_queue=self.control_queue,
-            compiler=PlainLanguages(),
-            clock=self.time,
-            random_parts=(f"{number:012d}" for number in self.numbers),
-            queue_url=lambda name: QueueUrl(f"https://sqs/1/{name}"),
-            record=self.events.extend,
-            timings=TIMINGS,
+        self.random_parts = (f"{number:012d}" for number in self.numbers)
+        self.store = Store(
+            self.memory.splits,
+            self.memory.locks,
+            self.memory.registries,
+            self.memory.samples,
+            self.memory.annotations,
+            self.memory.ledger,
+            self.memory.uses,
+        )
+        self.kinds: Mapping[TargetKind, Targets] = {TargetKind.LAMBDA: self.targets}
+        self.clusters: Sequence[str] = ()
+        self.declared: DeclaredRegistries = NothingDeclared()
+        self.kept_store: KeptStore | None = None
+        self.languages = PlainLanguages()
+        self.timings = TIMINGS
+        self.knows(APP, *(originals or (MEMES,)))
+
+    @property
+    def resources(self) -> Resources:
+        return Resources(self.queues, self.forwarders, self.kinds)
+
+    @property
+    def reader(self) -> RegistryReader:
+        return RegistryReader(self.languages, clusters=self.clusters)
+
+    @property
+    def problems(self) -> ProblemLog:
+        return ProblemLog(self.store.annotations, self.time)
+
+    @property
+    def observer(self) -> SplitObserver:
+        return SplitObserver(self.store, self.resources, self.problems)
+
+    @property
+    def replayer(self) -> SessionReplayer:
+        return SessionReplayer(self.store.splits, self.kept_store, self._outlets, self._routes, self.problems)
+
+    @property
+    def chains(self) -> Chains:
+        return Chains(self.store.locks, self.control_queue, self.random_parts, self.time)
+
+    @property
+    def loop(self) -> ReconcileLoop:
+        executor = EffectExecutor(self.store, self.resources, self._outlets, self._routes, self.replayer)
+        reconciler = Reconciler(self.store, self.observer, executor, self.timings, self.events.extend)
+        return ReconcileLoop(self.store.splits, self.reader, self.chains, reconciler)
+
+    @property
+    def service(self) -> ControlService:
+        registries = RegistryService(self.store.registries, self.reader, self.declared, self.time)
+        starter = SessionStarter(
+            Admissions(self.store.splits, registries, self.resources, self.kept_store, self.random_parts),
+            KeepService(self.store.splits, self.kept_store, self.time),
+            SplitPresenter(self.store.annotations, self.resources, self.reader, _url, self.time),
+            self.chains,
+            self.events.extend,
             reads_objects=True,
         )
-        self.service = ControlService(self.ports)
-        self.knows(APP, *(originals or (MEMES,)))
+        return ControlService(self.store.splits, registries, starter, self.loop, MemoryDiscovery(), self.audit_trail)
+
+    @property
+    def _outlets(self) -> Outlets:
+        return Outlets(self.sender, self.dead_letters, self.events.extend)
+
+    @property
+    def _routes(self) -> Routes:
+        return Routes(self.languages, self.timings.settle, self.time)
 
     def knows(self, target: Target, *originals: QueueName) -> None:
         """Add a target with these queues and apply its registry."""
@@ -154,6 +214,10 @@ class ControlStage:
 
     def outcomes(self) -> list[tuple[str, str]]:
         return [(event.kind, event.outcome) for event in self.events]
+
+
+def _url(name: QueueName) -> QueueUrl:
+    return QueueUrl(f"https://sqs/1/{name}")
 
 
 def config(color: str, **fields: object) -> dict[str, object]:

@@ -322,7 +322,7 @@ def test_explain_limits_the_time_of_each_session():
 
     outcomes = {tuple(verdict["outcome"] for verdict in one["verdicts"]) for one in result["decisions"]}
     assert outcomes == {("match", "stopped")}
-    assert stage.ports.compiler.slow_seconds == pytest.approx(FILTER_TIME.total_seconds() / 5)
+    assert stage.languages.slow_seconds == pytest.approx(FILTER_TIME.total_seconds() / 5)
 
 
 def test_explain_refuses_unknown_splits_and_queues_and_too_many_messages():

@@ -1,7 +1,7 @@
 """Commands for Kubernetes workloads: their full names, the registries of their cluster, and a cluster that is away."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
@@ -10,7 +10,6 @@ from signalbox.errors import EffectFailed
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import ConsumedQueue
 from signalbox.splitting.consumers.registry_file import InvalidRegistry
-from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.ports import NoRegistry, NothingDeclared
 from signalbox.splitting.control.presentation import UnknownSession
 from signalbox.splitting.control.problems import problems
@@ -41,9 +40,8 @@ class KubernetesStage(ControlStage):
     def __init__(self, *clusters: str) -> None:
         super().__init__()
         self.declared = MemoryClusterRegistries()
-        targets = {TargetKind.LAMBDA: self.targets, TargetKind.DEPLOYMENT: self.targets}
-        self.ports = replace(self.ports, targets=targets, clusters=clusters or ("main", "east"), declared=self.declared)
-        self.service = ControlService(self.ports)
+        self.kinds = {TargetKind.LAMBDA: self.targets, TargetKind.DEPLOYMENT: self.targets}
+        self.clusters = clusters or ("main", "east")
         for target in (WEB, Target.parse("deployment/web@default.main")):
             self.targets.found[target] = [ConsumedQueue(QueueId("orders"), ORDERS, timedelta(seconds=30))]
             self.targets.variables[target] = {"Q": ORDERS}
@@ -158,8 +156,7 @@ def test_a_session_is_told_which_queues_its_target_does_not_consume():
 
 def test_a_stage_without_access_to_clusters_reads_no_registries_there():
     stage = KubernetesStage()
-    stage.service = ControlService(replace(stage.ports, declared=NothingDeclared()))
-    stage.declared.found[WEB] = [registry()]
+    stage.declared = NothingDeclared()
 
     with pytest.raises(NoRegistry, match="has no registry"):
         stage.start(target=WEB)
@@ -223,8 +220,7 @@ def test_a_stage_that_lost_its_clusters_keeps_its_splits():
     stage.ask("apply", documents=[registry()])
     stage.start(target=WEB)
     stage.pass_time(6)
-    stage.ports = replace(stage.ports, targets={TargetKind.LAMBDA: stage.targets}, clusters=())
-    stage.service = ControlService(stage.ports)
+    stage.kinds, stage.clusters = {TargetKind.LAMBDA: stage.targets}, ()
 
     stage.stop(target=WEB)
     stage.pass_time(120)

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from signalbox.splitting.control.observation import observe
 from signalbox.splitting.control.record_updates import RecordChanged, changed, check_unchanged, save_action
 from signalbox.splitting.model.actions import ForgetSession, ForgetSplit, MoveSession, MoveSplit
 from signalbox.splitting.model.observed_state import ForwardingState
@@ -78,7 +77,7 @@ def test_no_call_is_unfinished_if_forwarding_never_started():
     seen = stage.memory.splits.find(APP)
     assert seen is not None
 
-    observed = observe(stage.ports, seen.split, stage.ports.registry_of(seen), now=stage.time.now())
+    observed = stage.observer.observe(seen.split, stage.reader.of_split(seen), now=stage.time.now())
 
     assert observed.forwarder(ORDERS).state is ForwardingState.ON
     assert observed.forwarder(ORDERS).unfinished == 0

@@ -12,10 +12,8 @@ from signalbox.kept.settings import KeepSetting, ReplayRefused
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.splitting.control import replays
-from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.keeping import NothingIsKept
 from signalbox.splitting.control.ports import KeptStore
-from signalbox.splitting.control.replays import SessionReplayer
 from signalbox.splitting.forwarding.deliveries import MARK, marked
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.split import Phase, Stage
@@ -33,8 +31,7 @@ class KeptStage(ControlStage):
     def __init__(self, *originals: QueueName) -> None:
         super().__init__(*originals)
         self.settings, self.kept = MemoryKeepSettings(), MemoryKeptMessages()
-        self.ports = replace(self.ports, kept=KeptStore(self.settings, self.kept, self.kept))
-        self.service = ControlService(self.ports)
+        self.kept_store = KeptStore(self.settings, self.kept, self.kept)
 
     def set(self, queue: QueueName = MEMES, keep_for: timedelta | None = 4 * HOUR) -> None:
         self.settings.put(KeepSetting(queue, keep_for, self.time.now(), {ANN: "ann"}))
@@ -97,10 +94,10 @@ def test_an_object_that_others_put_there_does_not_stop_a_replay(stage):
 def test_a_session_that_has_ended_meanwhile_gets_nothing_more(stage):
     stage.keep(message("1", "red"))
     stage.ready("red")
-    stored = stage.ports.store.splits.find(APP)
+    stored = stage.store.splits.find(APP)
 
-    assert SessionReplayer(stage.ports, stored).step("ann") is False
-    assert SessionReplayer(stage.ports, stored).step("red") is False  # without a replay
+    assert stage.replayer.step(stored, "ann") is False
+    assert stage.replayer.step(stored, "red") is False  # without a replay
     assert stage.sender.sent == {}
 
 
@@ -251,7 +248,7 @@ def test_unread_copies_are_dropped_and_not_returned(stage):
     queue = stage.session_queue()
     copy = marked(message("old", "red"), queue, at=stage.time.now())
     stage.queues.queues[queue].waiting += [copy, message("new", "red")]
-    stage.ports.store.uses.extend(queue, until=stage.time.now())
+    stage.store.uses.extend(queue, until=stage.time.now())
     deployed = stage.split().queues[0].deployed
     stage.stop()
     stage.pass_time(60)
@@ -361,5 +358,5 @@ def test_a_step_of_a_session_without_a_replay_does_nothing(stage):
     stage.ready("red")
     stored = stage.memory.splits.find(APP)
 
-    assert not replays.SessionReplayer(stage.ports, stored).step("red")
-    assert not replays.SessionReplayer(stage.ports, stored).step("nobody")
+    assert not stage.replayer.step(stored, "red")
+    assert not stage.replayer.step(stored, "nobody")

@@ -9,16 +9,15 @@ import pytest
 from signalbox.errors import EffectFailed, EffectRefused, RejectedError
 from signalbox.queues import QueueName
 from signalbox.sending import Batch
-from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.commands import Reconcile
 from signalbox.splitting.control.presentation import UnknownSession
-from signalbox.splitting.control.problems import problems, record_problem
+from signalbox.splitting.control.problems import problems
 from signalbox.splitting.control.reconcile import is_at_rest
-from signalbox.splitting.control.reconcile_loop import MAXIMUM_RUNS, ReconcileLoop
+from signalbox.splitting.control.reconcile_loop import MAXIMUM_RUNS
 from signalbox.splitting.model.observed_state import ForwardingState, QueueUse, TargetState
 from signalbox.splitting.model.split import Stage
 from signalbox.splitting.ports import UnreadableSplit
-from tests.unit.splitting.control.control_stage import APP, MEMES, ORDERS, OTHER_APP, ControlStage, message
+from tests.unit.splitting.control.control_stage import APP, MEMES, ORDERS, OTHER_APP, TIMINGS, ControlStage, message
 
 
 def test_the_last_stop_undoes_the_split():
@@ -140,7 +139,7 @@ def test_the_newest_problems_are_reported_once_oldest_first():
 
     for text in [*texts, texts[-1], texts[-2]]:
         stage.time.moment += timedelta(seconds=1)
-        record_problem(stage.ports, APP, text)
+        stage.problems.record(APP, text)
 
     assert stage.heartbeat()["notes"] == [text[:1000] for text in texts[-20:]]
 
@@ -242,7 +241,7 @@ def test_an_unreadable_split_is_skipped_and_the_others_are_reconciled():
     stage.memory.locks.held.clear()
     stage.memory.splits.unreadable = [UnreadableSplit("lambda/aaa", "version 2")]
 
-    assert ReconcileLoop(stage.ports).wake_all() == 1
+    assert stage.loop.wake_all() == 1
 
 
 def test_a_session_that_starts_as_the_chain_ends_is_reconciled():
@@ -392,7 +391,7 @@ def test_a_reconcile_returns_messages_only_while_its_record_is_valid():
     rounds = []
 
     def slowly(batch):
-        stage.time.moment = stage.time.moment.replace(microsecond=0) + 3 * (stage.ports.timings.settle / 10)
+        stage.time.moment = stage.time.moment.replace(microsecond=0) + 3 * (TIMINGS.settle / 10)
         rounds.append(len(batch.deliveries))
         return send(batch)
 
@@ -447,8 +446,6 @@ def never_at_rest(stage: ControlStage) -> None:
         raise EffectFailed("ServiceUnavailable at ListEventSourceMappings")
 
     stage.forwarders = SimpleNamespace(observe=failing)
-    stage.ports = replace(stage.ports, forwarders=stage.forwarders)
-    stage.service = ControlService(stage.ports)
 
 
 def test_a_chain_of_reconciles_counts_its_runs_in_the_holder():
@@ -487,7 +484,7 @@ def test_the_schedule_begins_another_chain_after_one_that_ended_itself():
     stage.start()
     stage.pass_time(6 * MAXIMUM_RUNS)
 
-    assert ReconcileLoop(stage.ports).wake_all() == 1
+    assert stage.loop.wake_all() == 1
 
     assert [command.runs_before for _, command in stage.control_queue.asked] == [0]
 
