@@ -82,6 +82,10 @@ class Desk:
         path = self.folder.folder / "records.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
+    def bodies(self) -> set[str]:
+        """Return the bodies that were handled; a standard queue may deliver a message twice."""
+        return {one["record"]["body"] for one in self.handled()}
+
     def splits(self) -> list[Any]:
         shown = self.folder.run("split", "status", "--target", self.consumer.target, "--json")
         return list(json.loads(shown)["splits"])
@@ -138,14 +142,14 @@ def test_a_handler_gets_the_deployed_functions_event_and_settings_until_ctrl_c(
         wait_for(lambda: shown.after("· Ctrl-C ends it"), "the session is ready", seconds=READY_SECONDS)
         desk.send("ann", "one", "fails at first", "two")
         desk.send("others", "their own")
-        wait_for(lambda: len(desk.handled()) == 3, "all messages of ann", seconds=READY_SECONDS)
+        wait_for(lambda: len(desk.bodies()) == 3, "all messages of ann", seconds=READY_SECONDS)
         wait_for(desk.deployed, "the message of others", seconds=READY_SECONDS)
         desk.send("ann", "stop")
         wait_for(lambda: b"(Pdb) " in shown.written, "the breakpoint", seconds=READY_SECONDS)
         shown.type(b"p 'at ' + record['body']\n")
         wait_for(lambda: b"'at stop'" in shown.written, "the debugger's answer")
         shown.type(b"c\n")
-        wait_for(lambda: len(desk.handled()) == 4, "the message after the breakpoint", seconds=READY_SECONDS)
+        wait_for(lambda: "stop" in desk.bodies(), "the message after the breakpoint", seconds=READY_SECONDS)
         # The handler prints before its batch is deleted; an interrupted batch is returned to the deployed consumer.
         wait_for(lambda: " ms, 0 failed" in shown.written.decode().rpartition("(Pdb) ")[2], "the report of the batch")
         shown.type(CTRL_C)
@@ -155,7 +159,7 @@ def test_a_handler_gets_the_deployed_functions_event_and_settings_until_ctrl_c(
     text = shown.written.decode()
 
     assert status == INTERRUPTED
-    assert sorted(one["record"]["body"] for one in desk.handled()) == ["fails at first", "one", "stop", "two"]
+    assert desk.bodies() == {"fails at first", "one", "stop", "two"}
     assert max(one["size"] for one in desk.handled()) <= BATCH_SIZE
     first = next(one for one in desk.handled() if one["record"]["body"] == "one")
     assert first["table"] == CONSUMER  # a variable of the deployed function
