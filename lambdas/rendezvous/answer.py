@@ -10,6 +10,7 @@ from lambdas.shared import instance
 from lambdas.shared.http import Request, Response
 from signalbox.aws.rendezvous.queues import QueueGone
 from signalbox.history.event import HistoryEvent
+from signalbox.networks import network_number
 from signalbox.rendezvous.model.states import Rendezvous
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import keyed_hash
@@ -27,7 +28,7 @@ def respond(event: dict[str, Any]) -> Response:
     except InvalidProxyMessage as error:
         wiring.record_bad_input("answer", request_id=request.request_id, reason=str(error))
         return response(status=HTTPStatus.BAD_REQUEST)
-    record = _accept(answer)
+    record = _accept(answer, network_number(request.source_ip))
     if record is None:
         _record(_event("client_gone", sid=answer.sid))
     else:
@@ -35,9 +36,9 @@ def respond(event: dict[str, Any]) -> Response:
     return response(answer_response(accepted=record is not None))
 
 
-def _accept(answer: ProxyAnswer) -> Rendezvous | None:
+def _accept(answer: ProxyAnswer, network: int | None) -> Rendezvous | None:
     try:
-        return _service().accept(answer)
+        return _service().accept(answer, network=network)
     except QueueGone:
         return None  # the client has left, and its queue was deleted
 

@@ -1,6 +1,8 @@
 """The service of proxy answers: it stores an answer, sends it to the client and deletes the offer message."""
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.rendezvous.model.states import ProxySessionId, Rendezvous, RendezvousMethod
@@ -13,21 +15,51 @@ if TYPE_CHECKING:
     from signalbox.rendezvous.ports import BrokerQueue, ClientQueues, Offers
 
 
+# To find no client, an answer reads all offers of the last half minute.
+MISSES_EVERY, MOST_MISSES = timedelta(seconds=10), 3
+
+
+@dataclass(slots=True)
+class Misses:
+    """The answers without a waiting client of each network at a function instance, since a time."""
+
+    since: datetime | None = None
+    of_network: Counter[int | None] = field(default_factory=Counter)
+
+    def are_over(self, network: int | None, *, now: datetime) -> bool:
+        """Return whether a network has had too many; those of `MISSES_EVERY` are counted together."""
+        if self.since is None or now - self.since >= MISSES_EVERY:
+            self.since = now
+            self.of_network.clear()
+        return network is not None and self.of_network[network] >= MOST_MISSES
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerService:
-    """Accepts proxy answers; an answer without a waiting client is refused at once and never stored."""
+    """Accepts proxy answers; an answer without a waiting client is refused at once and never stored.
+
+    After three of them in ten seconds, a network's answers are refused unread: a stranger must not use up the reads of
+    the polls.
+    """
 
     offers: "Offers"
     client_queues: "ClientQueues"
     broker_queue: "BrokerQueue"
     clock: "Clock"
     policy: RendezvousPolicy
+    misses: Misses = field(default_factory=Misses)
 
-    def accept(self, answer: ProxyAnswer) -> Rendezvous | None:
-        """Deliver the answer to its client and return the rendezvous, or return None if no client waits for it."""
+    def accept(self, answer: ProxyAnswer, *, network: int | None) -> Rendezvous | None:
+        """Deliver the answer to its client and return the rendezvous, or return None if no client waits for it.
+
+        `network` identifies the proxy's public network.
+        """
         sid, now = ProxySessionId(answer.sid), self.clock.now()
+        if self.misses.are_over(network, now=now):
+            return None
         match = self.offers.matched_by(sid, since=now - self.policy.longest_patience)
         if match is None:
+            self.misses.of_network[network] += 1
             return None
         reply = answer_reply(answer.answer)
         record = self.offers.answer(match, sid=sid, reply=reply, now=now)

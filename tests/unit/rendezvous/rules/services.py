@@ -6,7 +6,7 @@ from datetime import datetime
 
 from signalbox.rendezvous.model.pace import proxy_group
 from signalbox.rendezvous.model.states import ClientId, OfferDelivery
-from signalbox.rendezvous.rules.answer_service import AnswerService
+from signalbox.rendezvous.rules.answer_service import AnswerService, Misses
 from signalbox.rendezvous.rules.client_service import ClientService
 from signalbox.rendezvous.rules.offer_service import DeliveryResult, OfferService
 from signalbox.rendezvous.rules.pacer import Pacer
@@ -76,6 +76,7 @@ class World:
     paces: MemoryPaces = field(default_factory=MemoryPaces)
     client_queues: MemoryClientQueues = field(default_factory=MemoryClientQueues)
     broker_queue: MemoryBrokerQueue = field(default_factory=MemoryBrokerQueue)
+    misses: Misses = field(default_factory=Misses)
 
     def receive(self, delivery: OfferDelivery) -> DeliveryResult:
         service = OfferService(
@@ -102,15 +103,16 @@ class World:
             policy=self.policy,
         )
 
-    def answer(self, proxy: ProxyPoll, text: str = ANSWER) -> bool:
+    def answer(self, proxy: ProxyPoll, text: str = ANSWER, *, network: int | None = None) -> bool:
         service = AnswerService(
             Fused(self.offers, self.fuse),
             Fused(self.client_queues, self.fuse),
             Fused(self.broker_queue, self.fuse),
             self.clock,
             self.policy,
+            self.misses,
         )
-        return service.accept(ProxyAnswer(proxy.sid, text)) is not None
+        return service.accept(ProxyAnswer(proxy.sid, text), network=network) is not None
 
     def client_service(self) -> ClientService:
         return ClientService(self.offers, self.paces, self.clock, DEFAULT_BRIDGES, self.policy)

@@ -50,3 +50,24 @@ def test_after_the_end_of_patience_the_client_counts_as_gone() -> None:
     world.wait(30)
 
     assert not world.answer(proxy())
+
+
+def test_a_network_whose_answers_miss_again_and_again_does_not_search_the_offers() -> None:
+    """An answer without a client reads all offers of the last half minute, which a stranger can make many."""
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.poll(proxy())
+    searches: list[str] = []
+    sought = world.offers.matched_by
+    world.offers.matched_by = lambda sid, since: searches.append(sid) or sought(sid, since=since)
+
+    for _ in range(10):
+        assert not world.answer(proxy("stranger"), network=1)
+    assert len(searches) == 3
+    assert not world.answer(proxy(), network=1)
+    assert world.answer(proxy(), network=2)
+
+    world.wait(10)
+    assert not world.answer(proxy("stranger"), network=1)
+    assert len(searches) == 5
