@@ -7,16 +7,20 @@ import pytest
 
 CONNECTED = {"connection", "failover_connection", "manager", "celery_session_worker", "beat_node"}
 CONNECTED_BY_THEMSELVES = {"test_concurrency_auto_sizes_prefork_pool"}
-BROKER, NO_BROKER = "TEST_BROKER", "NO_BROKER"
+BROKER, NO_BROKER, LIMIT_SECONDS = "TEST_BROKER", "NO_BROKER", "LIMIT_SECONDS"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out the other tests."""
+    """Leave out the other tests, and bound each one that runs, if the environment says so."""
     items[:] = [
         item
         for item in items
         if CONNECTED & set(getattr(item, "fixturenames", ())) or item.name in CONNECTED_BY_THEMSELVES
     ]
+    if LIMIT_SECONDS in os.environ:
+        for item in items:
+            item.add_marker(pytest.mark.timeout(float(os.environ[LIMIT_SECONDS])), append=False)
+            item.add_marker(pytest.mark.flaky(reruns=0), append=False)
 
 
 def connection_to(*urls: str) -> kombu.Connection:
