@@ -30,8 +30,8 @@ def who(names: str, capability: str = "") -> Who:
 
 NOBODY: Who = frozenset()
 PUBLIC_CLIENT, DEVELOPER = who("Rendezvous/ClientUser"), who("Splitting/UserPolicy")
-OFFER, POLL, ANSWER = who("Offer", "Rendezvous"), who("Poll", "Rendezvous"), who("Answer", "Rendezvous")
-CLIENT, PAGE, SWEEP = who("Client", "Rendezvous"), who("Page", "Rendezvous"), who("Sweep", "Rendezvous")
+OFFER, SWEEP = who("Offer", "Rendezvous"), who("Sweep", "Rendezvous")
+PROXIES, CLIENTS = who("Proxies", "Doors"), who("Clients", "Doors")
 SPLIT, SPLIT_CONTROL = who("Split", "Splitting"), who("Control", "Splitting")
 ROUTE, CONTROL = who("Route", "Exchange"), who("Control", "Exchange")
 CONNECT, SESSION, DELIVER = who("Connect", "Live"), who("Session", "Live"), who("Deliver", "Live")
@@ -50,16 +50,16 @@ OF_THE_EXCHANGE = who("ExchangeControl", "Schedules")
 ADMIN, FEEDER, SOURCE, SUBSCRIBER = who("admin"), who("feeder"), who("source"), who("subscriber")
 LOOSE = who("loose-source")  # a source with Sarracenia's own rule of ownership
 USERS = ADMIN | FEEDER | SOURCE | SUBSCRIBER | LOOSE
-MATCHING = OFFER | POLL | ANSWER | CLIENT
+MATCHING = OFFER | PROXIES | CLIENTS
 # Functions that write events, and to the overflow queue those that Firehose refuses.
 WRITERS = MATCHING | SWEEP | SPLIT | SPLIT_CONTROL | ROUTE | CONTROL | CONNECT | SESSION | OVERVIEW | DELIVER
-FUNCTIONS = WRITERS | PAGE | LIVE_PAGE | DRAIN
+FUNCTIONS = WRITERS | LIVE_PAGE | DRAIN
 
 RENDEZVOUS: dict[str, Who] = {
     "sqs:SendMessage Rendezvous/Broker": PUBLIC_CLIENT,
     "sqs:ReceiveMessage Rendezvous/Broker": OFFER,
     "sqs:ChangeMessageVisibility Rendezvous/Broker": OFFER,
-    "sqs:DeleteMessage Rendezvous/Broker": OFFER | ANSWER,
+    "sqs:DeleteMessage Rendezvous/Broker": OFFER | PROXIES,
     "sqs:CreateQueue Rendezvous/Broker": SWEEP,
     "sqs:PurgeQueue Rendezvous/Broker": NOBODY,
     "sqs:SendMessage Rendezvous/Broker over http": NOBODY,
@@ -68,14 +68,14 @@ RENDEZVOUS: dict[str, Who] = {
     "sqs:ReceiveMessage Rendezvous/DeadOffers": NOBODY,
     "sqs:CreateQueue snowflake-client-a": OFFER,
     "sqs:TagQueue snowflake-client-a": OFFER,
-    "sqs:SendMessage snowflake-client-a": OFFER | ANSWER,
+    "sqs:SendMessage snowflake-client-a": OFFER | PROXIES,
     "sqs:ReceiveMessage snowflake-client-a": PUBLIC_CLIENT,
     "sqs:DeleteMessage snowflake-client-a": NOBODY,
     "sqs:DeleteQueue snowflake-client-a": SWEEP,
     "dynamodb:PutItem Rendezvous": MATCHING,
     "dynamodb:UpdateItem Rendezvous": MATCHING,
     "dynamodb:DeleteItem Rendezvous": NOBODY,
-    "dynamodb:Query Rendezvous": MATCHING | PAGE | OVERVIEW,  # the sweep may read the keys only
+    "dynamodb:Query Rendezvous": MATCHING | OVERVIEW,  # the sweep may read the keys only
     "dynamodb:PutItem Leases": SWEEP,
     "dynamodb:Query Leases/index/by_expiry": SWEEP,
     "secretsmanager:GetSecretValue ClientKey": NOBODY,
@@ -205,7 +205,7 @@ HISTORY: dict[str, Who] = {
     "glue:UpdateTable EVENTS": COMPACTION | DAY,
     "glue:DeleteTable EVENTS": NOBODY,
     "logs:PutLogEvents Rendezvous/OfferLogs": OFFER,
-    "xray:PutTraceSegments *": FUNCTIONS - MATCHING - PAGE,  # strangers' runs are not traced
+    "xray:PutTraceSegments *": FUNCTIONS - MATCHING,  # strangers' runs are not traced
 }
 SCHEDULED: dict[str, Who] = {
     "lambda:InvokeFunction Rendezvous/Sweep": who("RendezvousSweep", "Schedules"),

@@ -15,6 +15,7 @@ DOCUMENTED = {
     ("AWS/SQS", "ApproximateNumberOfMessagesVisible", ("QueueName",), "Maximum"): QUEUES,
     ("AWS/Lambda", "Errors", ("FunctionName",), "Sum"): LAMBDA,
     ("AWS/Lambda", "Throttles", ("FunctionName",), "Sum"): LAMBDA,
+    ("AWS/Lambda", "Url5xxCount", ("FunctionName",), "Sum"): "lambda/latest/dg/urls-monitoring.html",
     ("AWS/ApiGateway", "5xx", ("ApiId", "Stage"), "Sum"): "apigateway/latest/developerguide/http-api-metrics.html",
     ("AWS/Firehose", "DeliveryToS3.DataFreshness", ("DeliveryStreamName",), "Maximum"): FIREHOSE,
     ("AWS/Firehose", "FailedConversion.Records", ("DeliveryStreamName",), "Sum"): FIREHOSE,

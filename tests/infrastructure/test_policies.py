@@ -194,7 +194,7 @@ def test_queues_made_at_run_time_refuse_requests_without_tls(account: Account, i
     own.make(QueueName("xs_alice"), {}, {})
     made = {
         "sqs:ReceiveMessage snowflake-client-a": "Rendezvous/ClientUser",
-        "sqs:SendMessage snowflake-client-a": "Rendezvous/AnswerRole",
+        "sqs:SendMessage snowflake-client-a": "Doors/ProxiesRole",
         "sqs:SendMessage xs_alice": "source",
     }
     for text, name in made.items():
