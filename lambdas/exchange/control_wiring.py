@@ -13,7 +13,7 @@ from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.connections import DynamoConnectionChecks, LambdaConnections
 from signalbox.aws.exchange.counters import DynamoCounters, DynamoRightsVersion
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
-from signalbox.aws.exchange.queue_metrics import CloudWatchQueueMetrics
+from signalbox.aws.exchange.queue_metrics import KEPT_FOR, CloudWatchQueueMetrics
 from signalbox.aws.exchange.queues import SqsExchangeQueues
 from signalbox.aws.exchange.route_mappings import RouteMappings
 from signalbox.aws.exchange.sender import SqsExchangeSender
@@ -44,6 +44,7 @@ from signalbox.sarracenia.rights.names import ExchangeName
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient
 
+KEPT_LOCALLY = timedelta(seconds=2)  # the local stage measures at each read, which is free
 DELETING = timedelta(seconds=15)  # of the 30 seconds that the function has for a command
 
 
@@ -116,7 +117,9 @@ def ports() -> ControlPorts:
         ),
         sqs=SqsExchangeQueues(queues, stage=stage, key_arn=settings.text("QUEUE_KEY_ARN")),
         mappings=RouteMappings(EventSourceMappings(_functions(), route_arn, queue_arn_prefix(), concurrency, tags())),
-        metrics=CloudWatchQueueMetrics(boto3.client("cloudwatch"), instance.CLOCK.now),
+        metrics=CloudWatchQueueMetrics(
+            boto3.client("cloudwatch"), instance.CLOCK.now, KEPT_LOCALLY if instance.is_local() else KEPT_FOR
+        ),
         sender=SqsExchangeSender(sqs, wiring.url_prefix()),
         clock=instance.CLOCK,
         config=config(),

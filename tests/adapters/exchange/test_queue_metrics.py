@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import boto3
 import pytest
 
-from signalbox.aws.exchange.queue_metrics import CloudWatchQueueMetrics
+from signalbox.aws.exchange.queue_metrics import KEPT_FOR, MOST_KEPT, CloudWatchQueueMetrics
 from signalbox.errors import EffectFailed
 from signalbox.exchange.model.records import QueueActivity
 from signalbox.queues import QueueName
@@ -84,6 +84,22 @@ def test_a_long_time_is_looked_at_less_closely(since: timedelta, seconds: int) -
     assert {query["MetricStat"]["Period"] for query in first["MetricDataQueries"]} == {seconds}
     dimensions = [query["MetricStat"]["Metric"]["Dimensions"] for query in first["MetricDataQueries"]]
     assert dimensions == [[{"Name": "QueueName", "Value": NAME}]] * 4
+
+
+def test_users_who_ask_again_and_again_cost_one_question_a_queue() -> None:
+    cloudwatch, moment = CloudWatch({}), [NOW]
+    metrics = CloudWatchQueueMetrics(cloudwatch, lambda: moment[0])
+
+    def asked(name: str, window: timedelta = timedelta(hours=1)) -> int:
+        before = len(cloudwatch.asked)
+        metrics.activity(QueueName(name), since=moment[0] - window)
+        return (len(cloudwatch.asked) - before) // 4
+
+    assert [asked("q_alice"), asked("q_alice"), asked("q_bob"), asked("q_alice", MINUTE)] == [1, 0, 1, 1]
+    moment[0] += KEPT_FOR
+    assert [asked("q_alice"), asked("q_alice")] == [1, 0]
+    assert sum(asked(f"q_{number}") for number in range(MOST_KEPT)) == MOST_KEPT
+    assert asked("q_alice") == 1
 
 
 def test_cloudwatch_takes_the_question(aws) -> None:
