@@ -20,6 +20,7 @@ OWN = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S"]), max
 
 
 @given(OWN)
+@example("public")
 @example("tasks_public")
 @example("taskspublic")
 def test_a_name_is_its_users_own_and_without_a_user_nobodys(name: str) -> None:
