@@ -21,8 +21,6 @@ FORMS = {
     "token_secret_key": KEY,
 }
 OTHER, OPTIONAL = ("endpoint", "ca", "token_secret"), "token_secret_key"
-# Lambda allows 4 KB for all variables of a function, and the others of `control` need up to 1.9 KB.
-LARGEST_BYTES = 2000
 PEM_MARK = "-----BEGIN CERTIFICATE-----"
 
 
@@ -36,13 +34,9 @@ class KubernetesClusters:
     def read(cls, given: object) -> "KubernetesClusters":
         """Return the clusters of a JSON object, or of its text. Raises `ValueError` with all problems."""
         clusters = _parsed(given)
-        problems = [*_problems(clusters)]
-        if not problems:
-            read = cls(tuple((str(name), _read(cluster)) for name, cluster in clusters.items()))
-            problems = [*read._large()]
-        if problems:
+        if problems := [*_problems(clusters)]:
             raise ValueError("; ".join(problems))
-        return read
+        return cls(tuple((str(name), _read(cluster)) for name, cluster in clusters.items()))
 
     @property
     def eks(self) -> Mapping[str, str]:
@@ -67,14 +61,6 @@ class KubernetesClusters:
 
     def _every(self, key: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(cluster[key] for _, cluster in self.clusters if key in cluster))
-
-    def _large(self) -> Iterator[str]:
-        size = len(self.variable.encode())
-        if size > LARGEST_BYTES:
-            yield (
-                f"has {size} bytes with the CAs in PEM, and at most {LARGEST_BYTES} fit into the variables of a "
-                "function: name fewer clusters"
-            )
 
 
 def _parsed(given: object) -> Mapping[object, object]:

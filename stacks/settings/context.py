@@ -13,6 +13,8 @@ from stacks.settings.setting import Setting
 # Keys that the CDK CLI and its home file add to the context, in addition to keys with ':' or '@'.
 CDK_KEYS = frozenset({"acknowledged-issue-numbers", "cli-telemetry", "notices"})
 TRUTH = {"true": True, "false": False}
+# Lambda allows 4 KB for all variables of a function, and the others of splitting's `control` need up to 1.9 KB.
+LARGEST_BYTES = 2000
 
 
 class InvalidConfig(Exception):
@@ -182,6 +184,12 @@ def _broken_splitting(config: Config) -> Iterator[str]:
             yield f"splittable_queues: {queue!r} would open queues of the stage {config.stage!r} itself"
     if any(target.startswith("ecs/") for target in config.targets_to_switch) and not config.target_roles:
         yield "splittable_targets names ECS services: set splittable_target_roles too, to the roles of their tasks"
+    size = len(config.clusters.variable.encode()) + len(",".join(config.buckets_to_read))
+    if size > LARGEST_BYTES:
+        yield (
+            f"kubernetes_clusters, with the CAs in PEM, and splittable_buckets have {size} bytes, and at most "
+            f"{LARGEST_BYTES} fit into the variables of a function: name fewer"
+        )
 
 
 def _broken_exchanges(config: Config) -> Iterator[str]:

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from stacks.settings.clusters import LARGEST_BYTES, KubernetesClusters
+from stacks.settings.clusters import KubernetesClusters
 from stacks.settings.config import Config
-from stacks.settings.context import InvalidConfig, read_config
+from stacks.settings.context import LARGEST_BYTES, InvalidConfig, read_config
 from tests.adapters.splitting.kubernetes.api_server import Authority
 
 CA = Authority().pem
@@ -95,10 +95,16 @@ def test_all_problems_are_named_together():
     assert len(text.split("; ")) == 6
 
 
-def test_more_clusters_than_fit_into_the_variables_of_a_function_are_refused():
-    many = {f"lab-{number}": LAB for number in range(4)}
-
-    assert f"at most {LARGEST_BYTES} fit into the variables of a function" in problem(many)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"kubernetes_clusters": {f"lab-{number}": LAB for number in range(4)}},
+        {"kubernetes_clusters": {"lab": LAB}, "splittable_buckets": ",".join(["photos-of-the-day"] * 100)},
+    ],
+)
+def test_more_clusters_and_buckets_than_fit_into_the_variables_of_a_function_are_refused(settings):
+    with pytest.raises(InvalidConfig, match=f"at most {LARGEST_BYTES} fit into the variables of a function"):
+        read_config(settings)
 
 
 def test_a_secret_is_in_the_region_of_the_stage():

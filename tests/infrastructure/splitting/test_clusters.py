@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from stacks.settings.clusters import LARGEST_BYTES
+from stacks.settings.context import LARGEST_BYTES
 from tests.adapters.splitting.kubernetes.api_server import Authority
 from tests.infrastructure.splitting.test_splitting import conditions, resources
 from tests.infrastructure.templates import Templates, templates
