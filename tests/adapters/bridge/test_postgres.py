@@ -30,14 +30,14 @@ def bridge(logs: PostgresLogs, realm: FakeRealm, patience: timedelta = timedelta
 
 
 def test_rows_are_read_with_their_columns(cluster_database, logs):
-    properties = {"text": "aligned\n"}
+    properties = {"text": "no suitable node type"}
     number = cluster_database.insert(
-        object_uuid=CONTAINER, uuid="zzzzz-57u5n-0", event_type="stderr", properties=json.dumps(properties)
+        object_uuid=CONTAINER, uuid="zzzzz-57u5n-0", event_type="dispatch", properties=json.dumps(properties)
     )
 
     (row,) = logs.rows([number, number + 1])
 
-    assert (row.id, row.uuid, row.object_uuid, row.event_type) == (number, "zzzzz-57u5n-0", CONTAINER, "stderr")
+    assert (row.id, row.uuid, row.object_uuid, row.event_type) == (number, "zzzzz-57u5n-0", CONTAINER, "dispatch")
     assert row.object_owner_uuid == "zzzzz-j7d0g-000000000000000"
     assert row.properties == properties
     assert row.event_at is not None
