@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.shared.figures import Summary, summary
 from benchmarks.shared.ways import BETWEEN_SECONDS, WARM_UP, Way, measure
-from signalbox.cli.splitting.held_sessions import HeartbeatThread, held_session
 from signalbox.cli.splitting.stage import control_of
+from signalbox.clients.splitting.heartbeats import HeartbeatThread, held_session
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.flows.consumer import DeployedConsumer, wait_until
 from signalbox.queues import QueueName
@@ -35,7 +35,7 @@ def on_stage(deployment: "Deployment", *, messages: int, say: Callable[[str], No
         control.ask("apply", {"documents": [consumer.registry()]})
         client = SessionClient(control, _request(consumer))
         say("a session starts")
-        with held_session(client, timeout=START_TIMEOUT) as state, HeartbeatThread(client).running():
+        with held_session(client, timeout=START_TIMEOUT) as state, HeartbeatThread(client, print).running():
             found["deployed consumer, split"] = _deployed(consumer, messages=messages)
             attributes = {"owner": OWNER}
             ways = [

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from signalbox.cli.splitting.held_sessions import HeartbeatThread
 from signalbox.cli.splitting.stage import control_of
+from signalbox.clients.splitting.heartbeats import HeartbeatThread
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.flows.consumer import DeployedConsumer, wait_until
 from signalbox.local.demo.kubernetes import QUEUE, STAGE, DeployedWorkload, attached_cluster
@@ -74,7 +74,7 @@ def _times(deployment: "Deployment", trial: Trial, kind: str, use: str) -> Times
         began = time.monotonic()
         state = client.start(timeout=TIMEOUT)
         ready = time.monotonic() - began
-        with HeartbeatThread(client).running():
+        with HeartbeatThread(client, print).running():
             if use != "no message":
                 _send_and_receive(deployment.session(), trial.queue_url, state.queues[0].url)
         began = time.monotonic()
