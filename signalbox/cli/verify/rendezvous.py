@@ -13,7 +13,7 @@ from signalbox.clients.rendezvous.client import BrokerRefused
 from signalbox.clients.rendezvous.simulator import ProxySimulator, sample_answer, sample_offer, wait_for_proxy
 from signalbox.errors import SignalboxError
 from signalbox.flows.rendezvous import CAPABILITY, exchange_answer, note_answer, offers_over_sqs, sqs_rendezvous
-from signalbox.flows.trial import expect
+from signalbox.flows.trial import WrongResult, expect
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.reply import ClientReply
 from signalbox.verify.names import began_at
@@ -31,7 +31,7 @@ def verify_rendezvous(trial: NamedTrial) -> None:
     with trial.journal.step(CAPABILITY, "the client's key"):
         _await_key(trial)
     with trial.journal.step(CAPABILITY, "a first rendezvous, which starts the functions"):
-        trial.wait_until(lambda: _is_answered(trial), "an offer is answered", seconds=FIRST_OFFER_SECONDS)
+        _await_answer(trial)
     offers_over_sqs(trial, count=OFFERS, client_id=lambda: _client_id(trial))
     with trial.journal.step(CAPABILITY, "offer over HTTP") as timing:
         _over_http(trial, "client", timing.latencies, use_amp=False)
@@ -43,11 +43,22 @@ def verify_rendezvous(trial: NamedTrial) -> None:
         timing.detail = _start_of_offer(trial)
 
 
-def _is_answered(trial: NamedTrial) -> bool:
+def _await_answer(trial: NamedTrial) -> None:
+    """Send offers until one is answered. Raises `WrongResult` with the last problem."""
+    problem = ""
+
+    def is_answered() -> bool:
+        nonlocal problem
+        try:
+            return exchange_answer(trial.deployment, sample_offer(secrets.token_hex(8)), client_id=_client_id(trial))[1]
+        except SignalboxError as error:
+            problem = str(error)
+            return False
+
     try:
-        return exchange_answer(trial.deployment, sample_offer(secrets.token_hex(8)), client_id=_client_id(trial))[1]
-    except SignalboxError:
-        return False
+        trial.wait_until(is_answered, "an offer is answered", seconds=FIRST_OFFER_SECONDS)
+    except WrongResult as error:
+        raise WrongResult(f"{error} ({problem or 'an answer was not accepted'})") from error
 
 
 def _client_id(trial: NamedTrial) -> str:
