@@ -15,6 +15,7 @@ ESSENTIAL = (
     "Rendezvous/AgeAlarm",
     "Rendezvous/Offer/Errors",
     "Rendezvous/UrlErrors",
+    "Rendezvous/Clients/Errors",
     "Rendezvous/Api/ServerErrors",
     "Splitting/AgeAlarm",
     "Splitting/Control/Errors",

@@ -76,6 +76,21 @@ def test_by_default_an_alarm_rings_when_the_reader_of_a_standard_queue_fails():
     assert {name for name in readers - watched if f"{name}/Errors" not in alarms} == set()
 
 
+def test_by_default_an_alarm_rings_when_a_function_with_a_url_fails():
+    stage = templates()
+    alarms = stage.every("AWS::CloudWatch::Alarm")
+
+    watched = {
+        stage.text(dimension["Value"])
+        for one in alarms.values()
+        if one["Properties"]["MetricName"] in ("Errors", "Url5xxCount")
+        for dimension in one["Properties"]["Dimensions"]
+    }
+    urls = {stage.text(one["Properties"]["TargetFunctionArn"]) for one in stage.every("AWS::Lambda::Url").values()}
+    assert urls
+    assert urls <= watched
+
+
 def test_by_default_the_alarms_are_those_of_each_way_to_stall_lose_or_fail():
     stage = templates(rendezvous_doors="url,api")
 
