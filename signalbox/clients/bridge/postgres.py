@@ -44,12 +44,15 @@ WRITERS = """
     WHERE locktype = 'relation' AND relation = 'logs'::regclass AND mode = 'RowExclusiveLock' AND granted
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
+# Each user may create rows with any `event_at`, and only Arvados sets `created_at`: a row of the future would stay the
+# newest one of its object.
 ROWS = """
     SELECT id, uuid, object_uuid, object_owner_uuid, event_type, event_at, created_at, properties::text,
-           NOT EXISTS (
+           (event_at <= created_at + interval '1 minute') IS NOT FALSE AND NOT EXISTS (
                SELECT 1 FROM logs AS newer
                WHERE newer.object_uuid = logs.object_uuid AND newer.event_type IN ('create', 'update', 'delete')
                  AND (newer.event_at, newer.id) > (logs.event_at, logs.id)
+                 AND newer.event_at <= newer.created_at + interval '1 minute'
            )
     FROM logs WHERE id = ANY(%s)
 """

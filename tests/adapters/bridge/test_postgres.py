@@ -44,6 +44,12 @@ def test_rows_are_read_with_their_columns(cluster_database, logs):
     assert row.created_at is not None
 
 
+def test_a_row_of_the_future_is_never_the_newest_of_its_object(cluster_database, logs):
+    numbers = [cluster_database.insert(event_at=at) for at in (None, "2999-01-01", None)]
+
+    assert [row.is_newest for row in sorted(logs.rows(numbers), key=lambda row: row.id)] == [False, False, True]
+
+
 def test_absent_columns_are_empty(cluster_database, logs):
     number = cluster_database.insert(uuid=None, object_uuid=None, object_owner_uuid=None, event_type=None)
 
