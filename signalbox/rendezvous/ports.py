@@ -28,7 +28,7 @@ class Offers(Protocol):
         """Return the stored record with the key of `draft`, or None."""
 
     def of_client(self, client_id: ClientId, *, since: datetime) -> list[Rendezvous]:
-        """Return the records of a client that were sent since a time, in any pool."""
+        """Return the records of a client that were sent since a time and are among the newest of their pools."""
 
     def open(self, record: Rendezvous) -> bool:
         """Store a new record and return True, or return False if there is one with its key."""

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 # The newest records of a pool that a poll reads, of about half a kilobyte each.
 PAGE_SIZE = 50
+# The newest records of a pool among which those of a client are sought: any client can ask for this at any time.
+SOUGHT_RECORDS = 100
 # The records of a page in which the match of a session is sought: the newest ones nearly always contain it.
 SOUGHT_PAGE_SIZE = 8
 # After the lease of the client's queue, so that a late copy of an offer is recognised.
@@ -60,9 +62,10 @@ class DynamoOffers:
         return parse_record(item) if item else None
 
     def of_client(self, client_id: ClientId, *, since: datetime) -> list[Rendezvous]:
-        """Return the records of a client that were sent since a time, in any pool."""
+        """Return the records of a client that were sent since a time and are among the newest of their pools."""
         ending = f"{MARK}{client_id}"
-        items = (item for pool in OfferPool for page in self._pages(pool, since) for item in page)
+        pages = (self._newest(pool, since, limit=SOUGHT_RECORDS, ConsistentRead=True) for pool in OfferPool)
+        items = (item for page in pages for item in page["Items"])
         return [parse_record(item) for item in items if item["sk"].endswith(ending)]
 
     def open(self, record: Rendezvous) -> bool:

@@ -10,6 +10,7 @@ from lambdas.rendezvous import clients, offer, proxies, wiring
 from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
+from tests.handlers.billed_calls import recorded_calls
 from tests.handlers.recorded_events import batch, message, request
 from tests.handlers.rendezvous.test_poll import POLL
 from tests.handlers.strangers import Bill, billed, day, stated
@@ -57,6 +58,18 @@ def sqs_offers(stage, number: int) -> Bill:
         offer.handler(batch(record), None)
     bill.units["SQS standard request"] += 5
     return bill
+
+
+def test_an_offer_with_a_used_client_id_makes_a_bounded_number_of_reads(stage) -> None:
+    """The copy of an offer was sought among all offers of the last minutes, until the function timed out."""
+    for number in range(20):
+        offer.handler(batch(stage.received(message(f"client-{number}", body="junk"))), None)
+    again = stage.received(message("client-0", body="more junk"))
+
+    with recorded_calls() as calls:
+        offer.handler(batch(again), None)
+
+    assert calls.count("dynamodb.Query") == 2
 
 
 @pytest.mark.parametrize(
