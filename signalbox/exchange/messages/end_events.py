@@ -50,16 +50,16 @@ class Replay:
 
     def sent(self, item: Replayable, *, copy: MessageId, at: datetime) -> HistoryEvent:
         """Return the event of a message that was sent again; `copy` is its new SQS id."""
-        is_original = isinstance(item, OriginalMessage)
+        original = item if isinstance(item, OriginalMessage) else None
         return HistoryEvent(
-            event_id=f"replayed:{item.origin if is_original else item.message_id}:{self.replay_id}",
+            event_id=f"replayed:{original.origin if original else item.message_id}:{self.replay_id}",
             occurred_at=at,
             capability=CAPABILITY,
             kind="replayed",
             outcome=self.kind,
             message_id=item.message_id,
-            topic=item.properties.key if is_original else None,
-            sequence=item.sequence if is_original else None,
+            topic=original.properties.key if original else None,
+            sequence=original.sequence if original else None,
             source=self.source,
             destination=self.destination,
             labels={"replay": self.replay_id, "copy": copy},
