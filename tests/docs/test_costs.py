@@ -3,7 +3,9 @@
 import pytest
 
 from glue_jobs.transforms.prices import PRICES
+from signalbox.history.prices import ACTION_PRICES
 from tests.docs import costs
+from tests.docs.markdown import section
 
 
 def test_the_page_has_the_costs_of_the_templates_and_prices():
@@ -15,6 +17,23 @@ def test_the_page_has_the_costs_of_the_templates_and_prices():
 def test_every_price_has_one_source():
     for name in (*PRICES, *(name for name, _ in costs.STANDING_PRICES)):
         assert costs._page(name).startswith("["), name
+
+
+def test_the_first_year_has_the_sums_of_the_prices_of_actions():
+    written = section(costs.PAGE.with_name("first-year.md"), "Costs of use").splitlines()
+    uses = {
+        "rendezvous": [("rendezvous", "answer"), ("rendezvous", "client by SQS")],
+        "live": [
+            *(("exchange", name) for name in ("ordered publication", "logged event")),
+            *(("live", name) for name in ("delivery", "posted event")),
+        ],
+        "history": [("history", "event")],
+    }
+
+    for name, actions in uses.items():
+        sums = [sum(price) for price in zip(*(ACTION_PRICES[one] for one in actions), strict=True)]
+        cells = next(line for line in written if line.startswith(f"| {name} |")).split(" | ")
+        assert [float(cell) for cell in cells[2:4]] == pytest.approx(sums, abs=0.006), name
 
 
 @pytest.mark.parametrize(
