@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError, NoCredentialsError
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 from typer.testing import CliRunner, Result
 
 from signalbox.cli.doctor.settings import InvalidSettings
@@ -145,6 +145,15 @@ def test_a_wrong_region_is_an_obstacle(wire: Wire, monkeypatch, region, said):
 
 def test_the_region_of_the_settings_comes_first(wire: Wire):
     assert "eu-west-1" in findings("-c", "region=eu-west-1")["region"]["text"]
+
+
+def test_without_a_network_one_error_says_so(wire: Wire):
+    wire.answers.clear()
+
+    with pytest.raises(BotoCoreError):
+        doctor()
+
+    assert set(wire.asked) == {"GetCallerIdentity"}
 
 
 def test_a_call_without_a_network_is_reported_as_not_checked(wire: Wire):
