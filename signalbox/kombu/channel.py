@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from amqp import exceptions as amqp
+from amqp.basic_message import Message
 from amqp.protocol import queue_declare_ok_t
 from kombu.transport import virtual
 from kombu.transport.base import to_rabbitmq_queue_arguments
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 EXCHANGE_TYPES = frozenset({"direct", "topic", "fanout"})
 EXPIRES, MESSAGE_TTL, DELIVERY_LIMIT = "x-expires", "x-message-ttl", "x-delivery-limit"
 PRIORITIES = "x-max-priority"  # accepted, since every message has a priority
+# py-amqp does not send others either, such as those that Celery's signals pass on.
+PROPERTIES = {"delivery_info", *(name for name, _type in Message.PROPERTIES)}
 NO_ROUTE = 312
 ASK_ALL_SECONDS = 1  # SQS answers from all of its servers only if it may wait
 
@@ -145,10 +148,8 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
     def basic_publish(
         self, message: dict[str, Any], exchange: str = "", routing_key: str = "", mandatory: bool = False, **_: Any
     ) -> None:
-        """Publish a message, which is stored when this returns. One that no queue gets is dropped, or returned.
-
-        Without handlers of `basic_return`, a returned one raises an error.
-        """
+        """Publish a message, which is stored when this returns. One that no queue gets is dropped, or returned."""
+        message["properties"] = {name: one for name, one in message["properties"].items() if name in PROPERTIES}
         self._inplace_augment_message(message, exchange, routing_key)
         if mandatory and not self.stage.reaches_a_queue(exchange, routing_key):
             self._return(message, exchange, routing_key)

@@ -55,10 +55,7 @@ class Stage(Declarations):
         return int(reply["Attributes"][WAITING])
 
     def publish(self, body: str, *, exchange: str, routing_key: str) -> None:
-        """Publish a message, which is stored durably when this returns.
-
-        Raises `NotFound` if the exchange does not exist, or, of the default exchange, the queue.
-        """
+        """Publish a message, which is stored durably when this returns. Raises `NotFound`."""
         name = self._destination(exchange, routing_key)
         what = f"publish to exchange {exchange!r} with key {routing_key!r}"
         with amqp_errors(what):

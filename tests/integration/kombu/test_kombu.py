@@ -135,7 +135,7 @@ def test_what_is_rejected_comes_again_and_what_is_acknowledged_does_not(connecti
 def test_a_closed_connection_releases_what_it_did_not_acknowledge(admin):
     queue = name("released")
     with closing(admin.SimpleQueue(queue)) as first:
-        first.put("again")
+        first.put("again", signal=object())  # not a property of AMQP
         first.get(timeout=WAIT_SECONDS)
         admin.heartbeat_check()
     admin.release()
