@@ -4,13 +4,19 @@ import os
 import random
 import signal
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from benchmarks.parts.celery.counter import counting
+from signalbox.cli.shared.deployment import DEFAULT_STAGE
+from signalbox.clients.deployment import LocalDeployment
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.kombu.programs import Workers, workers_in
+from tests.patience import wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
@@ -81,3 +87,22 @@ def test_a_worker_that_is_shut_down_leaves_its_tasks_to_others(workers: Workers,
     assert set(done) == set(range(40))
     if order == signal.SIGTERM:
         assert done == dict.fromkeys(range(40), 1)
+
+
+def test_a_worker_at_rest_only_polls(
+    workers: Workers, deployment: LocalDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its broker URL is that of a stage in AWS, for which the emulator stands."""
+    for name, value in deployment.program_environment({}).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("BROKER", f"signalbox://aws/{DEFAULT_STAGE}?region={deployment.region}")
+    with counting(urlsplit(deployment.endpoint_url).port or 0) as forwarder:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{forwarder.port}")
+        workers.start("-c", "1", "--without-heartbeat")
+        workers.send(1)
+        wait_for(lambda: forwarder.calls["DeleteMessageBatch"], "an acknowledged task")
+        before = Counter(forwarder.calls)
+
+        wait_for(lambda: (forwarder.calls - before)["ReceiveMessage"] >= 4, "two long polls of both queues")
+
+        assert set(forwarder.calls - before) == {"ReceiveMessage"}
