@@ -16,7 +16,7 @@ from benchmarks.shared.stage import function_processes, running_stage
 
 # Twenty clients at once need twenty polls: this budget lets each of the proxies poll once a second.
 LARGE_BUDGET_USD = 100
-# The HTTP API, which a local stage opens too, would make polls dearer, so that the same budget paid for fewer.
+# Without the HTTP API, which a local stage opens too: with it, the same budget pays for fewer polls.
 URLS = "rendezvous_doors=url"
 KILLED_CLIENTS, KILLED_AT_ONCE, KILLED_PROXIES = 150, 10, 30
 KILL_EVERY_SECONDS = 0.5

@@ -72,7 +72,10 @@ def polling(broker_url: str, size: int, *, behaviour: Behaviour = Behaviour.NORM
 
 
 def proxies_available(broker_url: str) -> int:
-    """Return the number of proxies that a broker reports."""
-    with urllib.request.urlopen(f"{broker_url}debug", timeout=30) as response:
-        found = re.match(r"current snowflakes available: (\d+)", response.read().decode())
+    """Return the number of proxies that a broker reports; 0 while it does not respond, as when its functions start."""
+    try:
+        with urllib.request.urlopen(f"{broker_url}debug", timeout=30) as response:
+            found = re.match(r"current snowflakes available: (\d+)", response.read().decode())
+    except OSError:
+        return 0
     return int(found[1]) if found else 0
