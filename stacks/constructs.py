@@ -28,6 +28,7 @@ from stacks.settings.config import Config
 from stacks.settings.context import check_config
 from stacks.shared.activity_sources import activity_sources
 from stacks.shared.function import Function, Program, program
+from stacks.shared.queue import require_tls
 from stacks.shared.schedules import Schedules, Task
 from stacks.splitting import construct as splitting
 from stacks.state_stack import State
@@ -42,7 +43,7 @@ PREFIX_CHARACTERS, NAME_CHARACTERS = 20, 30
 class Options:
     """What all capabilities take as CDK people expect; the defaults are those of a stage.
 
-    `encryption_key` replaces the two keys that are made otherwise; its policy must allow CloudWatch Logs to use it.
+    `encryption_key` replaces the key that is made otherwise; its policy must allow CloudWatch Logs to use it.
     """
 
     encryption_key: kms.IKey | None = None
@@ -76,9 +77,7 @@ class Capability(Construct):
         )
         # Names of resources of the app are known at its deployment.
         check_config(self._config, {name: one for name, one in settings.items() if not Token.is_unresolved(one)})
-        key = options.encryption_key
-        data = Construct(self, "State")
-        self._state = State(data, config=self._config, keys=None if key is None else (key, key))
+        self._state = State(Construct(self, "State"), config=self._config, key=options.encryption_key)
         self._program: Program = program(self, self._config)
 
     def _own_name(self, length: int) -> str:
@@ -91,13 +90,14 @@ class Capability(Construct):
 
     def _complete(self, part: exchange_part.Exchange | splitting.Splitting | rendezvous.Rendezvous) -> None:
         """Create the schedules of a capability."""
-        self._schedules = Schedules(self, "Schedules", key=self._state.queue_key, config=self._config)
+        self._schedules = Schedules(self, "Schedules", key=self._state.key, config=self._config)
         self._schedule(part.tasks(self._config))
         self.outputs: Mapping[str, str] = {
             **part.outputs(self._state, self._config),
             "Capabilities": self._config.capabilities,
         }
         """The outputs by which the command `signalbox --aws --stage` finds the capability in its stack."""
+        require_tls(self)
 
     def _schedule(self, tasks: Mapping[str, Task]) -> None:
         for name, task in tasks.items():
@@ -129,14 +129,14 @@ class Exchange(Capability):
     def grant_publish(self, grantee: iam.IGrantable) -> None:
         """Let a grantee publish to all exchanges."""
         allow(grantee, ["sqs:SendMessage", "sqs:GetQueueUrl"], [exchange_queues_arn(self._config)])
-        allow_key(grantee, self._state.queue_key, service="sqs")
+        allow_key(grantee, self._state.key, service="sqs")
 
     def grant_administer(self, grantee: iam.IGrantable) -> None:
         """Let a grantee declare and delete exchanges, queues and bindings."""
         allow(grantee, ["sqs:SendMessage", "sqs:GetQueueUrl"], [self.control_queue.queue_arn])
         replies = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueUrl"]
         allow(grantee, replies, [self._part.replies.queue_arn])
-        allow_key(grantee, self._state.queue_key, service="sqs")
+        allow_key(grantee, self._state.key, service="sqs")
 
     def metric_dead_letters(self) -> cloudwatch.Metric:
         """Return the metric of messages and commands that can never be handled."""
@@ -228,9 +228,8 @@ class Live(Construct):
         super().__init__(scope, name)
         config = replace(exchange._config, capabilities="live")  # noqa: SLF001 - parts of one capability
         state, routed = exchange._state, exchange._part  # noqa: SLF001 - as above
-        keys = (state.queue_key, state.state_key)
-        own = State(Construct(self, "State"), config=config, keys=keys, parts=("live",))
-        state.live_table, state.live_pepper = own.live_table, own.live_pepper
+        own = State(Construct(self, "State"), config=config, key=state.key, parts=("live",))
+        state.live_table = own.live_table
         part = live.Live(self, "Live", state=state, lake=None, program=exchange._program, config=config)  # noqa: SLF001 - as above
         part.connect_to(routed, state=state)
         grant_live(part, state=state, lake=None, config=config)
@@ -247,5 +246,6 @@ class Live(Construct):
             "Capabilities": "exchange,live",
         }
         """The outputs of the exchange and of live."""
+        require_tls(self)
         self.websocket_url: str = part.websocket.stage.url
         self.page_url: str = f"{part.page.stage.url}live/"

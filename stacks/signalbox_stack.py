@@ -25,6 +25,7 @@ from stacks.settings.record import recorded
 from stacks.shared.activity_sources import activity_sources
 from stacks.shared.dashboard import Monitoring
 from stacks.shared.function import Function, program
+from stacks.shared.queue import require_tls
 from stacks.shared.schedules import Schedules, Task
 from stacks.splitting.construct import Splitting
 from stacks.state_stack import StateStack
@@ -56,8 +57,9 @@ class SignalboxStack(Stack):
         self.overflow = None if self.lake is None else self._add_history(self.lake)
         if self.live is not None:
             self.live.functions["overview"].add_environment("ACTIVITY_SOURCES", self._activity_sources())
-        self.schedules = Schedules(self, "Schedules", key=self.state.queue_key, config=config)
+        self.schedules = Schedules(self, "Schedules", key=self.state.key, config=config)
         self._schedule()
+        require_tls(self)
         self.monitoring = Monitoring(
             self,
             "Monitoring",
@@ -99,7 +101,7 @@ class SignalboxStack(Stack):
         self.program = built
 
     def _add_history(self, lake: HistoryLake) -> HistoryOverflow:
-        state, config, key = self.state, self.config, self.state.state_key
+        state, config, key = self.state, self.config, self.state.key
         overflow = HistoryOverflow(self, "HistoryOverflow", lake=lake, state=state, program=self.program, config=config)
         overflow.connect_to(self._writers)
         self.jobs = HistoryJobs(self, "HistoryJobs", state=state, lake=lake, key=key, config=config).jobs

@@ -1,20 +1,19 @@
-"""The state stack: keys, tables, the history bucket with its database, and secrets, which survive a redeploy."""
+"""The state stack: the key, tables, and the history bucket with its database, which survive a redeploy."""
 
 from collections.abc import Sequence
 
-from aws_cdk import Duration, RemovalPolicy, SecretValue, Stack
+from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_glue as glue
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
-from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 from stacks.settings.config import Config
 from stacks.shared.keys import Key
 from stacks.shared.tables import exchange_table, lease_table, live_table, rendezvous_table, split_table
 
-STATE_SERVICES = ("dynamodb", "firehose", "s3", "secretsmanager")
+SERVICES = ("dynamodb", "firehose", "s3", "sqs")
 RAW_PREFIX = "raw/"
 TABLE_PREFIX = "tables/"  # of the Iceberg tables, which the jobs create
 INDEX_PREFIX = "index/"  # of the events by id, which compaction writes
@@ -33,18 +32,16 @@ QUERY_PREFIX = "queries/"
 
 
 class State:
-    """The keys and the data of capabilities: of `parts`, or of those that the configuration names.
+    """The key and the data of capabilities: of `parts`, or of those that the configuration names.
 
-    Without `keys`, one for queues and one for all else are made.
+    Without `key`, one is made.
     """
 
     rendezvous_table: dynamodb.Table
     lease_table: dynamodb.Table
-    client_secret: secretsmanager.Secret
     split_table: dynamodb.Table
     exchange_table: dynamodb.Table
     live_table: dynamodb.Table
-    live_pepper: secretsmanager.Secret
     history_bucket: s3.Bucket
     history_database: glue.Database
 
@@ -53,29 +50,25 @@ class State:
         scope: Construct,
         *,
         config: Config,
-        keys: tuple[kms.IKey, kms.IKey] | None = None,
+        key: kms.IKey | None = None,
         parts: Sequence[str] | None = None,
     ) -> None:
         # What a failed first deployment created is deleted, so that the next attempt finds no name taken and no key
         # remains that costs money. Tables stay even then: deletion protection would make the rollback fail.
         removal = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if config.keeps_state else RemovalPolicy.DESTROY
         table_removal = RemovalPolicy.RETAIN if config.keeps_state else RemovalPolicy.DESTROY
-        # The client's credentials are public and may use the queue key: state has a key of its own.
-        made = keys or (_queue_key(scope, removal), _state_key(scope, removal))
-        self.queue_key: kms.IKey = made[0]
-        self.state_key: kms.IKey = made[1]
-        stored, key = config.stored_parts if parts is None else parts, self.state_key
+        key = key or _key(scope, removal)
+        self.key: kms.IKey = key
+        stored = config.stored_parts if parts is None else parts
         if "rendezvous" in stored:
             self.rendezvous_table = rendezvous_table(scope, key=key, removal=table_removal)
             self.lease_table = lease_table(scope, key=key, removal=table_removal)
-            self.client_secret = _client_secret(scope, key=key, removal=removal)
         if "splitting" in stored:
             self.split_table = split_table(scope, key=key, removal=table_removal)
         if "exchange" in stored:
             self.exchange_table = exchange_table(scope, key=key, removal=table_removal)
         if "live" in stored:
             self.live_table = live_table(scope, key=key, removal=table_removal)
-            self.live_pepper = _live_pepper(scope, key=key, removal=removal)
         if "history" in stored:
             self.history_bucket = _history_bucket(scope, config=config, key=key, removal=removal)
             self.history_database = _history_database(scope, self.history_bucket, config=config, removal=removal)
@@ -101,18 +94,11 @@ class StateStack(Stack):
             elif isinstance(child, s3.Bucket):
                 self.export_value(child.bucket_name)
                 self.export_value(child.bucket_arn)
-            elif isinstance(child, secretsmanager.Secret):
-                self.export_value(child.secret_arn)
-        self.export_value(self.state.queue_key.key_arn)
-        self.export_value(self.state.state_key.key_arn)
+        self.export_value(self.state.key.key_arn)
 
 
-def _queue_key(scope: Construct, removal: RemovalPolicy) -> Key:
-    return Key(scope, "QueueKey", description="Queues", services=("sqs",), removal=removal)
-
-
-def _state_key(scope: Construct, removal: RemovalPolicy) -> Key:
-    key = Key(scope, "StateKey", description="Tables, history, logs", services=STATE_SERVICES, removal=removal)
+def _key(scope: Construct, removal: RemovalPolicy) -> Key:
+    key = Key(scope, "StateKey", description="Queues, tables, history, logs", services=SERVICES, removal=removal)
     key.serve_logs()
     return key
 
@@ -168,27 +154,3 @@ def _lifecycle(config: Config) -> list[s3.LifecycleRule]:
             abort_incomplete_multipart_upload_after=Duration.days(1),
         ),
     ]
-
-
-def _client_secret(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> secretsmanager.Secret:
-    return secretsmanager.Secret(
-        scope,
-        "ClientKey",
-        description="Access key of the limited Snowflake client, put here by `signalbox rendezvous credentials`",
-        # By its ARN: with the key construct, CDK would add wildcards to the secret's policy.
-        encryption_key=kms.Key.from_key_arn(scope, "SecretKey", key.key_arn),
-        # Empty on purpose: an access key that the template creates would be readable in its outputs.
-        secret_string_value=SecretValue.unsafe_plain_text("{}"),
-        removal_policy=removal,
-    )
-
-
-def _live_pepper(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> secretsmanager.Secret:
-    return secretsmanager.Secret(
-        scope,
-        "LivePepper",
-        description="The key of challenges for unknown users, so that responses do not reveal which users exist",
-        encryption_key=kms.Key.from_key_arn(scope, "PepperKey", key.key_arn),
-        generate_secret_string=secretsmanager.SecretStringGenerator(password_length=43, exclude_punctuation=True),
-        removal_policy=removal,
-    )

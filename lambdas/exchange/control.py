@@ -24,7 +24,7 @@ from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName
 
 KNOWN: Commands[exchange_commands.Command | commands.Command] = {**COMMANDS, **command_reader.COMMANDS}
-EXPIRE, STRAYS, CONNECT, MEASURE = "expire", "strays", "connect", "measure"
+MAINTAIN, STRAYS, MEASURE = "maintain", "strays", "measure"
 # For the calls under way when a check ends.
 RESERVE = timedelta(seconds=8)
 
@@ -58,15 +58,13 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
 
         deployment.answer(event, lambda fields: _answer(None, Envelope("", wants_reply=False, fields=fields)))
         return {}
-    if event["task"] == EXPIRE:
-        return {"deleted": _delete_expired()}
+    if event["task"] == MAINTAIN:
+        return _maintain(context)
     if event["task"] == STRAYS:
         return {"deleted": _delete_strays()}
-    if event["task"] == CONNECT:
-        return _connect(FunctionArn(context.invoked_function_arn), until=_deadline(context))
     if event["task"] == MEASURE:
         return _measure()
-    raise RejectedError(f"unknown task {event['task']!r}; known: {EXPIRE}, {STRAYS}, {CONNECT}, {MEASURE}")
+    raise RejectedError(f"unknown task {event['task']!r}; known: {MAINTAIN}, {STRAYS}, {MEASURE}")
 
 
 def _caller(record: dict[str, Any], sender_id: str) -> UserName | None:
@@ -93,6 +91,14 @@ def _answer(user: UserName | None, envelope: Envelope) -> object:
     if isinstance(command, exchange_commands.DeclareExchange) and live is not None and wiring.has_live():
         ConcernedSessions(control_wiring.granting()).end_refused(command.exchange)
     return answer
+
+
+def _maintain(context: Context) -> dict[str, Any]:
+    try:
+        done = _connect(FunctionArn(context.invoked_function_arn), until=_deadline(context))
+    finally:
+        deleted = _delete_expired()
+    return {"deleted": deleted, **done}
 
 
 def _delete_expired() -> int:

@@ -98,7 +98,7 @@ def _is_forwarded(record: Record) -> bool:
     try:
         connection = timed_connection(record["body"])
     except InvalidTimer as problem:
-        dead_letters = session_wiring.timer_dead_letters()
+        dead_letters = wiring.ordered_dead_letters()
         return _is_dead_lettered(record, problem, dead_letters, holder="the queue of timers")
     wiring.inbox().notify(connection, Elapsed(), request=record["messageId"])
     return True

@@ -6,12 +6,10 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
-import boto3
-
 from lambdas.live import wiring
 from lambdas.shared import instance
 from signalbox.aws.exchange.sender import SqsExchangeSender
-from signalbox.aws.live.accounts import DynamoAccounts
+from signalbox.aws.live.accounts import DynamoAccounts, stage_pepper
 from signalbox.aws.live.issuers import IssuerKeys
 from signalbox.aws.live.json_documents import JsonDocuments
 from signalbox.aws.live.log import DynamoTopicLog
@@ -20,7 +18,6 @@ from signalbox.aws.live.overview_calls import SqsOverviewCalls
 from signalbox.aws.live.sessions import DynamoRealmSessions
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.live.tokens import JwtVerifier
-from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.exchange.model.names import StageNames
 from signalbox.history.event import HistoryEvent
 from signalbox.live.ports import SessionPorts, Store
@@ -31,7 +28,7 @@ from signalbox.live.wamp.codec import MAXIMUM_ID
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
-NONCE_BYTES = 32
+NONCE_BYTES, PEPPER_BYTES = 32, 32
 WRITERS = 8
 
 
@@ -68,11 +65,6 @@ def ports() -> SessionPorts:
     )
 
 
-def timer_dead_letters() -> SqsDeadLetters:
-    """Return the dead-letter queue of timers."""
-    return SqsDeadLetters(instance.sqs(), instance.settings().text("LIVE_DEAD_LETTER_QUEUE_URL"))
-
-
 def write_history() -> None:
     """Write and count the history events since the last call."""
     events = _events()
@@ -93,9 +85,8 @@ def _events() -> list[HistoryEvent]:
 
 @cache
 def pepper() -> str:
-    """Return the stage's secret for decoy credentials."""
-    client = boto3.client("secretsmanager")
-    return client.get_secret_value(SecretId=instance.settings().text("LIVE_PEPPER_ARN"))["SecretString"]
+    """Return the stage's secret for credentials of unknown users."""
+    return stage_pepper(wiring.table(), secrets.token_urlsafe(PEPPER_BYTES))
 
 
 def _exchanges() -> "Table":

@@ -21,8 +21,6 @@ from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.shared.schedules import Task, daily, every
 from stacks.state_stack import State
 
-# The maximum of SQS for FIFO queues, and for standard queues without a batching window.
-BATCH = 10
 # The age of a copy that raises an alarm, in attempts to deliver it: its queue cannot be reached.
 ALARMING_ATTEMPTS = 10
 # Routing is matching, and processor time grows with memory, which also holds the compiled bindings.
@@ -51,13 +49,13 @@ class Exchange(Construct):
         self.dead_letters = DeadLetterQueue(
             self,
             "DeadLetters",
-            key=state.queue_key,
+            key=state.key,
             config=config,
             holds="Messages, copies or commands that can never be handled",
         )
-        self.control_queue = command_queue(self, queue_name=config.exchange_control_queue, key=state.queue_key)
-        self.replies = reply_queue(self, queue_name=config.exchange_reply_queue, key=state.queue_key)
-        retries = partial(self._retries, key=state.queue_key, config=config)
+        self.control_queue = command_queue(self, queue_name=config.exchange_control_queue, key=state.key)
+        self.replies = reply_queue(self, queue_name=config.exchange_reply_queue, key=state.key)
+        retries = partial(self._retries, key=state.key, config=config)
         self.retries = retries("Retries", config.exchange_retry_queue)
         self.ordered_retries = retries("OrderedRetries", f"{config.exchange_retry_queue}.fifo", ordered=True)
         resources = self._resources(state, lake)
@@ -66,7 +64,7 @@ class Exchange(Construct):
             self,
             capability="exchange",
             program=program,
-            key=state.state_key,
+            key=state.key,
             config=config,
             memory_megabytes=MEMORY_MEGABYTES,
         )
@@ -89,15 +87,7 @@ class Exchange(Construct):
         route.add_environment("EXCHANGE_CONTROL_ROLE_ID", control.own_role.role_id)
         self.functions = {"route": route, "control": control}
         add_command_mapping(control, self.control_queue)
-        # The event source mapping of an exchange's queue is created and deleted with the exchange.
-        for queue in (self.retries, self.ordered_retries):
-            route.add_event_source_mapping(
-                queue.node.id,
-                event_source_arn=queue.queue_arn,
-                batch_size=BATCH,
-                report_batch_item_failures=True,
-                max_concurrency=config.route_concurrency,
-            )
+        # `control` creates the event source mappings of exchanges and retry queues with the exchanges.
         self.alarms = self._alarms(config)
 
     @property
@@ -109,9 +99,8 @@ class Exchange(Construct):
         """Return the scheduled tasks by name."""
         control = self.functions["control"]
         return {
-            "ExpireQueues": Task(control, "expire", every(minutes=1)),
+            "MaintainQueues": Task(control, "maintain", every(minutes=1)),
             "SweepExchanges": Task(control, "strays", daily(hour=5)),
-            "ConnectQueues": Task(control, "connect", every(minutes=1)),
             "MeasureQueues": Task(control, "measure", every(minutes=1 if config.local else 5)),
         }
 
@@ -144,7 +133,7 @@ class Exchange(Construct):
             "EXCHANGE_TABLE": state.exchange_table.table_name,
             **stream(lake),
             **({"KEPT_BUCKET": lake.bucket.bucket_name} if lake else {}),
-            "QUEUE_KEY_ARN": state.queue_key.key_arn,
+            "QUEUE_KEY_ARN": state.key.key_arn,
             "EXCHANGE_CONTROL_QUEUE_URL": self.control_queue.queue_url,
             "EXCHANGE_DEAD_LETTER_QUEUE_URL": self.dead_letters.queue_url,
             "EXCHANGE_RETRY_QUEUE_URL": self.retries.queue_url,

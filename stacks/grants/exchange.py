@@ -43,8 +43,8 @@ def grant_exchange(exchange: Exchange, *, state: State, lake: HistoryLake | None
     _grant_control(exchange.functions["control"], exchange=exchange, state=state, config=config)
     allow_events(exchange.functions.values(), lake)
     for function in exchange.functions.values():
-        allow_key(function, state.state_key, service="dynamodb")
-        allow_key(function, state.queue_key, service="sqs")
+        allow_key(function, state.key, service="dynamodb")
+        allow_key(function, state.key, service="sqs")
 
 
 def _grant_route(route: Function, *, exchange: Exchange, state: State, config: Config) -> None:

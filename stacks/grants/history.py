@@ -39,7 +39,7 @@ def grant_delivery(lake: HistoryLake, *, state: State) -> None:
     allow(role, BUCKET, [bucket.bucket_arn])
     allow(role, ["glue:GetTable", "glue:GetTableVersion", "glue:GetTableVersions"], table_arns(lake))
     allow(role, ["logs:PutLogEvents"], [lake.delivery_logs.log_group_arn])
-    allow_key(role, state.state_key, service="s3")
+    allow_key(role, state.key, service="s3")
 
 
 def grant_reader(lake: HistoryLake) -> None:
@@ -54,10 +54,10 @@ def grant_overflow(overflow: HistoryOverflow, *, writers: Iterable[Function], st
     read = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]
     allow(overflow.drain, read, [overflow.queue.queue_arn])
     allow(overflow.drain, ["firehose:PutRecordBatch"], [overflow.lake.stream.delivery_stream_arn])
-    allow_key(overflow.drain, state.queue_key, service="sqs")
+    allow_key(overflow.drain, state.key, service="sqs")
     for function in writers:
         allow(function, ["sqs:SendMessage"], [overflow.queue.queue_arn])
-        allow_key(function, state.queue_key, service="sqs")
+        allow_key(function, state.key, service="sqs")
 
 
 def grant_job(job: HistoryJob, *, lake: HistoryLake, state: State, config: Config) -> None:
@@ -80,7 +80,7 @@ def grant_job(job: HistoryJob, *, lake: HistoryLake, state: State, config: Confi
     allow(role, ["s3:GetObject"], assets)
     if config.asset_key_arn:
         allow(role, ["kms:Decrypt"], [config.asset_key_arn], through("s3"))
-    allow_key(role, state.state_key, service="s3")
+    allow_key(role, state.key, service="s3")
     _allow_logs(role, config)
     if definition.script == "export_logs":
         _grant_export(role, state=state)
@@ -105,7 +105,7 @@ def dead_letters_arns(config: Config) -> list[str]:
 def _grant_export(role: iam.Role, *, state: State) -> None:
     allow_items(role, state.exchange_table, actions=READ_ITEMS, index=BY_KIND)
     allow_items(role, state.live_table, actions=READ_ITEMS)
-    allow_key(role, state.state_key, service="dynamodb")
+    allow_key(role, state.key, service="dynamodb")
 
 
 def _grant_replay(role: iam.Role, *, state: State, config: Config) -> None:
@@ -113,8 +113,8 @@ def _grant_replay(role: iam.Role, *, state: State, config: Config) -> None:
     allow(role, READ_DEAD_LETTERS, dead_letters_arns(config))
     allow(role, ["s3:GetObject"], [state.history_bucket.arn_for_objects(f"{KEPT_PREFIX}*")])
     allow_items(role, state.exchange_table, actions=("dynamodb:GetItem",))
-    allow_key(role, state.queue_key, service="sqs")
-    allow_key(role, state.state_key, service="dynamodb")
+    allow_key(role, state.key, service="sqs")
+    allow_key(role, state.key, service="dynamodb")
 
 
 def _catalog(lake: HistoryLake, tables: tuple[str, ...]) -> list[str]:

@@ -7,7 +7,6 @@ from stacks.history.lake import HistoryLake
 from stacks.live.construct import Live
 from stacks.live.environment import connections_arn, ordered_exchanges_arn
 from stacks.settings.config import Config
-from stacks.shared.arns import arn
 from stacks.shared.function import Function
 from stacks.shared.tables import BY_KIND
 from stacks.state_stack import REPORTS, State
@@ -21,12 +20,12 @@ def grant_live(live: Live, *, state: State, lake: HistoryLake | None, config: Co
     inbox = live.inbox.queue_arn
     if live.websocket.sender:
         allow(live.websocket.sender, ["sqs:SendMessage"], [inbox])
-        allow_key(live.websocket.sender, state.queue_key, service="sqs")
+        allow_key(live.websocket.sender, state.key, service="sqs")
     for name, function in live.functions.items():
         if name != "receive":
-            allow_key(function, state.state_key, service="dynamodb")
+            allow_key(function, state.key, service="dynamodb")
         if name != "page":
-            allow_key(function, state.queue_key, service="sqs")
+            allow_key(function, state.key, service="sqs")
         if name not in ("overview", "page"):
             allow(function, ["sqs:SendMessage"], [inbox])
     allow_events((live.functions[name] for name in ("connect", "session", "overview", "deliver")), lake)
@@ -61,18 +60,16 @@ def _grant_session(session: Function, *, live: Live, state: State, config: Confi
     allow(session, READ_QUEUE, [live.inbox.queue_arn, live.timers.queue_arn])
     # To publish for clients, reply to them, start timers and pass calls on.
     sent = [live.outbox.queue_arn, live.timers.queue_arn, live.overview_calls.queue_arn, ordered_exchanges_arn(config)]
-    sent += [live.dead_letters.queue_arn, live.ordered_dead_letters.queue_arn]
+    sent += [live.dead_letters.queue_arn]
     allow(session, ["sqs:SendMessage"], sent)
     allow_items(session, state.live_table, actions=(*READ_ITEMS, *WRITE_ITEMS, *BATCHES[:2]))
     allow_items(session, state.exchange_table, actions=(BATCHES[0],))
-    allow(session, ["secretsmanager:GetSecretValue"], [_pepper_arn(state, config)])
-    allow_key(session, state.state_key, service="secretsmanager")
 
 
 def _grant_overview(overview: Function, *, live: Live, state: State) -> None:
     """Grant reads of exchanges, logs and metrics, and replies into outboxes."""
     allow(overview, READ_QUEUE, [live.overview_calls.queue_arn])
-    allow(overview, ["sqs:SendMessage"], [live.outbox.queue_arn, live.ordered_dead_letters.queue_arn])
+    allow(overview, ["sqs:SendMessage"], [live.outbox.queue_arn, live.dead_letters.queue_arn])
     allow_items(overview, state.live_table, actions=("dynamodb:Query", BATCHES[0]))
     allow_items(overview, state.exchange_table, actions=("dynamodb:Query", BATCHES[0]), index=BY_KIND)
     allow(overview, ["cloudwatch:GetMetricData"], ["*"])  # supports neither resources nor namespaces
@@ -87,12 +84,12 @@ def _grant_overview_of_others(overview: Function, *, state: State, lake: History
     if lake is not None:
         allow(overview, ["s3:ListBucket"], [lake.bucket.bucket_arn])
         allow(overview, ["s3:GetObject"], [lake.bucket.arn_for_objects(f"{REPORTS}*.svg")])
-        allow_key(overview, state.state_key, service="s3")
+        allow_key(overview, state.key, service="s3")
 
 
 def _grant_deliver(deliver: Function, *, live: Live, state: State) -> None:
     allow(deliver, [*READ_QUEUE, "sqs:ChangeMessageVisibility"], [live.outbox.queue_arn])
-    allow(deliver, ["sqs:SendMessage"], [live.ordered_dead_letters.queue_arn])
+    allow(deliver, ["sqs:SendMessage"], [live.dead_letters.queue_arn])
     allow_items(deliver, state.live_table, actions=("dynamodb:Query", "dynamodb:PutItem", BATCHES[0]))
     allow_items(deliver, state.exchange_table, actions=(BATCHES[0],))
     allow(deliver, ["execute-api:ManageConnections"], [connections_arn(live.websocket.api.api_id)])
@@ -102,9 +99,3 @@ def _grant_page(page: Function, *, live: Live, state: State) -> None:
     allow_items(page, state.live_table, actions=("dynamodb:GetItem",))
     allow_items(page, state.exchange_table, actions=READ_ITEMS, index=BY_KIND)
     allow(page, ["sqs:GetQueueAttributes"], [live.inbox.queue_arn, live.outbox.queue_arn])
-
-
-def _pepper_arn(state: State, config: Config) -> str:
-    named = state.live_pepper.secret_arn
-    # A reference in a template yields the secret's name on the emulator, without the suffix that AWS appends.
-    return arn("secretsmanager", f"secret:{named}-??????") if config.local else named

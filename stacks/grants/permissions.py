@@ -6,6 +6,7 @@ from aws_cdk import Aws
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sqs as sqs
 
 from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
@@ -19,6 +20,7 @@ EVENT_SOURCE_MAPPINGS = arn("lambda", "event-source-mapping:*")
 STAGE_TAG, CAPABILITY_TAG = "signalbox:stage", "signalbox:capability"
 KEPT_OF_NAMES = 20  # characters of a stack's name that stay in the names of its functions
 USE_KEY = ("kms:Decrypt", "kms:GenerateDataKey")
+QUEUE_CONTEXT = "kms:EncryptionContext:aws:sqs:arn"
 QUERY = ("athena:StartQueryExecution", "athena:GetQueryExecution", "athena:GetQueryResults")
 Conditions = Mapping[str, Mapping[str, str | Sequence[str]]]
 
@@ -43,6 +45,12 @@ def allow_items(
 def allow_key(grantee: iam.IGrantable, key: kms.IKey, *, service: str) -> None:
     """Allow a grantee to use a key, through one service only."""
     allow(grantee, USE_KEY, [key.key_arn], through(service))
+
+
+def allow_key_of_queue(grantee: iam.IGrantable, key: kms.IKey, queue: sqs.IQueue) -> None:
+    """Allow a grantee to use a key for the messages of one queue only: SQS names it in the encryption context."""
+    conditions = {"StringEquals": {**through("sqs")["StringEquals"], QUEUE_CONTEXT: queue.queue_arn}}
+    allow(grantee, USE_KEY, [key.key_arn], conditions)
 
 
 def allow_mappings(control: iam.IGrantable, functions: Sequence[str], *, capability: str, config: Config) -> None:

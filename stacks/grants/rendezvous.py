@@ -1,7 +1,18 @@
 """Permissions of the rendezvous functions' roles and of the Snowflake client."""
 
-from stacks.grants.permissions import READ_ITEMS, Conditions, allow, allow_events, allow_items, allow_key
+from aws_cdk import aws_iam as iam
+
+from stacks.grants.permissions import (
+    READ_ITEMS,
+    Conditions,
+    allow,
+    allow_events,
+    allow_items,
+    allow_key,
+    allow_key_of_queue,
+)
 from stacks.history.lake import HistoryLake
+from stacks.rendezvous.broker import Broker
 from stacks.rendezvous.construct import Rendezvous
 from stacks.rendezvous.doors import Doors
 from stacks.rendezvous.environment import broker_queue_arn, client_queues_arn
@@ -46,15 +57,24 @@ def grant_rendezvous(rendezvous: Rendezvous, *, state: State, lake: HistoryLake 
     allow_items(sweep, state.lease_table, actions=(*leases, *cursors), index=BY_EXPIRY)
     allow_events((offer, sweep), lake)
     for function in (offer, sweep):
-        allow_key(function, state.state_key, service="dynamodb")
+        allow_key(function, state.key, service="dynamodb")
 
+    _grant_client(rendezvous.client_user, broker, clients)
+    _grant_keys_of_queues(offer, broker, state)
+
+
+def _grant_client(user: iam.IGrantable, broker: Broker, clients: str) -> None:
     # Public by design: the holder of the client's key can send offers and receive from queues whose name it knows.
-    allow(rendezvous.client_user, ["sqs:SendMessage"], [broker.queue.queue_arn])
-    allow(rendezvous.client_user, ["sqs:GetQueueUrl", "sqs:ReceiveMessage"], [clients])
+    allow(user, ["sqs:SendMessage"], [broker.queue.queue_arn])
+    allow(user, ["sqs:GetQueueUrl", "sqs:ReceiveMessage"], [clients])
     if broker.key:
-        allow_key(rendezvous.client_user, broker.key, service="sqs")
-        allow_key(offer, broker.key, service="sqs")
-    allow_key(offer, state.queue_key, service="sqs")
+        allow_key_of_queue(user, broker.key, broker.queue)
+
+
+def _grant_keys_of_queues(reader: iam.IGrantable, broker: Broker, state: State) -> None:
+    if broker.key:
+        allow_key(reader, broker.key, service="sqs")
+    allow_key(reader, state.key, service="sqs")
 
 
 def grant_doors(doors: Doors, *, state: State, config: Config) -> None:
@@ -64,8 +84,8 @@ def grant_doors(doors: Doors, *, state: State, config: Config) -> None:
     allow(proxies, ["sqs:DeleteMessage"], [broker_queue_arn(config)])
     for function in doors.functions.values():
         allow_items(function, state.rendezvous_table, actions=(*READ_ITEMS, *CHANGE_ITEMS))
-        allow_key(function, state.state_key, service="dynamodb")
+        allow_key(function, state.key, service="dynamodb")
         if config.has("history"):
             allow(function, ["firehose:PutRecordBatch"], [arn("firehose", f"deliverystream/{config.history_stream}")])
             allow(function, ["sqs:SendMessage"], [queue_arn(config.history_overflow_queue)])
-            allow_key(function, state.queue_key, service="sqs")
+            allow_key(function, state.key, service="sqs")

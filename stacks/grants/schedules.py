@@ -18,4 +18,4 @@ def grant_schedules(
         role = schedules.roles[name]
         allow(role, [action], [target])
         allow(role, ["sqs:SendMessage"], [schedules.dead_letters.queue_arn])
-        allow_key(role, state.queue_key, service="sqs")
+        allow_key(role, state.key, service="sqs")

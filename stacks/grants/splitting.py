@@ -66,8 +66,8 @@ def grant_splitting(splitting: Splitting, *, state: State, lake: HistoryLake | N
     allow_items(control, state.split_table, actions=(*READ_ITEMS, *WRITE_ITEMS), index=BY_KIND)
     allow_events((split, control), lake)
     for function in (split, control):
-        allow_key(function, state.state_key, service="dynamodb")
-        allow_key(function, state.queue_key, service="sqs")
+        allow_key(function, state.key, service="dynamodb")
+        allow_key(function, state.key, service="sqs")
         _allow_queue_keys(function, config)
 
     _grant_people(splitting.user_policy, splitting=splitting, state=state, config=config)
@@ -94,7 +94,7 @@ def _grant_people(person: iam.IGrantable, *, splitting: Splitting, state: State,
     # People create no queues: CreateQueue also sets where SQS moves messages, which needs no permission to send there.
     # A user with this policy can end every session: the members of a team share a stage and trust each other.
     allow(person, ["sqs:SendMessage", "sqs:GetQueueUrl"], [splitting.control_queue.queue_arn])
-    allow_key(person, state.queue_key, service="sqs")
+    allow_key(person, state.key, service="sqs")
     reading = ["sqs:GetQueueUrl", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility"]
     allow(person, reading, [*replies, *temporary])
     allow(person, ["sqs:GetQueueAttributes"], temporary)

@@ -178,6 +178,8 @@ def _day(state: State, config: Config) -> JobDefinition:
 def _compaction(state: State, config: Config) -> JobDefinition:
     # One hour more than the interval between runs: events may arrive late.
     hours = {"--to": SCHEDULED_TIME, "--hours": str(config.history_interval_hours + 1)}
+    # After Firehose's buffer interval of a minute.
+    hourly = {"CompactHours": JobSchedule(minute=35, hour=_hours(config), arguments=hours)}
     return JobDefinition(
         "compact_history",
         "Firehose's raw events, deduplicated, into the table events and the index by id",
@@ -185,8 +187,8 @@ def _compaction(state: State, config: Config) -> JobDefinition:
         writes=ALL_TABLES,
         folders=(INDEX_PREFIX,),
         arguments=_of_compaction(state),
-        # After Firehose's buffer interval of a minute; the job `day` compacts the whole day.
-        schedules={"CompactHours": JobSchedule(minute=35, hour=_hours(config), arguments=hours)},
+        # Once a day is enough: the job `day` compacts the whole day.
+        schedules={} if config.history_interval_hours == HOURS_OF_A_DAY else hourly,
         max_workers=MAX_WORKERS,
     )
 

@@ -46,7 +46,7 @@ class HistoryLake(Construct):
 
     def __init__(self, scope: Construct, name: str, *, state: State, config: Config) -> None:
         super().__init__(scope, name)
-        self.bucket, self.key = state.history_bucket, state.state_key
+        self.bucket, self.key = state.history_bucket, state.key
         self.database_name = config.history_database
         self.table = _table(self, self.database_name, bucket=self.bucket)
         # With the database's name. A query names its place of results, for which each of the two readers has rights.

@@ -33,7 +33,7 @@ class HistoryOverflow(Construct):
             self,
             "Queue",
             queue_name=config.history_overflow_queue,
-            key=state.queue_key,
+            key=state.key,
             visibility=VISIBILITY,
             retention=RETENTION,
         )
@@ -54,7 +54,7 @@ class HistoryOverflow(Construct):
             program=program,
             timeout_seconds=TIMEOUT_SECONDS,
             environment={"HISTORY_STREAM": self.lake.stream.delivery_stream_name},
-            key=self.state.state_key,
+            key=self.state.key,
             config=config,
         )
         function.add_event_source_mapping(

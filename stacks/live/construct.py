@@ -55,12 +55,15 @@ class Live(Construct):
         config: Config,
     ) -> None:
         super().__init__(scope, name)
-        dead = partial(DeadLetterQueue, self, key=state.queue_key, config=config)
-        self.dead_letters = dead("DeadLetters", holds="Timers of connections that cannot be read")
-        self.ordered_dead_letters = dead(
-            "OrderedDeadLetters", holds="Frames, calls or outbox items that cannot be read", ordered=True
+        self.dead_letters = DeadLetterQueue(
+            self,
+            "OrderedDeadLetters",
+            key=state.key,
+            config=config,
+            holds="Frames, calls, timers or outbox items that cannot be read",
+            ordered=True,
         )
-        queue = partial(self._queue, key=state.queue_key, config=config)
+        queue = partial(self._queue, key=state.key, config=config)
         self.inbox = queue("Inbox", config.live_inbox, ordered=True)
         self.outbox = queue("Outbox", config.live_outbox, ordered=True)
         self.timers = queue("Timers", config.live_timers)
@@ -76,7 +79,7 @@ class Live(Construct):
             api_name=f"{config.stage}-live-page",
             routes={},
             default=Target(self.functions["page"], config.page_concurrency * CALLS_PER_SECOND),
-            key=state.state_key,
+            key=state.key,
             config=config,
         )
         self.alarms = self._alarms(config)
@@ -109,8 +112,7 @@ class Live(Construct):
             "LiveTable": state.live_table.table_name,
             "LiveInboxUrl": self.inbox.queue_url,
             "LiveOutboxUrl": self.outbox.queue_url,
-            "LiveDeadLetterQueueUrl": self.dead_letters.queue_url,
-            "LiveOrderedDeadLetterQueueUrl": self.ordered_dead_letters.queue_url,
+            "LiveOrderedDeadLetterQueueUrl": self.dead_letters.queue_url,
             "SessionFunctionName": self.functions["session"].function_name,
             "DeliverFunctionName": self.functions["deliver"].function_name,
         }
@@ -140,7 +142,7 @@ class Live(Construct):
                 program=program,
                 timeout_seconds=PAGE_TIMEOUT_SECONDS if name == "page" else config.live_timeout_seconds,
                 environment=environment(name, resources, api_id=self.websocket.api.api_id, config=config),
-                key=state.state_key,
+                key=state.key,
                 config=config,
                 memory_megabytes=MEMORY_MEGABYTES.get(name, function.MEMORY_MEGABYTES),
             )
@@ -151,13 +153,11 @@ class Live(Construct):
         return {
             "LIVE_TABLE": state.live_table.table_name,
             "EXCHANGE_TABLE": state.exchange_table.table_name,
-            "LIVE_PEPPER_ARN": state.live_pepper.secret_arn,
             "LIVE_INBOX_URL": self.inbox.queue_url,
             "LIVE_OUTBOX_URL": self.outbox.queue_url,
             "LIVE_TIMERS_URL": self.timers.queue_url,
             "LIVE_OVERVIEW_URL": self.overview_calls.queue_url,
-            "LIVE_DEAD_LETTER_QUEUE_URL": self.dead_letters.queue_url,
-            "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL": self.ordered_dead_letters.queue_url,
+            "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL": self.dead_letters.queue_url,
         }
 
     def _connect(self, config: Config) -> None:
@@ -188,7 +188,7 @@ class Live(Construct):
         # A message that is retried waits for six timeouts.
         patience = Duration.seconds(OLDEST.to_seconds() + VISIBILITY_PER_TIMEOUT * config.live_timeout_seconds)
         ages = [age_alarm(queue, queue, oldest=patience, config=config) for queue in self.queues]
-        return [*ages, self.dead_letters.alarm, self.ordered_dead_letters.alarm, self.page.alarm]
+        return [*ages, self.dead_letters.alarm, self.page.alarm]
 
 
 def _of_others(state: State, lake: HistoryLake | None, config: Config) -> dict[str, str]:

@@ -9,6 +9,7 @@ from aws_cdk.aws_apigatewayv2_integrations import WebSocketAwsIntegration, WebSo
 from constructs import Construct
 
 from stacks.live.environment import WEBSOCKET_STAGE
+from stacks.shared.arns import arn
 from stacks.shared.http_api import limit_routes
 
 # The first character of a message distinguishes frames from signals. Ids are encoded, too: AWS's end with `=`, and no
@@ -39,11 +40,27 @@ class WebSocketApi(Construct):
 
     def call_on_open_and_close(self, connect: lambda_.IFunction, *, limit: int) -> None:
         """Call a function when a connection opens, `limit` times a second, and, if the client closes it, at its end."""
-        routes = {}
-        for route in ("$connect", "$disconnect"):
-            integration = WebSocketLambdaIntegration(f"To{connect.node.id}At{route[1:].capitalize()}", connect)
-            routes[route] = self.api.add_route(route, integration=integration)
-        limit_routes(self.stage, {"$connect": limit}, routes=routes.values())
+        functions = f"arn:{Aws.PARTITION}:apigateway:{Aws.REGION}:lambda:path/2015-03-31/functions"
+        # One integration and one permission for both routes; CDK's integrations would make one each.
+        integration = apigatewayv2.CfnIntegration(
+            self,
+            "ToConnect",
+            api_id=self.api.api_id,
+            integration_type="AWS_PROXY",
+            integration_uri=f"{functions}/{connect.function_arn}/invocations",
+        )
+        routes = [
+            apigatewayv2.CfnRoute(
+                self, name, api_id=self.api.api_id, route_key=key, target=f"integrations/{integration.ref}"
+            )
+            for name, key in (("Open", "$connect"), ("Close", "$disconnect"))
+        ]
+        connect.add_permission(
+            "FromConnections",
+            principal=iam.ServicePrincipal("apigateway.amazonaws.com"),
+            source_arn=arn("execute-api", f"{self.api.api_id}/*/$*connect"),
+        )
+        limit_routes(self.stage, {"$connect": limit}, routes=routes)
 
     def put_frames(self, inbox: sqs.IQueue) -> None:
         """Send frames to a queue, without a function in between."""

@@ -49,7 +49,7 @@ class Rendezvous(Construct):
     ) -> None:
         super().__init__(scope, name)
         self.doors = doors
-        self.broker = _broker(self, state=state, config=config)
+        self.broker = broker_of(self, key=state.key, config=config, visibility=OFFER_VISIBILITY_SECONDS)
         self.age_alarm = age_alarm(
             self, self.broker.queue, oldest=Duration.seconds(config.offer_age_limit_seconds), config=config
         )
@@ -105,7 +105,6 @@ class Rendezvous(Construct):
             "RendezvousTable": state.rendezvous_table.table_name,
             "LeaseTable": state.lease_table.table_name,
             "ClientUserName": self.client_user.user_name,
-            "ClientSecretArn": state.client_secret.secret_arn,
             "SweepFunctionName": self.functions["sweep"].function_name,
             "ClientQueuePrefix": config.client_queue_prefix,
         }
@@ -124,7 +123,7 @@ class Rendezvous(Construct):
                 program=program,
                 timeout_seconds=timeouts[name],
                 environment=environment[name],
-                key=state.state_key,
+                key=state.key,
                 config=config,
                 serves_strangers=name == "offer",
             )
@@ -156,33 +155,33 @@ class Rendezvous(Construct):
             api_name=f"{config.stage}-rendezvous",
             routes=routes,
             default=client,
-            key=state.state_key,
+            key=state.key,
             config=config,
         )
 
 
-def _broker(scope: Construct, *, state: State, config: Config) -> Broker:
+def broker_of(scope: Construct, *, key: kms.IKey, config: Config, visibility: int) -> Broker:
+    """Return the broker queue, the stage's own or an existing one, with its dead-letter queue."""
     dead_letters = DeadLetterQueue(
         scope,
         "DeadOffers",
-        key=state.queue_key,
+        key=key,
         config=config,
         alarm_at=DEAD_OFFERS_ALARM,
         holds="Offers that could not be handled",
     )
     if config.broker_queue_arn:
-        key = _imported_key(scope, config)
         queue = sqs.Queue.from_queue_arn(scope, "Broker", config.broker_queue_arn)
-        return Broker(queue=queue, dead_letters=dead_letters, key=key, owned=False)
+        return Broker(queue=queue, dead_letters=dead_letters, key=_imported_key(scope, config), owned=False)
     owned = Queue(
         scope,
         "Broker",
         queue_name=config.broker_queue_name,
-        key=state.queue_key,
-        visibility=Duration.seconds(OFFER_VISIBILITY_SECONDS),
+        key=key,
+        visibility=Duration.seconds(visibility),
         retention=Duration.seconds(config.broker_queue_retention_seconds),
     )
-    return Broker(queue=owned, dead_letters=dead_letters, key=state.queue_key, owned=True)
+    return Broker(queue=owned, dead_letters=dead_letters, key=key, owned=True)
 
 
 def _imported_key(scope: Construct, config: Config) -> kms.IKey | None:

@@ -43,7 +43,7 @@ class Doors(Construct):
                 program=program,
                 timeout_seconds=timeouts[door],
                 environment=environment[door],
-                key=state.state_key,
+                key=state.key,
                 config=config,
                 serves_strangers=True,
                 has_alarms=False,

@@ -52,7 +52,7 @@ class Choices:
     )
     kept_capabilities: str | None = setting(
         None,
-        "Capabilities whose tables, bucket and secrets stay in the state stack without the capability. `signalbox "
+        "Capabilities whose tables and bucket stay in the state stack without the capability. `signalbox "
         "deploy` and `signalbox local up` set it when they take one away.",
         pattern=listed("|".join(CAPABILITIES)),
     )

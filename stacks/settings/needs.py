@@ -6,8 +6,7 @@ from stacks.settings.config import Config
 
 # Mappings of one queue whose maximum concurrency is fixed: commands, and overflowing events.
 FIXED, FIXED_CONCURRENCY = ("splitting", "exchange", "history"), 10
-# Retries and ordered retries; inboxes, outboxes, timers and overview calls.
-ROUTE_MAPPINGS, LIVE_MAPPINGS = 2, 4
+LIVE_MAPPINGS = 4  # inboxes, outboxes, timers and overview calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,6 @@ def needs(config: Config) -> Needs:
     """Return the needs of a configuration, without the mappings of exchanges, users and splits, made at run time."""
     maxima = {
         "rendezvous": [config.offer_concurrency],
-        "exchange": [config.route_concurrency] * ROUTE_MAPPINGS,
         "live": [config.live_concurrency] * LIVE_MAPPINGS,
     }
     mappings = [one for name in config.parts for one in maxima.get(name, [])]

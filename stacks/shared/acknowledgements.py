@@ -121,20 +121,6 @@ def _acknowledge_state(state: StateStack, config: Config) -> None:
             "Only the delivery stream and the jobs may touch the bucket. Accounts that want each access on record "
             "switch on data events in CloudTrail, which, unlike access logs, can be encrypted with a customer's key.",
         )
-    if "rendezvous" in config.stored_parts:
-        _accept(
-            state.state.client_secret,
-            "SMG4",
-            "The key is public by design: it is printed into every client's bridge line. Rotating it would cut the "
-            "clients off; `signalbox rendezvous credentials --rotate` does it on request.",
-        )
-    if "live" in config.stored_parts:
-        _accept(
-            state.state.live_pepper,
-            "SMG4",
-            "It grants no access: it gives unknown users stable challenges, like those of known users; a new value "
-            "would change them and reveal which users are unknown.",
-        )
 
 
 def _acknowledge_rendezvous(rendezvous: Rendezvous, config: Config) -> None:

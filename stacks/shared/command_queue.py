@@ -45,7 +45,6 @@ def reply_queue(scope: Construct, *, queue_name: str, key: kms.IKey) -> sqs.Queu
         encryption=sqs.QueueEncryption.KMS,
         encryption_master_key=key,
         data_key_reuse=DATA_KEY_REUSE,
-        enforce_ssl=True,
     )
     refuse_sources(queue)
     return queue

@@ -187,7 +187,7 @@ def _inbox_row(live: Live) -> list[cloudwatch.IWidget]:
         ),
         _graph(
             "Oldest frame, post, timer and call (s), dead letters of live",
-            _waiting(live.queues, dead=[live.dead_letters, live.ordered_dead_letters]),
+            _waiting(live.queues, dead=[live.dead_letters]),
         ),
     ]
 

@@ -99,8 +99,6 @@ class Function(lambda_.Function):
             logging_format=lambda_.LoggingFormat.JSON,
             system_log_level_v2=lambda_.SystemLogLevel.WARN if serves_strangers else lambda_.SystemLogLevel.INFO,
             application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
-            # No asynchronous retries: the schedule invokes the function again.
-            retry_attempts=0,
             # By default Lambda ends a chain of invocations through SQS after the sixteenth of one function.
             # https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html
             recursive_loop=recursive_loop,

@@ -113,7 +113,10 @@ def _limits(rate: int) -> dict[str, object]:
 
 def _integration(function: lambda_.IFunction) -> HttpLambdaIntegration:
     return HttpLambdaIntegration(
-        f"To{function.node.id}", function, payload_format_version=apigatewayv2.PayloadFormatVersion.VERSION_2_0
+        f"To{function.node.id}",
+        function,
+        payload_format_version=apigatewayv2.PayloadFormatVersion.VERSION_2_0,
+        scope_permission_to_route=False,
     )
 
 

@@ -9,6 +9,7 @@ from typing import cast
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -42,7 +43,6 @@ class DeadLetterQueue(sqs.Queue):
             encryption=sqs.QueueEncryption.KMS,
             encryption_master_key=key,
             data_key_reuse=DATA_KEY_REUSE,
-            enforce_ssl=True,
         )
         refuse_sources(self)
         self.alarm = alarm(
@@ -82,9 +82,23 @@ class Queue(sqs.Queue):
             encryption=sqs.QueueEncryption.KMS,
             encryption_master_key=key,
             data_key_reuse=DATA_KEY_REUSE,
-            enforce_ssl=True,
         )
         refuse_sources(self)
+
+
+def require_tls(scope: Construct) -> None:
+    """Refuse requests without TLS to the queues of a construct, by one policy for all of them."""
+    queues = [child for child in scope.node.find_all() if isinstance(child, sqs.Queue)]
+    policy = sqs.QueuePolicy(scope, "TlsOnly", queues=queues)
+    policy.document.add_statements(
+        iam.PolicyStatement(
+            effect=iam.Effect.DENY,
+            principals=[iam.AnyPrincipal()],
+            actions=["sqs:*"],
+            resources=["*"],  # in a queue's own policy: this queue
+            conditions={"Bool": {"aws:SecureTransport": "false"}},
+        )
+    )
 
 
 def refuse_sources(queue: sqs.Queue) -> None:

@@ -54,12 +54,12 @@ class Splitting(Construct):
         self.dead_letters = DeadLetterQueue(
             self,
             "DeadLetters",
-            key=state.queue_key,
+            key=state.key,
             config=config,
             holds="Messages or commands that can never be handled",
         )
-        self.control_queue = command_queue(self, queue_name=config.control_queue, key=state.queue_key)
-        self.replies = reply_queue(self, queue_name=config.split_reply_queue, key=state.queue_key)
+        self.control_queue = command_queue(self, queue_name=config.control_queue, key=state.key)
+        self.replies = reply_queue(self, queue_name=config.split_reply_queue, key=state.key)
         self.age_alarm = age_alarm(self, self.control_queue, oldest=VISIBILITY, config=config)
         resources = {
             "SPLIT_TABLE": state.split_table.table_name,
@@ -72,7 +72,7 @@ class Splitting(Construct):
             self,
             capability="splitting",
             program=program,
-            key=state.state_key,
+            key=state.key,
             config=config,
             memory_megabytes=MEMORY_MEGABYTES,
             # `control` continues its reconciles through its own queue, and ends a chain after 500 runs. A consumer may

@@ -11,7 +11,7 @@ REFUSING = "http://127.0.0.1:1"  # a port that no program listens on
 # What the first call of a command needs of a stage.
 OUTPUTS = ("HistoryBucket", "HistoryDatabase", "HistoryTable", "SplitTable", "ExchangeTable", "ExchangePrefix")
 OUTPUTS += ("ExchangeControlQueueUrl", "SplitControlQueueUrl", "SplitReplyQueueUrl", "RendezvousTable")
-OUTPUTS += ("ClientUserName", "ClientSecretArn", "BridgeFingerprints", "TemporaryQueuePrefix")
+OUTPUTS += ("ClientUserName", "BridgeFingerprints", "TemporaryQueuePrefix")
 REFUSED = {
     "endpoint_url": REFUSING,
     "region": "eu-west-1",

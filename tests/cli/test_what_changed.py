@@ -146,11 +146,9 @@ def _outputs() -> dict[str, str]:
         Enabled=False,
     )
     boto3.client("iam").create_user(UserName="client")
-    secret = boto3.client("secretsmanager").create_secret(Name="client", SecretString="none")
     return {
         "BrokerQueueArn": f"{ARNS}snowflake-broker",
         "ClientUserName": "client",
-        "ClientSecretArn": secret["ARN"],
         "ExchangeControlQueueUrl": URLS + CONTROL,
         "ExchangePrefix": "",
         "ExchangeTable": make_exchange_table().name,

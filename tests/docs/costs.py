@@ -26,7 +26,6 @@ STANDING_PRICES = {
     ("CloudWatch dashboard", "a month"): 3.00,
     ("CloudWatch metric", "a month"): 0.30,
     ("CloudWatch Logs", "a GB"): 0.50,
-    ("Secrets Manager secret", "a month"): 0.40,
     ("Glue DPU", "an hour"): 0.44,
     ("Glue DPU on spare capacity", "an hour"): 0.29,
 }
@@ -43,12 +42,18 @@ PRICE_PAGES = {
     "KMS": "kms",
     "Config": "config",
     "CloudWatch": "cloudwatch",
-    "Secrets Manager": "secrets-manager",
     "Glue": "glue",
 }
 
-# Stages whose size and price are on the page.
-PARTS = ("rendezvous", "splitting", "exchange", "exchange,live", "history", ",".join(CAPABILITIES))
+# Stages whose size and price are on the page, with the most resources and USD a month that they may have.
+LIMITS = (
+    ("rendezvous", 60, 3),
+    ("splitting", 40, 2),
+    ("exchange", 42, 2),
+    ("exchange,live", 85, 4.5),
+    ("history", 50, 3),
+    (",".join(CAPABILITIES), 285, 7),
+)
 PLAIN = {"dashboard": "false", "alarms": "false"}
 
 
@@ -79,7 +84,7 @@ def section() -> str:
             "",
             "| `capabilities` | Resources of both stacks | USD a month | without dashboard and alarms |",
             "|---|---|---|---|",
-            *(_part(capabilities) for capabilities in PARTS),
+            *(_part(capabilities) for capabilities, *_ in LIMITS),
             "",
             f"The list prices of {REGION}, as of {PRICES_DATE}, with which `cost_daily` is calculated too:",
             "",
@@ -111,9 +116,8 @@ def price(stage: Templates) -> tuple[float, float]:
 
 def _rows(stage: Templates) -> Iterator[Row]:
     for kind, name_of_price, name, zero in (
-        ("AWS::KMS::Key", "KMS key", "KMS keys", "`destroy --everything`"),
+        ("AWS::KMS::Key", "KMS key", "KMS key", "`destroy --everything`; in a CDK app, `encryption_key`"),
         ("AWS::CloudWatch::Alarm", "CloudWatch alarm", "alarms", "`alarms=false`"),
-        ("AWS::SecretsManager::Secret", "Secrets Manager secret", "secrets", "neither rendezvous nor live"),
         (
             *("AWS::CloudWatch::Dashboard", "CloudWatch dashboard"),
             *("dashboard, unless it is one of the first three", "`dashboard=false`"),
@@ -139,7 +143,7 @@ def _polling(stage: Templates) -> Row:
         f"Lambda's polling of {len(polled)} queues ({len(polled) - ordered} standard, {ordered} FIFO), "
         f"{len(polled) * RECEIVES:,} receives",
         cost,
-        "no capability",
+        "a stage without the capability; those of exchanges come with the first exchange",
     )
 
 
@@ -154,7 +158,7 @@ def _scheduled_runs(stage: Templates) -> Iterator[Row]:
             megabytes += number * functions[target]["Properties"]["MemorySize"]
     memory = megabytes / 1024 * RUN_MILLISECONDS * _price("Lambda GB-millisecond")
     cost = runs * (_price("Scheduler invocation") + _price("Lambda request")) + memory
-    yield _row(f"{runs:,} scheduled runs of functions, 0.1 s each", cost, "no capability but history")
+    yield _row(f"{runs:,} scheduled runs of functions, 0.1 s each", cost, "history alone")
     yield _row(
         "their X-Ray traces: one run a second is always traced", traced * _price("X-Ray trace"), "`traces=false`"
     )
@@ -187,9 +191,9 @@ def _started(stage: Templates, schedule: Resource, jobs: dict[str, Resource]) ->
 
 
 def runs_of(expression: str) -> int:
-    """Return the runs a month of a rate in minutes, or of a cron expression with minute and hour."""
-    if rate := re.fullmatch(r"rate\((\d+) minutes?\)", expression):
-        return MINUTES // int(rate[1])
+    """Return the runs a month of a rate in minutes or hours, or of a cron expression with minute and hour."""
+    if rate := re.fullmatch(r"rate\((\d+) (minute|hour)s?\)", expression):
+        return MINUTES // (int(rate[1]) * {"minute": 1, "hour": 60}[rate[2]])
     cron = re.fullmatch(r"cron\(\d+ (\d+|\*/\d+) \* \* \? \*\)", expression)
     assert cron, expression
     hours = 24 // int(cron[1][2:]) if cron[1].startswith("*/") else 1

@@ -6,12 +6,23 @@ from glue_jobs.transforms.prices import PRICES
 from signalbox.history.prices import ACTION_PRICES
 from tests.docs import costs
 from tests.docs.markdown import section
+from tests.infrastructure.templates import templates
 
 
 def test_the_page_has_the_costs_of_the_templates_and_prices():
     text = costs.PAGE.read_text()
 
     assert costs.page(text) == text
+
+
+@pytest.mark.parametrize(("capabilities", "resources", "usd"), costs.LIMITS)
+def test_a_stage_keeps_within_its_size_and_price_with_one_key(capabilities, resources, usd):
+    stage = templates(capabilities=capabilities)
+    _, most = costs.price(stage)
+
+    assert costs.size(stage) <= resources
+    assert most <= usd
+    assert len(stage.every("AWS::KMS::Key")) == 1
 
 
 def test_every_price_has_one_source():
@@ -41,6 +52,7 @@ def test_the_first_year_has_the_sums_of_the_prices_of_actions():
     [
         ("rate(1 minute)", 43_200),
         ("rate(5 minutes)", 8_640),
+        ("rate(1 hour)", 720),
         ("cron(10 3 * * ? *)", 30),
         ("cron(35 */6 * * ? *)", 120),
         ("cron(35 0 * * ? *)", 30),

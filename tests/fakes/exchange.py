@@ -13,7 +13,7 @@ from signalbox.errors import EffectFailed, EffectRefused, SignalboxError
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.connections import Connection, ConnectionCheck, Readers
 from signalbox.exchange.model.events import ADMINISTRATOR
-from signalbox.exchange.model.names import dead_letter_name
+from signalbox.exchange.model.names import RETRY_MARK, dead_letter_name
 from signalbox.exchange.model.records import (
     Binding,
     BindOutcome,
@@ -251,13 +251,17 @@ class MemoryExchangeQueues:
 
 @dataclass
 class MemoryMappings:
-    """The mappings of existing queues; with `is_slow`, new ones are not enabled at once."""
+    """The mappings of existing queues; with `is_slow`, new ones are not enabled at once. Retry queues always exist."""
 
     queues: MemoryExchangeQueues
     connected: set[QueueName] = field(default_factory=set)
     is_slow: bool = False
+    retries: set[QueueName] = field(default_factory=set)
 
     def connect(self, name: QueueName) -> bool:
+        if RETRY_MARK in name:
+            self.retries.add(name)
+            return True
         if name not in self.queues.queues:
             raise EffectFailed(f"there is no queue {name!r}")
         self.connected.add(name)
@@ -281,7 +285,8 @@ class MemoryConnections:
 
     def every(self) -> Sequence[Connection]:
         self.listings += 1
-        made = [Connection(f"to {queue}", queue, self.readers.router) for queue in sorted(self.mappings.connected)]
+        connected = sorted(self.mappings.connected | self.mappings.retries)
+        made = [Connection(f"to {queue}", queue, self.readers.router) for queue in connected]
         return [*self.listed, *made]
 
     def connect_user(self, user: UserName) -> None:

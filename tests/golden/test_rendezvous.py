@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 import boto3
 import pytest
 
-from signalbox.aws.rendezvous.credentials import ClientCredentials, client_credentials
+from signalbox.aws.rendezvous.credentials import ClientCredentials, client_credentials, parameter_of
 from signalbox.aws.rendezvous.cursors import LEASES, DynamoCursor
 from signalbox.aws.rendezvous.offers import DynamoOffers, DynamoQueueLeases
 from signalbox.aws.rendezvous.paces import DynamoPaces
@@ -178,14 +178,14 @@ def test_golden_replies_are_read() -> None:
 @pytest.fixture
 def outputs(aws: None) -> dict[str, str]:
     boto3.client("iam").create_user(UserName="client")
-    secret = boto3.client("secretsmanager").create_secret(Name="client", SecretString="generated")
-    return {"ClientUserName": "client", "ClientSecretArn": secret["ARN"]}
+    return {"ClientUserName": "client"}
 
 
 def test_the_secret_of_clients_is_written_as_in_the_golden_file(outputs: dict[str, str]) -> None:
     made = client_credentials(boto3.Session(), outputs)
 
-    secret = boto3.client("secretsmanager").get_secret_value(SecretId="client")["SecretString"]
+    parameter = boto3.client("ssm").get_parameter(Name=parameter_of("client"), WithDecryption=True)["Parameter"]
+    secret = parameter["Value"]
     found = json.loads(secret.replace(made.access_key_id, "AKIA").replace(made.secret_access_key, "s3cret"))
     assert found == golden("rendezvous", "client_secret")
 
@@ -193,7 +193,7 @@ def test_the_secret_of_clients_is_written_as_in_the_golden_file(outputs: dict[st
 def test_a_golden_secret_of_clients_is_read(outputs: dict[str, str]) -> None:
     key = boto3.client("iam").create_access_key(UserName="client")["AccessKey"]
     secret = json.dumps(golden("rendezvous", "client_secret")).replace("AKIA", key["AccessKeyId"])
-    boto3.client("secretsmanager").put_secret_value(SecretId="client", SecretString=secret)
+    boto3.client("ssm").put_parameter(Name=parameter_of("client"), Value=secret, Type="SecureString")
 
     assert client_credentials(boto3.Session(), outputs) == ClientCredentials(key["AccessKeyId"], "s3cret")
 

@@ -1,8 +1,9 @@
 """Who may make which call of AWS on a stage: all others must be refused.
 
 A call is an action and a resource: a construct path, the name of a queue, an object below `History/`, or an ARN. `via`
-is the service that uses a key for the caller, `for` the function of an event source mapping, and `over http` a request
-without TLS. Roles are named by their construct path, users of the exchange by role: each of these is called `alice`.
+is the service that uses a key for the caller, `on` the queue whose messages it encrypts, `for` the function of an event
+source mapping, and `over http` a request without TLS. Roles are named by their construct path, users of the exchange by
+role: each of these is called `alice`.
 """
 
 Who = frozenset[str]
@@ -54,6 +55,7 @@ MATCHING = OFFER | PROXIES | CLIENTS
 # Functions that write events, and to the overflow queue those that Firehose refuses.
 WRITERS = MATCHING | SWEEP | SPLIT | SPLIT_CONTROL | ROUTE | CONTROL | CONNECT | SESSION | OVERVIEW | DELIVER
 FUNCTIONS = WRITERS | LIVE_PAGE | DRAIN
+OF_QUEUES = DEVELOPER | USERS | WRITERS | DRAIN | API_GATEWAY | REPLAY | SCHEDULES
 
 RENDEZVOUS: dict[str, Who] = {
     "sqs:SendMessage Rendezvous/Broker": PUBLIC_CLIENT,
@@ -78,7 +80,6 @@ RENDEZVOUS: dict[str, Who] = {
     "dynamodb:Query Rendezvous": MATCHING | OVERVIEW,  # the sweep may read the keys only
     "dynamodb:PutItem Leases": SWEEP,
     "dynamodb:Query Leases/index/by_expiry": SWEEP,
-    "secretsmanager:GetSecretValue ClientKey": NOBODY,
 }
 SPLITTING: dict[str, Who] = {
     "sqs:SendMessage Splitting/Commands": SPLIT_CONTROL | DEVELOPER,
@@ -176,7 +177,6 @@ LIVE: dict[str, Who] = {
     "dynamodb:BatchWriteItem Live": SESSION | ROUTE | CONTROL,
     "dynamodb:BatchGetItem Live": CONNECT | SESSION | OVERVIEW | DELIVER | ROUTE | CONTROL,
     "execute-api:ManageConnections CONNECTION": DELIVER,
-    "secretsmanager:GetSecretValue LivePepper": SESSION,
 }
 HISTORY: dict[str, Who] = {
     "firehose:PutRecordBatch HistoryLake/Events": WRITERS | DRAIN | REPLAY,
@@ -219,19 +219,11 @@ SCHEDULED: dict[str, Who] = {
     "sqs:SendMessage Schedules/DeadCalls": SCHEDULES,
 }
 KEYS: dict[str, Who] = {
-    "kms:GenerateDataKey QueueKey via sqs": PUBLIC_CLIENT
-    | DEVELOPER
-    | USERS
-    | WRITERS
-    | DRAIN
-    | API_GATEWAY
-    | REPLAY
-    | SCHEDULES,
-    "kms:Decrypt QueueKey": NOBODY,
-    "kms:Decrypt QueueKey via s3": NOBODY,
+    "kms:GenerateDataKey StateKey via sqs on Rendezvous/Broker": PUBLIC_CLIENT | OF_QUEUES,
+    "kms:GenerateDataKey StateKey via sqs on Live/Inbox": OF_QUEUES,
     "kms:Decrypt StateKey": NOBODY,
-    "kms:Decrypt StateKey via sqs": NOBODY,
-    "kms:Decrypt StateKey via secretsmanager": SESSION,
+    "kms:Decrypt StateKey via ssm": NOBODY,
+    "kms:Decrypt StateKey via dynamodb": FUNCTIONS - DRAIN | EXPORT | REPLAY,
     "kms:Decrypt StateKey via s3": JOBS | FIREHOSE | READER | SPLIT | SPLIT_CONTROL | ROUTE | OVERVIEW,
     "kms:ScheduleKeyDeletion StateKey": NOBODY,
 }
@@ -251,8 +243,6 @@ REFUSED_TO_ADMINISTRATORS = (
     "sqs:SendMessage Rendezvous/Broker over http",
     "sqs:ReceiveMessage Live/Inbox over http",
     "s3:GetObject History/raw/events/a over http",
-    "kms:Decrypt QueueKey",
-    "kms:Decrypt QueueKey via s3",
     "kms:Decrypt StateKey",
-    "kms:Decrypt StateKey via sqs",
+    "kms:Decrypt StateKey via ssm",
 )

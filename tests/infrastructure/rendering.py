@@ -24,7 +24,6 @@ ARNS = {
     "AWS::DynamoDB::Table": ("dynamodb:{region}:{account}:table/{name}", "TableName"),
     "AWS::KMS::Key": ("kms:{region}:{account}:key/{name}", ""),
     "AWS::S3::Bucket": ("s3:::{name}", "BucketName"),
-    "AWS::SecretsManager::Secret": ("secretsmanager:{region}:{account}:secret:{name}-a1B2c3", "Name"),
     "AWS::Lambda::Function": ("lambda:{region}:{account}:function:{name}", "FunctionName"),
     "AWS::Logs::LogGroup": ("logs:{region}:{account}:log-group:{name}:*", "LogGroupName"),
     "AWS::KinesisFirehose::DeliveryStream": ("firehose:{region}:{account}:deliverystream/{name}", "DeliveryStreamName"),
@@ -33,7 +32,6 @@ ARNS = {
     "AWS::IAM::User": ("iam::{account}:user/{name}", "UserName"),
 }
 NAMES = {"AWS::Glue::Job": "Name", "AWS::Glue::Table": "TableInput.Name", "AWS::Glue::Database": "DatabaseInput.Name"}
-REF_IS_AN_ARN = {"AWS::SecretsManager::Secret"}
 Policy = dict[str, Any]
 
 
@@ -94,7 +92,7 @@ class Account:
     def _ref(self, key: str) -> str:
         if key in PSEUDO:
             return PSEUDO[key]
-        return self.arn(key) if self.resources[key]["Type"] in REF_IS_AN_ARN else self.name(key)
+        return self.name(key)
 
     def _getatt(self, argument: list[str]) -> str:
         assert argument[1] == "Arn", argument

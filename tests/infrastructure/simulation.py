@@ -12,6 +12,8 @@ from tests.infrastructure.rendering import ACCOUNT, Policy
 
 PROGRAM = Path(__file__).with_name("simulate.mjs")
 OVER_TLS = {"aws:SecureTransport": "true"}
+# The simulator knows no condition key with a variable after a colon: a key of the same calls and type stands for it.
+STAND_IN = ("kms:EncryptionContext:aws:sqs:arn", "kms:RequestAlias")
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ def allowed(calls: Iterable[Call]) -> list[bool]:
     """Return for each call whether IAM allows it; a call or policy that AWS does not have fails."""
     made = list(calls)
     command = [str(tools.node()), str(PROGRAM), str(tools.javascript_modules())]
-    given = json.dumps([call.simulation() for call in made], default=str)
+    given = json.dumps([call.simulation() for call in made], default=str).replace(*STAND_IN)
     done = subprocess.run(command, input=given, capture_output=True, text=True, check=False, env={**os.environ})  # noqa: S603
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)

@@ -55,7 +55,7 @@ def test_every_function_and_queue_has_its_alarms(stage):
     expected |= {f"Exchange/{queue}/AgeAlarm" for queue in ("Commands", *RETRIES)}
     expected |= {"Exchange/BacklogAlarm", "Exchange/DeadLetters/Alarm"}
     expected |= {f"Live/{queue}/AgeAlarm" for queue in (*LIVE_QUEUES, "OverviewCalls")}
-    expected |= {f"Live/{queue}/Alarm" for queue in ("DeadLetters", "OrderedDeadLetters")} | {"Live/Api/ServerErrors"}
+    expected |= {"Live/OrderedDeadLetters/Alarm", "Live/Api/ServerErrors"}
     expected |= {"HistoryLake/DeliveryFailing", "HistoryLake/ConversionFailing"}
     expected |= {"HistoryOverflow/AgeAlarm"}
     assert alarms == expected

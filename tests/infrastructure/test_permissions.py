@@ -24,7 +24,6 @@ OF_DOORS = {
     "arn:<Partition>:firehose:<Region>:<AccountId>:deliverystream/signalbox-history": "firehose: PutRecordBatch",
     f"{SQS}:signalbox-history-overflow": "sqs: SendMessage",
     "StateKey": f"kms: {KEY_IN_USE}",
-    "QueueKey": f"kms: {KEY_IN_USE}",
 }
 # Queries of the history for the recipients of a message.
 AUDIT = {
@@ -47,7 +46,6 @@ TABLE: dict[str, dict[str, str]] = {
         "Rendezvous": f"dynamodb: {OFFERS}",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": f"kms: {KEY_IN_USE}",
-        "QueueKey": f"kms: {KEY_IN_USE}",
     },
     "Doors/ProxiesRole": {
         "Doors/ProxiesLogs": "logs: CreateLogStream PutLogEvents",
@@ -73,7 +71,7 @@ TABLE: dict[str, dict[str, str]] = {
     "Rendezvous/ClientUser": {
         "Rendezvous/Broker": "sqs: SendMessage",
         CLIENTS: "sqs: GetQueueUrl ReceiveMessage",
-        "QueueKey": f"kms: {KEY_IN_USE}",
+        "StateKey": f"kms: {KEY_IN_USE}",
     },
     "Splitting/SplitRole": {
         "Splitting/SplitLogs": "logs: CreateLogStream PutLogEvents",
@@ -84,7 +82,6 @@ TABLE: dict[str, dict[str, str]] = {
         "History/kept/*": "s3: PutObject",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": f"kms: {KEY_IN_USE}",
-        "QueueKey": f"kms: {KEY_IN_USE}",
     },
     "Splitting/ControlRole": {
         "Splitting/ControlLogs": "logs: CreateLogStream PutLogEvents",
@@ -109,14 +106,13 @@ TABLE: dict[str, dict[str, str]] = {
         "History": "s3: GetBucketLocation ListBucket ListBucketVersions",
         "History/kept/*": "s3: DeleteObject DeleteObjectVersion GetObject",
         "StateKey": f"kms: {KEY_IN_USE}",
-        "QueueKey": f"kms: {KEY_IN_USE}",
     },
     "Splitting/UserPolicy": {
         "Splitting/Commands": "sqs: GetQueueUrl SendMessage",
         "Splitting/Replies": "sqs: ChangeMessageVisibility DeleteMessage GetQueueUrl ReceiveMessage",
         TEMPORARY: "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes GetQueueUrl ReceiveMessage",
         "arn:<Partition>:cloudformation:<Region>:<AccountId>:stack/signalbox/*": "cloudformation: DescribeStacks",
-        "QueueKey": f"kms: {KEY_IN_USE}",
+        "StateKey": f"kms: {KEY_IN_USE}",
     },
     **EXCHANGE,
     **LIVE,
@@ -136,7 +132,7 @@ TABLE: dict[str, dict[str, str]] = {
         f"Schedules/{target.replace('/', '')}Role": {
             target: "lambda: InvokeFunction",
             "Schedules/DeadCalls": "sqs: SendMessage",
-            "QueueKey": f"kms: {KEY_IN_USE}",
+            "StateKey": f"kms: {KEY_IN_USE}",
         }
         for target in ("Rendezvous/Sweep", "Splitting/Control", "Exchange/Control", "Live/Session")
     },

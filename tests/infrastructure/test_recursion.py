@@ -15,6 +15,7 @@ MADE_AT_RUN_TIME = {
     "arn:<Partition>:sqs:<Region>:<AccountId>:x*": EXCHANGE_QUEUES,
     "arn:<Partition>:sqs:<Region>:<AccountId>:x*.fifo": EXCHANGE_QUEUES,
 }
+MAPPED_AT_RUN_TIME = {EXCHANGE_QUEUES, "Exchange/Retries", "Exchange/OrderedRetries"}
 Graph = Mapping[str, set[str]]
 
 
@@ -45,8 +46,8 @@ def graph(stage: Templates) -> Graph:
                 if "sqs:SendMessage" in actions:
                     edges[name] |= queues
                 # Commands create mappings of such queues to the function that may receive from them.
-                if "sqs:ReceiveMessage" in actions and EXCHANGE_QUEUES in queues:
-                    edges[EXCHANGE_QUEUES].add(name)
+                for queue in queues & MAPPED_AT_RUN_TIME if "sqs:ReceiveMessage" in actions else ():
+                    edges[queue].add(name)
     for mapping in stage.every("AWS::Lambda::EventSourceMapping").values():
         source, function = (stage.text(mapping["Properties"][key]) for key in ("EventSourceArn", "FunctionName"))
         edges[source].add(function)

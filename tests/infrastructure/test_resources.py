@@ -19,7 +19,6 @@ BATCHES = {
     "Rendezvous/Offer/Offers": 10,
     **dict.fromkeys(("Splitting/Control/Commands", "Exchange/Control/Commands"), 1),
     "HistoryOverflow/Drain/Overflow": 10,
-    **{f"Exchange/Route/{name}": 10 for name in RETRIES},
     **dict.fromkeys((f"Live/{name}" for name in ("Session/Inbox", "Session/Timers", "Overview/OverviewCalls")), 10),
     "Live/Deliver/Outbox": 10,
 }
@@ -74,7 +73,7 @@ OTHER_NAMES = {
 RETAINED = {
     "AWS::DynamoDB::Table": "Retain",
     **dict.fromkeys(
-        ("AWS::S3::Bucket", "AWS::KMS::Key", "AWS::SecretsManager::Secret", "AWS::Glue::Database"),
+        ("AWS::S3::Bucket", "AWS::KMS::Key", "AWS::Glue::Database"),
         "RetainExceptOnCreate",
     ),
 }
@@ -93,7 +92,7 @@ def refused_without_tls(stage: Templates, kind: str, target: str) -> set[str]:
 
 def test_every_queue_is_encrypted_with_our_key_and_reuses_data_keys(stage):
     for name, queue in stage.every("AWS::SQS::Queue").items():
-        assert stage.text(queue["Properties"]["KmsMasterKeyId"]) == "QueueKey", name
+        assert stage.text(queue["Properties"]["KmsMasterKeyId"]) == "StateKey", name
         assert queue["Properties"]["KmsDataKeyReusePeriodSeconds"] == 3600, name
 
 
@@ -185,12 +184,13 @@ def test_every_table_is_on_demand_encrypted_restorable_and_has_a_time_to_live(st
         assert properties["DeletionProtectionEnabled"] is True, name
 
 
-def test_every_key_rotates(stage):
-    for name, key in stage.every("AWS::KMS::Key").items():
-        assert key["Properties"]["EnableKeyRotation"] is True, name
+def test_a_stage_has_one_key_which_rotates(stage):
+    (key,) = stage.every("AWS::KMS::Key").values()
+
+    assert key["Properties"]["EnableKeyRotation"] is True
 
 
-def test_the_key_of_tables_allows_what_dynamodb_demands(stage):
+def test_the_key_allows_what_dynamodb_demands(stage):
     statements = {
         statement["Sid"]: set(statement["Action"]) for name, statement in stage.statements() if name == "StateKey"
     }
@@ -212,13 +212,6 @@ def test_every_bucket_is_encrypted_versioned_private_and_has_a_lifecycle(stage):
     assert refused_without_tls(stage, "AWS::S3::BucketPolicy", "Bucket") == set(buckets)
 
 
-def test_every_secret_is_encrypted_with_our_key_and_in_no_template(stage):
-    for name, secret in stage.every("AWS::SecretsManager::Secret").items():
-        assert stage.text(secret["Properties"]["KmsKeyId"]) == "StateKey", name
-        drawn = "GenerateSecretString" in secret["Properties"]
-        assert drawn or secret["Properties"]["SecretString"] == "{}", name
-
-
 def test_no_template_contains_an_access_key(stage):
     assert stage.every("AWS::IAM::AccessKey") == {}
 
@@ -232,8 +225,8 @@ def test_every_schedule_has_a_retry_policy_and_a_dead_letter_queue(stage):
     assert set(schedules) == {
         *("Schedules/SweepLeases", "Schedules/SweepStrays"),
         *(f"Schedules/{name}" for name in STARTED),
-        *("Schedules/ExpireQueues", "Schedules/SweepExchanges", "Schedules/SweepSessions"),
-        *("Schedules/ConnectQueues", "Schedules/MeasureQueues"),
+        *("Schedules/MaintainQueues", "Schedules/SweepExchanges", "Schedules/SweepSessions"),
+        "Schedules/MeasureQueues",
         *("Schedules/ReconcileSplits", "Schedules/SweepSplits", "Schedules/SweepKeptMessages"),
     }
 

@@ -23,7 +23,6 @@ STATEFUL = {
     "AWS::Lambda::Url",
     "AWS::S3::Bucket",
     "AWS::SQS::Queue",
-    "AWS::SecretsManager::Secret",
 }
 
 

@@ -6,6 +6,7 @@ The grants of groups are queried in a second call, at most once a second and onl
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from boto3.dynamodb.conditions import Attr
@@ -19,6 +20,7 @@ from signalbox.aws.live.items import (
     failures_key,
     grants_key,
     group_grants_version_key,
+    pepper_key,
     principal_key,
     secret_key,
 )
@@ -38,6 +40,17 @@ if TYPE_CHECKING:
 
 KEPT_FOR = timedelta(minutes=5)
 TOKENS_END_FOR = timedelta(days=31)  # longer than any sensible token is valid
+
+
+def stage_pepper(live: "Table", fresh: str) -> str:
+    """Return the stage's secret for credentials of unknown users; the first call of a stage stores `fresh`."""
+    read = partial(live.get_item, Key=pepper_key(), ConsistentRead=True)
+    found = read()
+    if "Item" not in found:
+        item = pepper_key() | {"value": fresh}
+        succeeds(lambda: live.put_item(Item=item, ConditionExpression=Attr("pk").not_exists()))
+        found = read()
+    return str(found["Item"]["value"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,11 @@ def secret_key(user: UserName) -> Item:
     return {"pk": f"secret#{user}", "sk": SECRET}
 
 
+def pepper_key() -> Item:
+    """Return the key of the stage's secret for credentials of unknown users."""
+    return {"pk": "pepper", "sk": "pepper"}
+
+
 def failures_key(user: UserName) -> Item:
     """Return the key of the counter of a user's failed logins."""
     return {"pk": f"secret#{user}", "sk": FAILURES}

@@ -1,14 +1,16 @@
-"""The access key of Snowflake clients: created in IAM, stored in Secrets Manager, public by design."""
+"""The access key of Snowflake clients: created in IAM, stored in a parameter of SSM, public by design."""
 
 import base64
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import boto3
     from mypy_boto3_iam.client import IAMClient
+    from mypy_boto3_ssm.client import SSMClient
 
 # The field names of upstream's common/sqscreds.
 KEY_ID, SECRET = "aws-access-key-id", "aws-secret-key"
@@ -44,9 +46,8 @@ def client_credentials(
 
     After a rotation the previous key stays valid until the next one, since clients update slowly.
     """
-    iam, secrets = session.client("iam"), session.client("secretsmanager")
-    user, secret_arn = outputs["ClientUserName"], outputs["ClientSecretArn"]
-    kept = _parsed(secrets.get_secret_value(SecretId=secret_arn)["SecretString"])
+    iam, parameters, user = session.client("iam"), session.client("ssm"), outputs["ClientUserName"]
+    kept = _kept(parameters, user)
     known = [key["AccessKeyId"] for key in iam.list_access_keys(UserName=user)["AccessKeyMetadata"]]
     if kept is not None and kept.access_key_id in known and not rotate:
         return kept
@@ -54,7 +55,7 @@ def client_credentials(
     key = iam.create_access_key(UserName=user)["AccessKey"]
     made = ClientCredentials(key["AccessKeyId"], key["SecretAccessKey"])
     pair = {KEY_ID: made.access_key_id, SECRET: made.secret_access_key}
-    secrets.put_secret_value(SecretId=secret_arn, SecretString=json.dumps(pair))
+    parameters.put_parameter(Name=parameter_of(user), Value=json.dumps(pair), Type="SecureString", Overwrite=True)
     return made
 
 
@@ -66,10 +67,23 @@ def client_key_ids(session: "boto3.Session", outputs: Mapping[str, str]) -> list
 
 def revoke_client_credentials(session: "boto3.Session", outputs: Mapping[str, str]) -> int:
     """Delete every key of the client's user and return their number; CloudFormation cannot delete a user with keys."""
-    iam, known = session.client("iam"), client_key_ids(session, outputs)
+    known = client_key_ids(session, outputs)
     for key_id in known:
-        iam.delete_access_key(UserName=outputs["ClientUserName"], AccessKeyId=key_id)
+        delete_client_key(session, outputs["ClientUserName"], key_id)
     return len(known)
+
+
+def delete_client_key(session: "boto3.Session", user: str, key_id: str) -> None:
+    """Delete a key of the client's user, and the parameter of the newest one. Repeating it is harmless."""
+    iam, parameters = session.client("iam"), session.client("ssm")
+    with suppress(iam.exceptions.NoSuchEntityException):
+        iam.delete_access_key(UserName=user, AccessKeyId=key_id)
+    parameters.delete_parameters(Names=[parameter_of(user)])
+
+
+def parameter_of(user: str) -> str:
+    """Return the name of the parameter with the newest key of a client's user."""
+    return f"/signalbox/{user}/key"
 
 
 def _make_room(iam: "IAMClient", user: str, *, known: list[str], kept: ClientCredentials | None) -> None:
@@ -80,12 +94,11 @@ def _make_room(iam: "IAMClient", user: str, *, known: list[str], kept: ClientCre
             iam.delete_access_key(UserName=user, AccessKeyId=key_id)
 
 
-def _parsed(secret: str) -> ClientCredentials | None:
-    """Return the key in a secret, or None; the secret of a new stage contains a placeholder."""
+def _kept(parameters: "SSMClient", user: str) -> ClientCredentials | None:
+    """Return the key in the parameter, which a new stage does not have."""
     try:
-        pair = json.loads(secret)
-    except ValueError:
+        found = parameters.get_parameter(Name=parameter_of(user), WithDecryption=True)
+    except parameters.exceptions.ParameterNotFound:
         return None
-    if not isinstance(pair, dict) or not {KEY_ID, SECRET} <= pair.keys():
-        return None
+    pair = json.loads(found["Parameter"]["Value"])
     return ClientCredentials(pair[KEY_ID], pair[SECRET])

@@ -40,6 +40,7 @@ class SqsDeadLetters:
             )
 
     def _ordering(self, message: "Message") -> dict[str, str]:
-        if not (is_fifo(self.queue_url) and message.group_id):
+        if not is_fifo(self.queue_url):
             return {}
-        return {"MessageGroupId": message.group_id, "MessageDeduplicationId": message.message_id}
+        group = message.group_id or message.message_id
+        return {"MessageGroupId": group, "MessageDeduplicationId": message.message_id}

@@ -29,7 +29,6 @@ class Kind(StrEnum):
     TABLE = "table"
     DATABASE = "Glue database"
     BUCKET = "bucket"
-    SECRET = "secret"  # noqa: S105 - a kind of resource
     STATE_STACK = "state stack"
     KEY = "KMS key"
 
@@ -39,14 +38,12 @@ DATA_TYPES = {
     "AWS::DynamoDB::Table": Kind.TABLE,
     "AWS::Glue::Database": Kind.DATABASE,
     "AWS::S3::Bucket": Kind.BUCKET,
-    "AWS::SecretsManager::Secret": Kind.SECRET,
     "AWS::KMS::Key": Kind.KEY,
 }
 WHY_IT_STAYS = {
     Kind.TABLE: "records of exchanges, queues, users, splits and live; a new deployment uses it again",
     Kind.DATABASE: "catalog of the history's tables",
     Kind.BUCKET: "history and reports",
-    Kind.SECRET: "secret of the stage's clients",
     Kind.KEY: "decrypts the tables, the bucket and messages in queues",
     Kind.STATE_STACK: "describes the resources above, and has the URLs of rendezvous, which are closed",
 }

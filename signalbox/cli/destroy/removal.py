@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from signalbox.aws.rendezvous.credentials import delete_client_key
 from signalbox.cli.destroy import splits
 from signalbox.cli.destroy.inventory import Inventory, Stack
 from signalbox.cli.destroy.plan import Item, Kind
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 # API Gateway and CloudFormation take a few minutes; a function in a VPC would take longer.
 STACK_SECONDS, PAUSE_SECONDS = 3600, 2.0
-# The minimum of KMS and Secrets Manager, within which a deletion can be cancelled.
+# The minimum of KMS, within which a deletion can be cancelled.
 RECOVERY_DAYS = 7
 DELETED_AT_ONCE = 1000  # objects, by S3's DeleteObjects
 DEPLOY_FIRST = "deploy the stage again, so that its functions give consumers their queues back; then remove it"
@@ -118,9 +119,7 @@ class Removal:
         return self.inventory.session
 
     def _client_key(self, item: Item) -> None:
-        client = self._session.client("iam")
-        with suppress(client.exceptions.NoSuchEntityException):
-            client.delete_access_key(UserName=item.identifier, AccessKeyId=item.name)
+        delete_client_key(self._session, item.identifier, item.name)
 
     def _attachment(self, item: Item) -> None:
         client = self._session.client("iam")
@@ -199,7 +198,6 @@ class Removal:
             Kind.TABLE: self._table,
             Kind.DATABASE: self._database,
             Kind.BUCKET: self._bucket,
-            Kind.SECRET: self._secret,
             Kind.KEY: self._key,
         }
         deletions[item.kind](item.identifier)
@@ -232,11 +230,6 @@ class Removal:
         except ClientError as error:
             if error.response["Error"]["Code"] != "NoSuchBucket":
                 raise
-
-    def _secret(self, name: str) -> None:
-        client = self._session.client("secretsmanager")
-        with suppress(client.exceptions.ResourceNotFoundException, client.exceptions.InvalidRequestException):
-            client.delete_secret(SecretId=name, RecoveryWindowInDays=RECOVERY_DAYS)
 
     def _key(self, key_id: str) -> None:
         client = self._session.client("kms")

@@ -25,7 +25,6 @@ STAGE_QUEUES = {
     "DeadLetterQueueUrl": ("rendezvous", "nothing: the client makes a new offer"),
     "SplitDeadLetterQueueUrl": ("splitting", "send it to its queue again, or delete it"),
     "ExchangeDeadLetterQueueUrl": ("exchange", "nothing: repeat the command, or publish again"),
-    "LiveDeadLetterQueueUrl": ("live", "nothing: clients repeat their requests"),
     "LiveOrderedDeadLetterQueueUrl": ("live", "nothing: clients repeat their requests"),
 }
 COLUMNS = ("capability", "name", "id", "age", "receives", "reason", "remedy")

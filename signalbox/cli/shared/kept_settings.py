@@ -34,7 +34,7 @@ class SettingsPlan:
         """Ask before capabilities are taken away."""
         if self.taken_away:
             names = ", ".join(self.taken_away)
-            what = "functions, queues with their messages, and APIs are deleted; tables, bucket and secrets stay"
+            what = "functions, queues with their messages, and APIs are deleted; tables and bucket stay"
             what += "; no deny is in force" if "live" in self.taken_away else ""
             confirm(f"This takes away {names}: {what}. Continue?", yes=yes, as_json=as_json)
 

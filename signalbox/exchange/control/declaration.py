@@ -63,6 +63,8 @@ class DeclarationService:
             self._make_arvados_realm(command.exchange)
         wanted = exchange_queue_spec(command.exchange, self.ports)
         self.ports.sqs.make(wanted)
+        if stored is None:  # before the record, so that every exchange on record has its retry queue
+            self.ports.mappings.connect(self.ports.names.retry_queue(command.exchange))
         stored = self._stored_exchange(command, stored)
         is_connected = self.ports.mappings.connect(wanted.name)
         if self._is_deleting(command.exchange):

@@ -1,9 +1,9 @@
 """The reconnection of the queues on record to the functions of the deployed stage.
 
-The event source mappings of exchanges and of users' control queues are created at run time, so a deployment neither
-creates nor moves them. The first check after a deployment, and a daily one, find the queues without a mapping to the
-function that exists now, connect them, and delete the mappings to earlier functions. A mapping to the right function is
-kept as it is, also if an operator has disabled it.
+The event source mappings of exchanges, of their retry queues and of users' control queues are created at run time, so a
+deployment neither creates nor moves them. The first check after a deployment, and a daily one, find the queues without
+a mapping to the function that exists now, connect them, and delete the mappings to earlier functions. A mapping to the
+right function is kept as it is, also if an operator has disabled it.
 """
 
 from collections import defaultdict
@@ -103,15 +103,18 @@ class ReconnectionService:
         return found
 
     def _wanted(self) -> Iterator[_Target]:
-        for exchange in self.ports.store.exchanges.every():
-            if not exchange.is_deleting:
-                yield self._exchange(exchange.name)
+        exchanges = [one.name for one in self.ports.store.exchanges.every() if not one.is_deleting]
+        yield from map(self._exchange, exchanges)
+        yield from map(self._retries, sorted({self.ports.names.retry_queue(name) for name in exchanges}))
         for user in self.ports.store.users.every():
             yield self._user(user.name)
 
     def _exchange(self, name: ExchangeName) -> _Target:
         queue = self.ports.names.queue(name)
         return _Target(queue, self.readers.router, lambda: self._connect_exchange(name, queue))
+
+    def _retries(self, queue: QueueName) -> _Target:
+        return _Target(queue, self.readers.router, lambda: self.ports.mappings.connect(queue))
 
     def _user(self, name: UserName) -> _Target:
         queue = self.ports.names.control_queue(name)

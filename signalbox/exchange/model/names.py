@@ -21,6 +21,7 @@ CONTROL_MARK = "-exchange-control"
 # Begins the names of queues that an app owns and the exchange does not make; commands do not accept it.
 EXISTING = "sqs:"
 REPLY_MARK = "-exchange-reply"
+RETRY_MARK = "-exchange-retries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,10 @@ class StageNames:
     def reply_queue(self, user: UserName | None) -> QueueName:
         """Return the reply queue of a user, or of the administrators."""
         return QueueName(f"{self.stage}{REPLY_MARK}" + (f"-{user}" if user else ""))
+
+    def retry_queue(self, exchange: ExchangeName) -> QueueName:
+        """Return the queue of the copies that wait for a retry: those of ordered exchanges have one of their own."""
+        return QueueName(f"{self.stage}{RETRY_MARK}" + (FIFO_SUFFIX if is_fifo(exchange) else ""))
 
     def check_user(self, user: UserName) -> None:
         """Raise `InvalidUserName` for a user whose control queue would have a name that is too long."""

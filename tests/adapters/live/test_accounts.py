@@ -3,13 +3,14 @@
 from collections import defaultdict
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
 from signalbox.aws.live.account_items import credentials_item, grants_item
-from signalbox.aws.live.accounts import DynamoAccounts, DynamoUserRights
+from signalbox.aws.live.accounts import DynamoAccounts, DynamoUserRights, stage_pepper
 from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
 from signalbox.aws.live.grants import DynamoGrants, DynamoGroups
 from signalbox.aws.live.group_grants import CachedGroupGrants
@@ -78,6 +79,25 @@ def test_a_user_without_a_secret_gets_unguessable_credentials(accounts) -> None:
 
     assert account.credentials == Credentials.decoy("bob", pepper=PEPPER)
     assert not account.rights.are_any
+
+
+def test_all_functions_of_a_stage_have_the_secret_of_the_first(live_table) -> None:
+    assert [stage_pepper(live_table, fresh) for fresh in ("first", "second")] == ["first", "first"]
+
+
+def test_of_two_functions_that_start_at_once_one_makes_the_secret(live_table) -> None:
+    class Slow:
+        """The table, at whose first read another function has not stored the secret yet."""
+
+        put_item = live_table.put_item
+
+        def get_item(self, **given: Any) -> Any:
+            self.get_item = live_table.get_item
+            found = live_table.get_item(**given)
+            stage_pepper(live_table, "first")
+            return found
+
+    assert stage_pepper(Slow(), "second") == "first"
 
 
 def test_an_unknown_user_has_no_account(accounts) -> None:

@@ -17,8 +17,7 @@ from signalbox.aws.rendezvous.credentials import (
 @pytest.fixture
 def outputs(aws) -> dict[str, str]:
     boto3.client("iam").create_user(UserName="client")
-    secret = boto3.client("secretsmanager").create_secret(Name="client", SecretString="nothing yet")
-    return {"ClientUserName": "client", "ClientSecretArn": secret["ARN"]}
+    return {"ClientUserName": "client"}
 
 
 def keys() -> list[str]:
@@ -46,6 +45,7 @@ def test_revoked_keys_are_deleted_and_a_new_one_can_be_created(outputs) -> None:
 
     assert revoke_client_credentials(boto3.Session(), outputs) == 1
     assert keys() == []
+    assert boto3.client("ssm").describe_parameters()["Parameters"] == []
     assert client_credentials(boto3.Session(), outputs) != first
 
 
@@ -74,7 +74,7 @@ def test_a_key_that_was_deleted_is_replaced(outputs) -> None:
     assert client_credentials(boto3.Session(), outputs).access_key_id != first.access_key_id
 
 
-def test_a_key_that_is_not_in_the_secret_is_deleted_at_the_limit(outputs) -> None:
+def test_a_key_that_is_not_in_the_parameter_is_deleted_at_the_limit(outputs) -> None:
     for _ in range(2):
         boto3.client("iam").create_access_key(UserName="client")
 
@@ -83,10 +83,12 @@ def test_a_key_that_is_not_in_the_secret_is_deleted_at_the_limit(outputs) -> Non
     assert keys() == [made.access_key_id]
 
 
-def test_a_secret_of_another_shape_is_not_a_key(outputs) -> None:
-    boto3.client("secretsmanager").put_secret_value(SecretId=outputs["ClientSecretArn"], SecretString="[]")
+def test_the_key_is_stored_encrypted(outputs) -> None:
+    key = client_credentials(boto3.Session(), outputs)
 
-    assert client_credentials(boto3.Session(), outputs).access_key_id in keys()
+    (found,) = boto3.client("ssm").describe_parameters()["Parameters"]
+    assert (found["Name"], found["Type"], found["Tier"]) == ("/signalbox/client/key", "SecureString", "Standard")
+    assert key.secret_access_key not in str(found)
 
 
 def test_sqscreds_have_the_format_of_upstreams_client() -> None:

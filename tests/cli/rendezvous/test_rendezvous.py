@@ -84,7 +84,6 @@ def _deployed(broker_url: str) -> dict[str, str]:
         "BrokerQueueUrl": boto3.client("sqs").create_queue(QueueName="snowflake-broker")["QueueUrl"],
         "ClientQueuePrefix": "snowflake-client-",
         "ClientUserName": "client",
-        "ClientSecretArn": boto3.client("secretsmanager").create_secret(Name="client", SecretString="none")["ARN"],
         "RendezvousTable": "Rendezvous",
         "RendezvousUrl": broker_url,
     }

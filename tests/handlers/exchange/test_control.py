@@ -47,6 +47,7 @@ from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_hi
 from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 CONTROL, REPLIES, DEAD = "signalbox-exchange-control", "signalbox-exchange-reply", "dead"
+RETRIES = "signalbox-exchange-retries"
 NOW = datetime.now(UTC)
 SENDERS = {"": "AROA9:admin", "alice": "AIDA1", "bob": "AIDA2"}
 
@@ -117,8 +118,9 @@ def record_of(body: str, *, user: str = "", queue: str = CONTROL) -> Event:
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> Iterator[ExchangeControlStage]:  # noqa: F811 - fixtures
     s3 = create_history_stream()
-    for name in (CONTROL, DEAD, REPLIES, f"{REPLIES}-alice"):
+    for name in (CONTROL, DEAD, RETRIES, REPLIES, f"{REPLIES}-alice"):
         sqs.create_queue(QueueName=name)
+    sqs.create_queue(QueueName=f"{RETRIES}.fifo", Attributes={"FifoQueue": "true"})
     settings = {
         "STAGE": "signalbox",
         "EXCHANGE_TABLE": "Exchanges",
@@ -167,7 +169,7 @@ def test_an_exchange_is_declared_and_connected_to_the_router(stage):
 
     assert (found["sqs_name"], found["url"], found["connected"]) == ("xpublic", URLS + "xpublic", True)
     assert stage.queues("x") == ["xpublic", "xpublic-dlq"]
-    assert stage.connected() == ["xpublic"]
+    assert sorted(stage.connected()) == [RETRIES, "xpublic"]
     made = stage.sqs.get_queue_attributes(QueueUrl=URLS + "xpublic", AttributeNames=["All"])["Attributes"]
     assert (made["VisibilityTimeout"], made["MessageRetentionPeriod"]) == ("180", "345600")
     assert ("declared", "exchange") in stage.history()
@@ -253,7 +255,8 @@ def test_a_deletion_leaves_nothing(stage):
     stage.result("delete_exchange", exchange="xpublic", force=True)
     stage.result("delete_queue", queue="q_alice")
 
-    assert stage.queues("x") == stage.queues("q_") == stage.connected() == []
+    assert stage.queues("x") == stage.queues("q_") == []
+    assert stage.connected() == [RETRIES]
     users = {"user#alice", "sender#AIDA1", "sender#AROA9"}
     assert {item["pk"] for item in stage.table.scan()["Items"]} == users
 
@@ -389,7 +392,8 @@ def measure(queue: str) -> None:
 def test_the_schedule_deletes_unused_queues(stage):
     stage.result("declare_queue", queue="q_alice", expires_seconds=60)
     stage.result("declare_queue", queue="q_bob")
-    assert handler({"task": "expire"}, None) == {"deleted": 0}
+    context = Context(function("control"))
+    assert handler({"task": "maintain"}, context)["deleted"] == 0
 
     stage.table.update_item(
         Key={"pk": "queue#q_alice", "sk": "queue"},
@@ -399,7 +403,7 @@ def test_the_schedule_deletes_unused_queues(stage):
 
     measure("q_alice")
 
-    assert handler({"task": "expire"}, None) == {"deleted": 1}
+    assert handler({"task": "maintain"}, context)["deleted"] == 1
     assert stage.queues("q_") == ["q_bob", "q_bob-dlq"]
 
 
@@ -432,25 +436,22 @@ def test_the_schedule_connects_the_queues_of_an_earlier_deployment_once(stage):
     )
     context = Context(function_arn)
 
-    assert handler({"task": "connect"}, context) == {"connected": 2, "disconnected": 0, "complete": True}
-    assert sorted(stage.connected()) == [CONTROL, f"{CONTROL}-alice", "xpublic"]
-    assert handler({"task": "connect"}, context) == {"connected": 0, "disconnected": 0, "complete": True}
+    done = handler({"task": "maintain"}, context)
+
+    assert done == {"deleted": 0, "connected": 3, "disconnected": 0, "complete": True}
+    assert sorted(stage.connected()) == [CONTROL, f"{CONTROL}-alice", RETRIES, "xpublic"]
+    assert handler({"task": "maintain"}, context)["connected"] == 0
 
 
 def test_queues_that_could_not_be_connected_are_logged_and_tried_again(stage, caplog):
     stage.result("declare_exchange", exchange="xpublic")
     lose_connections()
 
-    assert handler({"task": "connect"}, Context(function("control"), seconds=0)) == {
-        "connected": 0,
-        "disconnected": 0,
-        "complete": False,
-    }
-    assert handler({"task": "connect"}, Context(function("other"))) == {
-        "connected": 1,
-        "disconnected": 0,
-        "complete": False,
-    }
+    late = handler({"task": "maintain"}, Context(function("control"), seconds=0))
+    failed = handler({"task": "maintain"}, Context(function("other")))
+
+    assert late == {"deleted": 0, "connected": 0, "disconnected": 0, "complete": False}
+    assert failed == {"deleted": 0, "connected": 2, "disconnected": 0, "complete": False}
     assert "no function reads the control queue" in caplog.text  # of Alice, since none reads the administrators' queue
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-import boto3
 import pytest
 
 from lambdas.exchange import wiring as exchange_wiring
@@ -30,7 +29,7 @@ PREFIX = "stage-"
 NAMES = StageNames("signalbox", PREFIX)
 INBOX, OUTBOX, TIMERS = "signalbox-live-inbox.fifo", "signalbox-live-outbox.fifo", "signalbox-live-timers"
 OVERVIEW = "signalbox-live-overview.fifo"
-DEAD, ORDERED_DEAD = "signalbox-live-dead", "signalbox-live-dead.fifo"
+ORDERED_DEAD = "signalbox-live-dead.fifo"
 HEADERS = {"Sec-WebSocket-Protocol": "wamp.2.json,wamp.2.msgpack", "User-Agent": "Test/1"}
 CONNECT = {"routeKey": "$connect", "eventType": "CONNECT", "identity": {"sourceIp": "127.0.0.1"}}
 
@@ -139,7 +138,6 @@ def forget_everything() -> None:
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, live_table, exchange_table) -> Iterator[LiveStage]:
     found = LiveStage(sqs, create_history_stream(), live_table, exchange_table)
-    pepper = boto3.client("secretsmanager").create_secret(Name="pepper", SecretString="pepper")["ARN"]
     settings = {
         "STAGE": "signalbox",
         "LIVE_TABLE": "Live",
@@ -154,9 +152,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, live_table, exchange_table) -> I
         "LIVE_OUTBOX_URL": found.make(OUTBOX),
         "LIVE_TIMERS_URL": found.make(TIMERS),
         "LIVE_OVERVIEW_URL": found.make(OVERVIEW),
-        "LIVE_DEAD_LETTER_QUEUE_URL": found.make(DEAD),
         "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL": found.make(ORDERED_DEAD),
-        "LIVE_PEPPER_ARN": pepper,
         "ACTIVITY_SOURCES": json.dumps(
             {
                 **{

@@ -29,7 +29,6 @@ from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 -
 from tests.fakes.issuer import AUDIENCE, running_issuer
 from tests.handlers.environment import dead_letter_reason, written_events
 from tests.handlers.live.live_stage import (  # noqa: F401 - fixtures
-    DEAD,
     INBOX,
     NAMES,
     ORDERED_DEAD,
@@ -107,7 +106,7 @@ def test_a_closed_connection_leaves_no_subscriptions_and_no_session(stage):  # n
     stage.process()
 
     kept = {item["pk"].partition("#")[0] for item in stage.live.scan()["Items"] if item["sk"] != "version"}
-    assert kept == {"connection", "grants", "secret", "second"}
+    assert kept == {"connection", "grants", "pepper", "secret", "second"}
     assert stage.history()[-2:] == [("subscription", "unsubscribed"), ("session", "ended")]
 
 
@@ -199,7 +198,7 @@ def test_an_unreadable_timer_becomes_a_dead_letter_and_the_others_are_forwarded(
     assert stage.process() == []
 
     assert stage.replies("c1")[-1] == "close"
-    (letter,) = stage.taken(DEAD)
+    (letter,) = stage.taken(ORDERED_DEAD)
     assert (letter["Body"], dead_letter_reason(letter)) == (
         "{}",
         "a message of 2 characters is not a timer: KeyError('connection')",

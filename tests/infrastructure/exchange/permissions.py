@@ -27,7 +27,6 @@ EXCHANGE = {
         "Live/Outbox": "sqs: SendMessage",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": KEY_IN_USE,
-        "QueueKey": KEY_IN_USE,
     },
     "Exchange/ControlRole": {
         "Exchange/ControlLogs": "logs: CreateLogStream PutLogEvents",
@@ -56,6 +55,5 @@ EXCHANGE = {
         "Live/Inbox": "sqs: SendMessage",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": KEY_IN_USE,
-        "QueueKey": KEY_IN_USE,
     },
 }

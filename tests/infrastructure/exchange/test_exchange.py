@@ -12,7 +12,7 @@ from signalbox.aws.shared.telemetry import measure_oldest_message
 from signalbox.control.protocol import REPLY_RETENTION, REPLY_VISIBILITY
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.exchange.model.names import StageNames, dead_letter_name
-from signalbox.sarracenia.rights.names import MAXIMUM_USER_LENGTH, UserName
+from signalbox.sarracenia.rights.names import MAXIMUM_USER_LENGTH, ExchangeName, UserName
 from stacks.settings.choices import EXCHANGE_PREFIX
 from stacks.shared import tables
 from tests.infrastructure.handlers import POWERTOOLS, variables_read
@@ -131,8 +131,15 @@ def test_times_and_names_follow_from_the_settings():
     for name, called in (("Retries", "trial-exchange-retries"), ("OrderedRetries", "trial-exchange-retries.fifo")):
         queue = queues[f"Exchange/{name}"]["Properties"]
         assert (queue["QueueName"], queue["VisibilityTimeout"], queue["MessageRetentionPeriod"]) == (called, 25, 600)
-        mapping = stage.every("AWS::Lambda::EventSourceMapping")[f"Exchange/Route/{name}"]["Properties"]
-        assert mapping["ScalingConfig"] == {"MaximumConcurrency": 7}
+    control = stage.every("AWS::Lambda::Function")["Exchange/Control"]["Properties"]["Environment"]["Variables"]
+    assert control["ROUTE_CONCURRENCY"] == "7"
+
+
+def test_the_functions_know_the_retry_queues_by_their_names(stage):
+    queues, names = stage.every("AWS::SQS::Queue"), StageNames("signalbox")
+
+    for name, exchange in (("Retries", "xpublic"), ("OrderedRetries", "xs_a.fifo")):
+        assert queues[f"Exchange/{name}"]["Properties"]["QueueName"] == names.retry_queue(ExchangeName(exchange))
 
 
 def test_ordered_retries_use_fifo_queues(stage):
@@ -171,17 +178,16 @@ def test_an_alarm_watches_the_queues_that_no_template_contains(stage, capsys):
     assert alarm["TreatMissingData"] == "notBreaching"
 
 
-def test_queues_expire_by_the_minute_and_strays_by_the_day(stage):
+def test_queues_are_maintained_by_the_minute_and_strays_deleted_by_the_day(stage):
     schedules = stage.every("AWS::Scheduler::Schedule")
     found = {
         name: (schedules[f"Schedules/{name}"]["Properties"]["ScheduleExpression"], target["Input"])
-        for name in ("ExpireQueues", "SweepExchanges", "ConnectQueues", "MeasureQueues")
+        for name in ("MaintainQueues", "SweepExchanges", "MeasureQueues")
         for target in [schedules[f"Schedules/{name}"]["Properties"]["Target"]]
     }
 
     assert found == {
-        "ExpireQueues": ("rate(1 minute)", '{"task":"expire"}'),
+        "MaintainQueues": ("rate(1 minute)", '{"task":"maintain"}'),
         "SweepExchanges": ("cron(10 5 * * ? *)", '{"task":"strays"}'),
-        "ConnectQueues": ("rate(1 minute)", '{"task":"connect"}'),
         "MeasureQueues": ("rate(5 minutes)", '{"task":"measure"}'),
     }

@@ -6,13 +6,13 @@ WRITERS = (
     *(f"Live/{name}Role" for name in ("Connect", "Session", "Overview", "Deliver")),
 )
 KEY_IN_USE = "kms: Decrypt GenerateDataKey"
-OVERFLOW = {"HistoryOverflow/Queue": "sqs: SendMessage", "QueueKey": KEY_IN_USE}
+OVERFLOW = {"HistoryOverflow/Queue": "sqs: SendMessage", "StateKey": KEY_IN_USE}
 DRAIN = {
     "HistoryOverflow/DrainRole": {
         "HistoryOverflow/DrainLogs": "logs: CreateLogStream PutLogEvents",
         "*": "xray: PutTelemetryRecords PutTraceSegments",
         "HistoryOverflow/Queue": "sqs: DeleteMessage GetQueueAttributes ReceiveMessage",
         "HistoryLake/Events": "firehose: PutRecordBatch",
-        "QueueKey": KEY_IN_USE,
+        "StateKey": KEY_IN_USE,
     }
 }

@@ -41,7 +41,7 @@ def starts(name: str) -> dict[str, str]:
     return {
         f"{GLUE}:job/{name}/Job": "glue: StartJobRun",
         "Schedules/DeadCalls": "sqs: SendMessage",
-        "QueueKey": f"kms: {KEY_IN_USE}",
+        "StateKey": f"kms: {KEY_IN_USE}",
     }
 
 
@@ -90,7 +90,7 @@ HISTORY: dict[str, dict[str, str]] = {
         QUEUES: "sqs: GetQueueUrl SendMessage",
         **{f"{queues}-dlq{ending}": LETTERS for queues in (EXCHANGES, QUEUES) for ending in ("", ".fifo")},
         "HistoryLake/Events": "firehose: PutRecordBatch",
-        "QueueKey": f"kms: {KEY_IN_USE}",
+        "StateKey": f"kms: {KEY_IN_USE}",
     },
     **{f"Schedules/{name}Role": starts(job_name) for name, job_name in STARTED.items()},
 }

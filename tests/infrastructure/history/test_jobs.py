@@ -119,12 +119,19 @@ def test_the_alarm_of_a_job_counts_every_end_of_a_run_but_success(stage):
         assert job["Properties"]["Name"].startswith("signalbox-")
 
 
-@pytest.mark.parametrize(("hours", "expression"), [(1, "*/1"), (12, "*/12"), (24, "0")])
+@pytest.mark.parametrize(("hours", "expression"), [(1, "*/1"), (12, "*/12")])
 def test_jobs_of_an_interval_run_at_hours_that_cron_knows(hours, expression):
     stage = templates(history_interval_hours=hours)
 
     assert schedule(stage, "CompactHours")[0] == f"cron(35 {expression} * * ? *)"
     assert schedule(stage, "ExportLogs")[0] == f"cron(20 {expression} * * ? *)"
+
+
+def test_by_default_only_the_job_of_the_day_compacts_history():
+    stage = templates()
+
+    assert schedule(stage, "ExportLogs")[0] == "cron(20 0 * * ? *)"
+    assert not [name for name in stage.every("AWS::Scheduler::Schedule") if "CompactHours" in name]
 
 
 def test_jobs_may_decrypt_their_scripts_with_the_key_of_the_asset_bucket():

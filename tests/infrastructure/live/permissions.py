@@ -6,9 +6,9 @@ COMMON = {
     "*": "xray: PutTelemetryRecords PutTraceSegments",
     "StateKey": KEY_IN_USE,
 }
-SENDING = {**COMMON, "Live/Inbox": "sqs: SendMessage", "QueueKey": KEY_IN_USE}
+SENDING = {**COMMON, "Live/Inbox": "sqs: SendMessage"}
 LIVE = {
-    "Live/Connections/SenderRole": {"Live/Inbox": "sqs: SendMessage", "QueueKey": KEY_IN_USE},
+    "Live/Connections/SenderRole": {"Live/Inbox": "sqs: SendMessage", "StateKey": KEY_IN_USE},
     "Live/ConnectRole": {
         **SENDING,
         "Live/ConnectLogs": "logs: CreateLogStream PutLogEvents",
@@ -23,18 +23,15 @@ LIVE = {
         "Live/Inbox": f"{READ_QUEUE} SendMessage",
         "Live/Timers": f"{READ_QUEUE} SendMessage",
         "Live/Outbox": "sqs: SendMessage",
-        "Live/DeadLetters": "sqs: SendMessage",
         "Live/OrderedDeadLetters": "sqs: SendMessage",
         "Live/OverviewCalls": "sqs: SendMessage",
         f"{SQS}:x*.fifo": "sqs: SendMessage",
         "Live": f"{ITEMS} BatchGetItem BatchWriteItem",
         "Exchanges": "dynamodb: BatchGetItem",
         "HistoryLake/Events": "firehose: PutRecordBatch",
-        "LivePepper": "secretsmanager: GetSecretValue",
     },
     "Live/OverviewRole": {
         **COMMON,
-        "QueueKey": KEY_IN_USE,
         "Live/OverviewLogs": "logs: CreateLogStream PutLogEvents",
         "Live/OverviewCalls": READ_QUEUE,
         "Live/Outbox": "sqs: SendMessage",

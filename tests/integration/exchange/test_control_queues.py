@@ -27,7 +27,7 @@ SECONDS = 60
 QUEUES = (
     *("ExchangeControlQueueUrl", "SplitControlQueueUrl", "ExchangeReplyQueueUrl", "SplitReplyQueueUrl"),
     *("BrokerQueueUrl", "LiveInboxUrl", "LiveOutboxUrl", "ExchangeDeadLetterQueueUrl", "SplitDeadLetterQueueUrl"),
-    *("DeadLetterQueueUrl", "LiveDeadLetterQueueUrl", "LiveOrderedDeadLetterQueueUrl"),
+    *("DeadLetterQueueUrl", "LiveOrderedDeadLetterQueueUrl"),
 )
 
 

@@ -198,8 +198,8 @@ def functions(session: boto3.Session) -> set[str]:
 
 
 def resources(session: boto3.Session) -> set[tuple[str, str]]:
-    """Return the kind and name of everything in the account; keys and secrets without those in deletion."""
-    iam, kms, secrets = (session.client(name) for name in ("iam", "kms", "secretsmanager"))
+    """Return the kind and name of everything in the account; keys without those in deletion."""
+    iam, kms, ssm = (session.client(name) for name in ("iam", "kms", "ssm"))
     found: dict[str, list[str]] = {
         "queue": [_last(url, "/") for url in session.client("sqs").list_queues().get("QueueUrls", [])],
         "function": sorted(functions(session)),
@@ -225,7 +225,7 @@ def resources(session: boto3.Session) -> set[tuple[str, str]]:
             for key in kms.list_keys()["Keys"]
             if kms.describe_key(KeyId=key["KeyId"])["KeyMetadata"]["KeyState"] != "PendingDeletion"
         ],
-        "secret": [one["Name"] for one in secrets.list_secrets()["SecretList"] if "DeletedDate" not in one],
+        "parameter": [one["Name"] for one in ssm.describe_parameters()["Parameters"]],
     }
     return {(kind, name) for kind, names in found.items() for name in names}
 

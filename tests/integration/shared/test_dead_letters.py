@@ -12,7 +12,7 @@ pytestmark = pytest.mark.emulator
 
 def test_a_line_has_the_queue_the_reason_and_the_body_of_a_dead_letter(deployment: Deployment):
     body, sqs = f"unreadable {secrets.token_hex(8)}", deployment.session().client("sqs")
-    of_live = deployment.outputs["LiveDeadLetterQueueUrl"]
+    of_live = deployment.outputs["LiveOrderedDeadLetterQueueUrl"]
     of_an_exchange = sqs.create_queue(QueueName=f"trial_{secrets.token_hex(4)}-dlq")["QueueUrl"]
     reason = {"Reason": {"DataType": "String", "StringValue": "not JSON"}}
     sqs.purge_queue(QueueUrl=of_live)

@@ -122,7 +122,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
             stages.restart()
             stages.delete(deployment, FIRST)
             deployment = stages.deploy(assemblies[FIRST])
-            story.connected = [run_task(deployment, "ExchangeControlFunctionName", "connect") for _ in range(2)]
+            story.connected = [run_task(deployment, "ExchangeControlFunctionName", "maintain") for _ in range(2)]
             alice.publish(EXCHANGE, "images.3", "after")
             report = spark.submit(_report, deployment, path / "second.json")
             _use_again(story, deployment, alice, request)
@@ -318,7 +318,7 @@ def test_the_first_check_after_the_deployment_connects_everything_and_the_next_o
     first, second = story.connected
 
     assert first["complete"]
-    assert second == {"connected": 0, "disconnected": 0, "complete": True}
+    assert second == {"deleted": 0, "connected": 0, "disconnected": 0, "complete": True}
 
 
 def test_users_keep_their_keys_and_rights(story: Story):

@@ -42,7 +42,17 @@ def test_an_exchange_has_a_queue_that_is_connected_to_the_router(stage):
     )
     assert "xpublic-dlq" in stage.sqs.queues
     assert stage.mappings.connected == {"xpublic"}
+    assert stage.mappings.retries == {"box-exchange-retries"}
     assert stage.kinds() == [("declared", "exchange")]
+
+
+def test_only_a_new_exchange_connects_its_retry_queue(stage):
+    stage.ask("declare_exchange", exchange="xs_a.fifo")
+    stage.mappings.retries.clear()
+
+    stage.ask("declare_exchange", exchange="xs_a.fifo")
+
+    assert stage.mappings.retries == set()
 
 
 def test_messages_wait_until_an_exchange_is_connected(stage):

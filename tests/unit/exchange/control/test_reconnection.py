@@ -29,10 +29,12 @@ class Redeployed:
         for name in ("xpublic", "xs_live.fifo"):
             self.stage.ask("declare_exchange", exchange=name)
         self.stage.mappings.connected.clear()
+        self.stage.mappings.retries.clear()
+        self.retries = [QueueName(f"box-exchange-retries{ending}") for ending in ("", ".fifo")]
         self.queues = [QueueName(name) for name in ("xpublic", "xs_live.fifo")]
         self.controls = [QueueName(f"{CONTROL}-{user}") for user in (ALICE, BOB, FEED)]
         earlier = [
-            *(Connection(f"old {queue}", queue, OLD.router) for queue in self.queues),
+            *(Connection(f"old {queue}", queue, OLD.router) for queue in (*self.queues, *self.retries)),
             *(Connection(f"old {queue}", queue, OLD.control) for queue in self.controls),
         ]
         self.others = [
@@ -54,7 +56,9 @@ def test_after_a_redeployment_every_queue_is_connected_to_the_functions_that_exi
 
     assert stage.stage.mappings.connected == set(stage.queues)
     assert stage.connections.users == [ALICE, BOB, FEED]
-    assert sorted(done.connected) == sorted(done.disconnected) == sorted([*stage.queues, *stage.controls])
+    assert (
+        sorted(done.connected) == sorted(done.disconnected) == sorted([*stage.queues, *stage.retries, *stage.controls])
+    )
     assert (done.problems, done.is_complete) == ([], True)
 
 
@@ -159,7 +163,7 @@ def test_an_earlier_reader_stays_until_the_new_one_is_connected():
 
     assert Connection(f"old {CONTROL}-alice", QueueName(f"{CONTROL}-alice"), OLD.control) in stage.connections.listed
     assert (done.problems, done.is_complete, stage.checks.check) == (["throttled"], False, None)
-    assert len(done.connected) == 4
+    assert len(done.connected) == 6
 
 
 def test_a_refusal_is_tried_again_since_a_new_permission_may_not_count_yet():
