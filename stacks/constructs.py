@@ -18,12 +18,13 @@ from stacks.exchange.environment import exchange_queues_arn
 from stacks.grants.exchange import grant_exchange
 from stacks.grants.live import grant_live, grant_live_routing
 from stacks.grants.permissions import allow, allow_key
-from stacks.grants.rendezvous import grant_doors, grant_rendezvous
+from stacks.grants.rendezvous import grant_doors, grant_front, grant_rendezvous
 from stacks.grants.schedules import grant_schedules
 from stacks.grants.splitting import grant_splitting
 from stacks.live import construct as live
 from stacks.rendezvous import construct as rendezvous
 from stacks.rendezvous.doors import Doors
+from stacks.rendezvous.front import Front
 from stacks.settings.config import Config
 from stacks.settings.context import check_config
 from stacks.shared.activity_sources import activity_sources
@@ -88,7 +89,7 @@ class Capability(Construct):
         """
         return Names.unique_resource_name(self, max_length=length).lower()
 
-    def _complete(self, part: exchange_part.Exchange | splitting.Splitting | rendezvous.Rendezvous) -> None:
+    def _complete(self, part: exchange_part.Exchange | splitting.Splitting | rendezvous.Rendezvous | Front) -> None:
         """Create the schedules of a capability."""
         self._schedules = Schedules(self, "Schedules", key=self._state.key, config=self._config)
         self._schedule(part.tasks(self._config))
@@ -185,7 +186,7 @@ class Splitting(Capability):
 
 
 class Rendezvous(Capability):
-    """A broker for clients and proxies of Snowflake."""
+    """A broker for clients and proxies of Snowflake, or with `broker_url` a front of an existing one."""
 
     def __init__(
         self,
@@ -196,6 +197,7 @@ class Rendezvous(Capability):
         broker_queue_name: str | None = None,
         client_queue_prefix: str | None = None,
         doors: str = "url",
+        broker_url: str | None = None,
         options: Options = DEFAULTS,
     ) -> None:
         super().__init__(scope, name)
@@ -205,20 +207,27 @@ class Rendezvous(Capability):
             "broker_queue_name": f"{own}-broker" if broker_queue_name is None else broker_queue_name,
             "client_queue_prefix": f"{own}-client-" if client_queue_prefix is None else client_queue_prefix,
             "rendezvous_doors": doors,
+            "broker_url": broker_url,
         }
         self._configure("rendezvous", options, settings)
-        state, config = self._state, self._config
-        functions = Doors(self, "Doors", state=state, program=self._program, config=config)
-        grant_doors(functions, state=state, config=config)
-        part = rendezvous.Rendezvous(
-            self, "Rendezvous", state=state, doors=functions, lake=None, program=self._program, config=config
-        )
-        grant_rendezvous(part, state=state, lake=None, config=config)
+        state, config, built = self._state, self._config, self._program
+        self.url: str | None = None
+        """The URL of proxies; None with `broker_url`."""
+        self.clients_url: str | None = None
+        """The URL of clients over HTTP; None with `broker_url`."""
+        part: rendezvous.Rendezvous | Front
+        if config.is_front:
+            part = Front(self, "Rendezvous", state=state, lake=None, program=built, config=config)
+            grant_front(part, state=state, lake=None, config=config)
+        else:
+            functions = Doors(self, "Doors", state=state, program=built, config=config)
+            grant_doors(functions, state=state, config=config)
+            part = rendezvous.Rendezvous(
+                self, "Rendezvous", state=state, doors=functions, lake=None, program=built, config=config
+            )
+            grant_rendezvous(part, state=state, lake=None, config=config)
+            self.url, self.clients_url = part.urls["RendezvousUrl"], part.urls["RendezvousClientsUrl"]
         self._complete(part)
-        self.url: str = part.urls["RendezvousUrl"]
-        """The URL of proxies."""
-        self.clients_url: str = part.urls["RendezvousClientsUrl"]
-        """The URL of clients over HTTP."""
 
 
 class Live(Construct):

@@ -10,7 +10,7 @@ from stacks.exchange.construct import Exchange
 from stacks.grants.exchange import grant_exchange
 from stacks.grants.history import grant_delivery, grant_job, grant_overflow, grant_reader
 from stacks.grants.live import grant_live, grant_live_routing
-from stacks.grants.rendezvous import grant_doors, grant_rendezvous
+from stacks.grants.rendezvous import grant_doors, grant_front, grant_rendezvous
 from stacks.grants.schedules import grant_schedules
 from stacks.grants.splitting import grant_splitting
 from stacks.history.job import HistoryJob
@@ -20,6 +20,7 @@ from stacks.history.overflow import HistoryOverflow
 from stacks.live.construct import Live
 from stacks.rendezvous.construct import Rendezvous
 from stacks.rendezvous.doors import Doors
+from stacks.rendezvous.front import Front
 from stacks.settings.config import Config
 from stacks.settings.record import recorded
 from stacks.shared.activity_sources import activity_sources
@@ -63,7 +64,7 @@ class SignalboxStack(Stack):
         self.monitoring = Monitoring(
             self,
             "Monitoring",
-            rendezvous=self.rendezvous,
+            rendezvous=self.rendezvous or self.front,
             splitting=self.splitting,
             exchange=self.exchange,
             live=self.live,
@@ -79,6 +80,7 @@ class SignalboxStack(Stack):
         """Create the capabilities and grant their permissions."""
         state, lake, config, built = self.state, self.lake, self.config, program(self, self.config)
         self.rendezvous: Rendezvous | None = None
+        self.front: Front | None = None
         self.splitting: Splitting | None = None
         self.exchange: Exchange | None = None
         self.live: Live | None = None
@@ -87,6 +89,9 @@ class SignalboxStack(Stack):
                 self, "Rendezvous", state=state, doors=self.doors, lake=lake, program=built, config=config
             )
             grant_rendezvous(self.rendezvous, state=state, lake=lake, config=config)
+        if config.is_front:
+            self.front = Front(self, "Rendezvous", state=state, lake=lake, program=built, config=config)
+            grant_front(self.front, state=state, lake=lake, config=config)
         if config.has("splitting"):
             self.splitting = Splitting(self, "Splitting", state=state, lake=lake, program=built, config=config)
             grant_splitting(self.splitting, state=state, lake=lake, config=config)
@@ -113,9 +118,9 @@ class SignalboxStack(Stack):
         return overflow
 
     @property
-    def parts(self) -> Mapping[str, Rendezvous | Splitting | Exchange | Live]:
+    def parts(self) -> Mapping[str, Rendezvous | Front | Splitting | Exchange | Live]:
         """The capabilities but history by name."""
-        found = (self.rendezvous, self.splitting, self.exchange, self.live)
+        found = (self.rendezvous, self.front, self.splitting, self.exchange, self.live)
         return {part.node.id.lower(): part for part in found if part is not None}
 
     @property
@@ -143,7 +148,7 @@ class SignalboxStack(Stack):
 
     def _name_results(self, bridges: Sequence[str]) -> None:
         results = {
-            "Capabilities": ",".join(self.config.parts),
+            "Capabilities": ",".join((*self.config.parts, *(["front"] if self.config.is_front else []))),
             "Region": Aws.REGION,
             # Read by the next deployment, which keeps them.
             "Settings": json.dumps(recorded(self.config), sort_keys=True),

@@ -26,6 +26,7 @@ OUTPUTS_OF = {
     "history": ("History",),
 }
 OF_EVERY_STAGE = "Capabilities"  # an output by which a stack is known as a stage
+FRONT = "front"  # in that output: rendezvous without data, in front of an existing broker
 Watch = Callable[[boto3.Session, str], None]
 """Called with each session of a deployment, and with the stage as messages name it."""
 
@@ -41,6 +42,8 @@ def missing_output(outputs: Mapping[str, str], name: str) -> str:
     """Return why a stage has no output with this name, and the remedy."""
     owner = next((one for one, beginnings in OUTPUTS_OF.items() if name.startswith(beginnings)), "")
     present = capabilities_of(outputs)
+    if owner == "rendezvous" and FRONT in present:
+        return "the stage is a front of an existing broker, which has the proxies, the pages and the statistics"
     if owner and owner not in present:
         wanted = ",".join((*present, owner))
         return f"the stage has no {owner}: its capabilities are {', '.join(present)}; deploy capabilities={wanted}"

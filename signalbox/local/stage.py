@@ -247,10 +247,11 @@ def _record(
 
 
 def _of_rendezvous(session: boto3.Session, outputs: Mapping[str, str], endpoint_url: str) -> dict[str, Any]:
-    if "RendezvousUrl" not in outputs:
+    if "ClientUserName" not in outputs:
         return {}
     credentials = client_credentials(session, outputs).document()
     urls = {f"{prefix.replace('-', '_')}_url": f"{endpoint_url}/{prefix}/" for prefix in DOOR_PREFIXES}
+    urls = urls if "RendezvousUrl" in outputs else {}  # not of a front
     return {**urls, "client_credentials": credentials}
 
 

@@ -89,6 +89,16 @@ class ClientQueues(Protocol):
     def is_empty(self, client_id: ClientId) -> bool:
         """Return whether no reply was ever sent to a client's queue (clients receive replies without deleting them)."""
 
+    def delete(self, client_id: ClientId) -> None:
+        """Delete a client's queue; do nothing if it no longer exists."""
+
+
+class UpstreamBroker(Protocol):
+    """A Snowflake broker that finds the proxies."""
+
+    def reply(self, body: bytes) -> str:
+        """Return the reply to an offer: the broker's own, or the error for the client if the broker has none."""
+
 
 class BrokerQueue(Protocol):
     """The queue of client offers."""

@@ -16,6 +16,7 @@ from stacks.rendezvous.broker import Broker
 from stacks.rendezvous.construct import Rendezvous
 from stacks.rendezvous.doors import Doors
 from stacks.rendezvous.environment import broker_queue_arn, client_queues_arn
+from stacks.rendezvous.front import Front
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
 from stacks.shared.tables import BY_EXPIRY
@@ -61,6 +62,20 @@ def grant_rendezvous(rendezvous: Rendezvous, *, state: State, lake: HistoryLake 
 
     _grant_client(rendezvous.client_user, broker, clients)
     _grant_keys_of_queues(offer, broker, state)
+
+
+def grant_front(front: Front, *, state: State, lake: HistoryLake | None, config: Config) -> None:
+    """Grant a front's function and the client their permissions."""
+    broker, clients, forward = front.broker, f"{client_queues_arn(config)}*", front.functions["forward"]
+    allow(forward, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], [broker.queue.queue_arn])
+    allow(forward, ["sqs:SendMessage"], [broker.dead_letters.queue_arn])
+    allow(forward, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], [clients])
+    allow(forward, ["sqs:SendMessage"], [clients])
+    allow(forward, ["sqs:DeleteQueue"], [clients])
+    allow(forward, ["sqs:ListQueues"], ["*"])  # supports no resource ARNs
+    allow_events((forward,), lake)
+    _grant_client(front.client_user, broker, clients)
+    _grant_keys_of_queues(forward, broker, state)
 
 
 def _grant_client(user: iam.IGrantable, broker: Broker, clients: str) -> None:

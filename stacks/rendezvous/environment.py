@@ -47,6 +47,10 @@ NEEDS = {
         "BROKER_QUEUE_ATTRIBUTES",
     ),
 }
+FRONT_NEEDS = (
+    *("BROKER_URL", *BROKER, "DEAD_LETTER_QUEUE_URL", "HISTORY_STREAM"),
+    *("STAGE", "CLIENT_QUEUE_PREFIX", "CLIENT_QUEUE_ARN_PREFIX", *POLICY),
+)
 
 DOORS = {
     "proxies": (
@@ -83,6 +87,16 @@ def door_environments(state: State, config: Config) -> dict[str, dict[str, str]]
 def broker_queue_arn(config: Config) -> str:
     """Return the ARN of the broker queue, created or imported."""
     return config.broker_queue_arn or queue_arn(config.broker_queue)
+
+
+def front_environment(broker: Broker, *, lake: HistoryLake | None, config: Config) -> dict[str, str]:
+    """Return the environment of a front's function."""
+    found = {
+        "BROKER_URL": config.broker_url or "",
+        "BROKER_QUEUE_URL": broker.queue.queue_url,
+        "DEAD_LETTER_QUEUE_URL": broker.dead_letters.queue_url,
+    }
+    return selected(found | stream(lake) | _values(config), FRONT_NEEDS)
 
 
 def client_queues_arn(config: Config) -> str:

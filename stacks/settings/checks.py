@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import botocore.session
 
@@ -84,11 +85,19 @@ def _country_database(path: Path, _region: str | None) -> Iterator[str]:
         yield f"has no countries: its type is {kind!r}, and one such as GeoLite2-Country is needed"
 
 
+def _url(url: str, _region: str | None) -> Iterator[str]:
+    try:
+        urlsplit(url).port  # noqa: B018 - it is parsed when it is read
+    except ValueError as error:
+        yield f"is no URL: {error}"
+
+
 CHECKS: Mapping[str, Check] = MappingProxyType(
     {
         # app.py reads the list itself, with the parser of the functions.
         "bridge_list_file": _text,
         "country_database_file": _country_database,
+        "broker_url": _url,
         "broker_queue_arn": _in_region,
         "broker_queue_key_arn": _in_region,
         "splittable_queue_key_arns": _in_region,

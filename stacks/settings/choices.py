@@ -23,6 +23,8 @@ VISIBILITY_PER_TIMEOUT = 6
 # be longer (CreateEventSourceMapping: "Queue visibility timeout: … is less than Function timeout: …"). An offer whose
 # function was killed is delivered again after this time: a real client gives up without a queue after five seconds.
 OFFER_VISIBILITY_SECONDS = 3
+# The same of a front: a broker that answers late takes eleven seconds, and the queue is created and sent to.
+FRONT_VISIBILITY_SECONDS = 20
 # Of a name's 80 characters, `xs_`, the longest user's name, a hash and the ending of a dead-letter queue need 58.
 EXCHANGE_PREFIX = r"[A-Za-z0-9_-]{0,20}"
 CAPABILITIES = ("rendezvous", "splitting", "exchange", "live", "history")
@@ -56,13 +58,19 @@ class Choices:
         "deploy` and `signalbox local up` set it when they take one away.",
         pattern=listed("|".join(CAPABILITIES)),
     )
+    broker_url: str | None = setting(
+        None,
+        "URL of an existing Snowflake broker. Rendezvous is then a [front](front.md) of it: offers over SQS are posted "
+        "to its `/client`, and proxies stay with it.",
+        pattern=r"https?://[A-Za-z0-9.-]{1,253}(?::\d{1,5})?(?:/[A-Za-z0-9._~/-]{0,200})?",
+    )
     broker_queue_name: str = setting(
         "snowflake-broker", "Queue to which clients send their offers.", pattern=r"[A-Za-z0-9_-]{1,80}"
     )
     broker_queue_arn: str | None = setting(
         None,
         "ARN of an existing queue to use in place of the stage's own; its visibility time-out must be "
-        f"{OFFER_VISIBILITY_SECONDS} s.",
+        f"{OFFER_VISIBILITY_SECONDS} s, with `broker_url` at least {FRONT_VISIBILITY_SECONDS} s.",
         pattern=r"arn:aws:sqs:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,80}",
     )
     broker_queue_key_arn: str | None = setting(

@@ -22,8 +22,14 @@ class Config(Choices):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The capabilities of the stage, in their order."""
-        return _in_order(parts(self.capabilities))
+        """The capabilities of the stage, in their order; a front is none."""
+        chosen = _in_order(parts(self.capabilities))
+        return tuple(name for name in chosen if name != "rendezvous") if self.is_front else chosen
+
+    @property
+    def is_front(self) -> bool:
+        """True if rendezvous is a front of an existing broker: a queue and a function, without data."""
+        return self.broker_url is not None and "rendezvous" in parts(self.capabilities)
 
     @property
     def stored_parts(self) -> tuple[str, ...]:

@@ -129,6 +129,7 @@ def _existing_file(given: str) -> Path:
 
 def _broken_relations(config: Config) -> Iterator[str]:
     yield from _broken_times(config)
+    yield from _broken_front(config)
     yield from _broken_names(config)
     if config.has("rendezvous") and "url" in config.doors and not config.reserve_concurrency:
         yield (
@@ -157,6 +158,15 @@ def _broken_times(config: Config) -> Iterator[str]:
             f"stray_queue_age_seconds must be at least client_queue_lease_seconds "
             f"({config.client_queue_lease_seconds} s); it is {config.stray_queue_age_seconds}"
         )
+
+
+def _broken_front(config: Config) -> Iterator[str]:
+    if config.broker_url is None:
+        return
+    if config.broker_url.startswith("http:") and not config.local:
+        yield "broker_url must be https: offers contain addresses of clients"
+    if not config.is_front:
+        yield "broker_url is a setting of rendezvous: add it to capabilities"
 
 
 def _broken_names(config: Config) -> Iterator[str]:

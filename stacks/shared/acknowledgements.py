@@ -23,6 +23,8 @@ from stacks.history.lake import HistoryLake
 from stacks.live.construct import Live
 from stacks.live.environment import connections_arn, ordered_exchanges_arn
 from stacks.rendezvous.construct import Rendezvous
+from stacks.rendezvous.doors import DESCRIPTIONS as DOORS
+from stacks.rendezvous.front import Front
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
 from stacks.shared.function import Function
@@ -99,8 +101,8 @@ def acknowledge(state: StateStack, stack: SignalboxStack, config: Config) -> Non
     _acknowledge_state(state, config)
     if stack.doors is not None:
         _acknowledge_functions(stack.doors.functions.values(), config)
-    if stack.rendezvous is not None:
-        _acknowledge_rendezvous(stack.rendezvous, config)
+    if (rendezvous := stack.rendezvous or stack.front) is not None:
+        _acknowledge_rendezvous(rendezvous, config)
     if stack.splitting is not None:
         _acknowledge_splitting(stack.splitting, config)
     if stack.exchange is not None:
@@ -123,10 +125,10 @@ def _acknowledge_state(state: StateStack, config: Config) -> None:
         )
 
 
-def _acknowledge_rendezvous(rendezvous: Rendezvous, config: Config) -> None:
-    _acknowledge_functions((rendezvous.functions["offer"], rendezvous.functions["sweep"]), config)
+def _acknowledge_rendezvous(rendezvous: Rendezvous | Front, config: Config) -> None:
+    _acknowledge_functions((one for name, one in rendezvous.functions.items() if name not in DOORS), config)
     _accept_resource(rendezvous.client_user, _client_queues(config), CLIENT_QUEUES)
-    if rendezvous.api is not None:
+    if isinstance(rendezvous, Rendezvous) and rendezvous.api is not None:
         _accept(rendezvous.api, "APIG4", OPEN_API)
 
 

@@ -14,6 +14,7 @@ from stacks.history.lake import HistoryLake
 from stacks.history.overflow import HistoryOverflow
 from stacks.live.construct import Live
 from stacks.rendezvous.construct import Rendezvous
+from stacks.rendezvous.front import Front
 from stacks.settings.config import Config
 from stacks.shared.function import METRICS_NAMESPACE, Function
 from stacks.shared.schedules import Schedules
@@ -35,7 +36,7 @@ class Monitoring(Construct):
         scope: Construct,
         name: str,
         *,
-        rendezvous: Rendezvous | None,
+        rendezvous: Rendezvous | Front | None,
         splitting: Splitting | None,
         exchange: Exchange | None,
         live: Live | None,
@@ -68,7 +69,8 @@ class Monitoring(Construct):
             dashboard_name=config.stage,
             widgets=[
                 *([[states]] if config.alarms else ()),
-                *(_rendezvous_rows(rendezvous) if rendezvous else ()),
+                *(_rendezvous_rows(rendezvous) if isinstance(rendezvous, Rendezvous) else ()),
+                *([_queue_row(rendezvous)] if isinstance(rendezvous, Front) else ()),
                 *(_splitting_rows(splitting) if splitting else ()),
                 *(_exchange_rows(exchange) if exchange else ()),
                 *(_live_rows(live) if live else ()),
@@ -210,7 +212,7 @@ def _waiting(queues: Iterable[sqs.IQueue], *, dead: Iterable[sqs.IQueue]) -> lis
     ]
 
 
-def _queue_row(rendezvous: Rendezvous) -> list[cloudwatch.IWidget]:
+def _queue_row(rendezvous: Rendezvous | Front) -> list[cloudwatch.IWidget]:
     queue, dead = rendezvous.broker.queue, rendezvous.broker.dead_letters
     return [
         _graph("Offers", [queue.metric_number_of_messages_sent(), queue.metric_number_of_messages_deleted()]),

@@ -63,9 +63,6 @@ class Schedules(Construct):
     def invoke(self, name: str, task: Task) -> None:
         """Invoke a function for a task by its schedule expression."""
         role = task.role_name
-        if role not in self.roles:
-            # No asynchronous retries: the schedule invokes the function again.
-            task.function.configure_async_invoke(retry_attempts=0)
         target = targets.LambdaInvoke(
             task.function,
             role=self._role(role),

@@ -186,6 +186,9 @@ class MemoryClientQueues:
     def is_empty(self, client_id: ClientId) -> bool:
         return self.replies.get(client_id) == []
 
+    def delete(self, client_id: ClientId) -> None:
+        self.replies.pop(client_id, None)
+
 
 @dataclass
 class MemoryBrokerQueue:

@@ -17,7 +17,7 @@ WITHOUT_BOTO3 = ALL - {"boto3", "s3transfer"}
 # No filter engine is imported at the start; the first filter imports or starts its own.
 ALLOWED = {
     **dict.fromkeys((f"rendezvous.{name}" for name in ("offer", "proxies", "clients")), WITHOUT_BOTO3 | {"maxminddb"}),
-    "rendezvous.sweep": ALL | {"maxminddb"},
+    **dict.fromkeys(("rendezvous.sweep", "rendezvous.forward"), ALL | {"maxminddb"}),
     **dict.fromkeys(("splitting.split", "splitting.control"), ALL),
     **dict.fromkeys(("exchange.route", "exchange.control"), ALL),
     **dict.fromkeys((f"live.{name}" for name in ("connect", "receive", "session", "overview", "deliver", "page")), ALL),
@@ -28,9 +28,10 @@ LIVE = {"live", "exchange", "sarracenia"}
 # The capabilities whose modules each function may load, and the maximum number of modules, without packages. A higher
 # number makes the cold start of that function slower.
 BUDGET = {
-    "rendezvous.offer": ({"rendezvous"}, 41),
+    "rendezvous.offer": ({"rendezvous"}, 42),
     "rendezvous.proxies": ({"rendezvous"}, 52),
     "rendezvous.clients": ({"rendezvous"}, 49),
+    "rendezvous.forward": ({"rendezvous"}, 48),
     "rendezvous.sweep": ({"rendezvous"}, 46),
     "splitting.split": ({"splitting"}, 64),
     "splitting.control": ({"splitting"}, 125),

@@ -4,6 +4,7 @@ import json
 import logging
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -103,6 +104,11 @@ class SqsClientQueues:
         except self.sqs.exceptions.QueueDoesNotExist:
             return False
         return not any(int(page["Attributes"][name]) for name in ARRIVED)
+
+    def delete(self, client_id: ClientId) -> None:
+        """Delete a client's queue; do nothing if it no longer exists."""
+        with suppress(self.sqs.exceptions.QueueDoesNotExist):
+            self.sqs.delete_queue(QueueUrl=self._url(client_id))
 
     def _url(self, client_id: ClientId) -> str:
         return self.url_prefix + client_id

@@ -33,7 +33,10 @@ def test_a_function_has_exactly_the_variables_that_its_handler_reads(stage, func
     properties = stage.every("AWS::Lambda::Function")[function]["Properties"]
 
     assert properties["Handler"] == f"lambdas.rendezvous.{modules[0]}.handler"
-    read = [variables_read(HANDLERS / f"{name}.py", [HANDLERS / "wiring.py"]) for name in modules]
+    read = [
+        variables_read(HANDLERS / f"{name}.py", [HANDLERS / "wiring.py", HANDLERS / "deliveries.py"])
+        for name in modules
+    ]
     assert set(properties["Environment"]["Variables"]) - POWERTOOLS == set().union(*read)
 
 

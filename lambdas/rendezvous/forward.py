@@ -1,0 +1,48 @@
+"""The function `forward`: it posts offers of the broker queue to an existing broker, and deletes orphan queues."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from lambdas.rendezvous import deliveries, wiring
+from lambdas.shared import instance
+from lambdas.shared.threads import parallel_map
+from signalbox.aws.rendezvous.upstream import HttpBroker
+from signalbox.aws.shared.tag_calls import TagCalls
+from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
+from signalbox.control.orphan_queues import OrphanQueues
+from signalbox.queues import QueueName
+from signalbox.rendezvous.reporting.events import CAPABILITY
+from signalbox.rendezvous.rules.front_service import FrontService
+
+
+def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
+    """Return the messages whose handling failed; for the task of the schedule, the number of deleted queues."""
+    if "Records" not in event:
+        return {"deleted": sum(1 for _ in _delete_orphans())}
+    service = _service()  # created once, before the threads share it
+    response = deliveries.process(event["Records"], service.receive, instance.record)
+    service.end_leases()
+    return response
+
+
+def _delete_orphans() -> Iterator[QueueName]:
+    """Delete queues of instances that ended before the leases: one after the other, since tags are read slowly."""
+    settings = instance.settings()
+    queues = SqsTemporaryQueues(instance.sqs(), TagCalls())
+    orphans = OrphanQueues(queues, settings.text("STAGE"), CAPABILITY, parallel_map)
+    listed = orphans.listed(prefix=settings.text("CLIENT_QUEUE_PREFIX"))
+    for url in orphans.old(listed, now=instance.CLOCK.now()):
+        yield from orphans.delete(orphans.ours([url]))
+
+
+@cache
+def _service() -> FrontService:
+    policy = wiring.policy()
+    return FrontService(
+        broker=HttpBroker(instance.settings().text("BROKER_URL")),
+        client_queues=wiring.client_queues(),
+        clock=instance.CLOCK,
+        patience=policy.sqs_patience,
+        lease=policy.client_queue_lease,
+    )

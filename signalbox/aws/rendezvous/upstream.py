@@ -1,0 +1,69 @@
+"""An existing Snowflake broker, to which offers are posted over HTTP."""
+
+import logging
+import ssl
+from dataclasses import dataclass
+from functools import cache
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from urllib.parse import urlsplit
+
+from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES
+from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, ClientReply, InvalidReply, error_reply
+
+# Upstream's broker answers within 5 s, and versions before 2.11 within 10 s (common/constants).
+ANSWER_SECONDS = 11.0
+LARGEST_REPLY_BYTES = 200_000
+OK, BAD_REQUEST = 200, 400
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpBroker:
+    """`UpstreamBroker` over its path `/client`; `url` is the broker's, with or without a path before it."""
+
+    url: str
+    timeout: float = ANSWER_SECONDS
+
+    def reply(self, body: bytes) -> str:
+        """Return the broker's reply to an offer, or an error text of upstream if it has none in time.
+
+        Redirects are not followed. The log has the kind of failure, and nothing of the offer or the reply.
+        """
+        if len(body) > MAXIMUM_BODY_BYTES:
+            return error_reply(f"{len(body)} bytes are too many; at most {MAXIMUM_BODY_BYTES} are allowed")
+        try:
+            status, reply = self._posted(body)
+            if status != OK:
+                logger.warning("the broker answered with status %s", status)
+                return error_reply(NO_PROXIES)
+            ClientReply.parse(reply)
+            return reply.decode()
+        except TimeoutError:
+            logger.warning("the broker did not answer within %s s", self.timeout)
+            return error_reply(TIMED_OUT)
+        except (OSError, HTTPException, InvalidReply, UnicodeDecodeError) as error:
+            logger.warning("the broker gave no reply: %s", type(error).__name__)
+            return error_reply(NO_PROXIES)
+
+    def _posted(self, body: bytes) -> tuple[int, bytes]:
+        connection = self._connection()
+        try:
+            connection.request("POST", f"{urlsplit(self.url).path.rstrip('/')}/client", body)
+            response = connection.getresponse()
+            # A longer reply is cut short, and is then no reply.
+            return response.status, response.read(LARGEST_REPLY_BYTES)
+        finally:
+            connection.close()
+
+    def _connection(self) -> HTTPConnection:
+        parts = urlsplit(self.url)
+        host = parts.hostname or ""
+        if parts.scheme == "https":
+            return HTTPSConnection(host, parts.port, timeout=self.timeout, context=_tls())
+        return HTTPConnection(host, parts.port, timeout=self.timeout)
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    return ssl.create_default_context()

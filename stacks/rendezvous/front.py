@@ -1,0 +1,88 @@
+"""The construct of a front of an existing broker: the broker queue, one function and the client's user."""
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from stacks.history.lake import HistoryLake
+from stacks.rendezvous.construct import BATCH, broker_of
+from stacks.rendezvous.environment import front_environment
+from stacks.settings.choices import FRONT_VISIBILITY_SECONDS
+from stacks.settings.config import Config
+from stacks.shared.function import Function, Program
+from stacks.shared.queue import age_alarm
+from stacks.shared.schedules import Task, every
+from stacks.state_stack import State
+
+# The function waits for the broker nearly all of its time, which memory makes dearer and not shorter.
+MEMORY_MEGABYTES = 128
+# A run reads the tags of about sixty queues; each instance that ends leaves those of two minutes.
+SWEPT_EVERY_MINUTES = 60
+
+
+class Front(Construct):
+    """Posts offers to an existing broker; the permissions are in `stacks/grants/rendezvous.py`."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        state: State,
+        lake: HistoryLake | None,
+        program: Program,
+        config: Config,
+    ) -> None:
+        super().__init__(scope, name)
+        self.broker = broker_of(self, key=state.key, config=config, visibility=FRONT_VISIBILITY_SECONDS)
+        oldest = Duration.seconds(config.offer_age_limit_seconds)
+        self.age_alarm = age_alarm(self, self.broker.queue, oldest=oldest, config=config)
+        forward = Function(
+            self,
+            "forward",
+            capability="rendezvous",
+            description="Posts offers to the existing broker, and its replies to the queues of clients",
+            program=program,
+            timeout_seconds=FRONT_VISIBILITY_SECONDS,
+            environment=front_environment(self.broker, lake=lake, config=config),
+            key=state.key,
+            config=config,
+            memory_megabytes=MEMORY_MEGABYTES,
+            serves_strangers=True,
+        )
+        forward.add_event_source_mapping(
+            "Offers",
+            event_source_arn=self.broker.queue.queue_arn,
+            batch_size=BATCH,
+            report_batch_item_failures=True,
+            max_concurrency=config.offer_concurrency,
+        )
+        self.functions = {"forward": forward}
+        self.client_user = iam.User(self, "ClientUser", user_name=f"{config.stage}-snowflake-client")
+
+    @property
+    def alarms(self) -> list[cloudwatch.Alarm]:
+        """The alarms on the broker queue."""
+        return [self.age_alarm, self.broker.dead_letters.alarm]
+
+    @property
+    def queues(self) -> tuple[sqs.IQueue, ...]:
+        """The queues whose messages are the backlog."""
+        return (self.broker.queue,)
+
+    def tasks(self, _config: Config) -> dict[str, Task]:
+        """Return the scheduled tasks by name."""
+        return {"SweepStrays": Task(self.functions["forward"], "strays", every(minutes=SWEPT_EVERY_MINUTES))}
+
+    def outputs(self, _state: State, config: Config) -> dict[str, str]:
+        """Return the outputs of the stack by name."""
+        return {
+            "BrokerQueueUrl": self.broker.queue.queue_url,
+            "BrokerQueueArn": self.broker.queue.queue_arn,
+            "BrokerQueueName": config.broker_queue,
+            "DeadLetterQueueUrl": self.broker.dead_letters.queue_url,
+            "ClientUserName": self.client_user.user_name,
+            "ClientQueuePrefix": config.client_queue_prefix,
+        }
