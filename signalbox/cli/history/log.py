@@ -15,11 +15,6 @@ from signalbox.errors import RejectedError
 app = CommandGroup("Export the logs of topics of live exchanges.")
 
 
-@app.callback()
-def log() -> None:
-    """Keep `export` a command of its own: Typer would merge a single command with its group."""
-
-
 @app.command()
 def export(
     *,
