@@ -67,7 +67,7 @@ class SessionReplayer:
     def step(self, stored: StoredSplit, session_id: SessionId) -> bool:
         """Replay some messages, oldest first for each queue, and save the progress; return whether to continue at once.
 
-        It goes by the record as it was read.
+        It decides by the record as it was read.
 
         A failure is recorded, and the next pass continues: it must not delay the split's other sessions. Of the object
         at which it failed, messages may be sent again; a FIFO queue drops those.

@@ -1,4 +1,4 @@
-"""The measurement of fair queues tells them from queues without, on a queue in memory."""
+"""The measurement of fair queues distinguishes them from other queues, on a queue in memory."""
 
 import pytest
 
