@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # The newest records of a pool that a poll reads, of about half a kilobyte each.
 PAGE_SIZE = 50
-# The newest records of a pool among which those of a client are sought: any client can ask for this at any time.
+# The newest records of a pool among which those of a client are sought: every client can cause this read at any time.
 SOUGHT_RECORDS = 100
 # The records of a page in which the match of a session is sought: the newest ones nearly always contain it.
 SOUGHT_PAGE_SIZE = 8
