@@ -10,12 +10,14 @@ import pytest
 
 from signalbox.cli.exchange.stage import client_of
 from signalbox.clients.deployment import Deployment
+from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.clients.live.cursor import Cursor
 from signalbox.flows.consumer import LocalConsumer
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.page import WorkingFolder
 from tests.integration.live.stage import TrialRealm, new_topic
+from tests.integration.shared.stages import run_task
 from tests.integration.splitting.sessions import Users
 from tests.patience import wait_for
 
@@ -103,3 +105,40 @@ def kinds(message: Any) -> list[tuple[str, str, str]]:
 
 def copies(message: Any) -> list[str]:
     return [one["labels"]["copy"] for one in message["steps"] if "copy" in one["labels"]]
+
+
+@pytest.mark.release
+def test_a_message_that_died_in_its_queue_and_was_replayed_is_traced_to_its_last_place(
+    deployment: Deployment, stage_folder: StageFolder, tmp_path: Path
+) -> None:
+    folder, exchanges = WorkingFolder.at(tmp_path, stage_folder), client_of(deployment)
+    exchange, queue, again = "xtraced", "q_traced", "q_traced_again"
+    exchanges.declare_exchange(exchange)
+    exchanges.declare_queue(queue, maximum_receives=1)
+    exchanges.declare_queue(again)
+    exchanges.bind(exchange, queue, "#")
+    (sent,) = exchanges.publish_all(exchange, [PublishRequest("a", "poison")])
+    url = exchanges.url_prefix + exchanges.names.queue(queue)
+    wait_for(
+        lambda: exchanges.sqs.receive_message(QueueUrl=url, VisibilityTimeout=0).get("Messages"),
+        "the copy is received",
+        seconds=SECONDS,
+    )
+    exchanges.sqs.receive_message(QueueUrl=url)  # SQS moves it at the receive after the last permitted one
+
+    def place() -> str:
+        """Return the last place of the message; the command fails while there is no event."""
+        run_task(deployment, "ExchangeControlFunctionName", "measure")
+        with suppress(AssertionError):
+            (found,) = json.loads(folder.run("trace", str(sent.message_id), "--json", "--no-filters"))["messages"]
+            return ", ".join(one["place"] for one in found["places"])
+        return ""
+
+    (status,) = exchanges.status(queue)["queues"]
+    assert status["dead_letters"] == 1
+    wait_for(lambda: place() == f"dead letters of {queue}", "the trace ends at the dead letter", seconds=SECONDS)
+    folder.run("replay", "--dead-letters", queue, "--into", again, "--yes", "--json")
+    wait_for(lambda: place() == again, "the trace ends where it was replayed to", seconds=SECONDS)
+    exchanges.delete_exchange(exchange, force=True)
+    for name in (queue, again):
+        exchanges.delete_queue(name)
