@@ -64,7 +64,7 @@ def _lines(kept: Kept) -> Iterator[str]:
 
 
 def _row(name: str, counts: Sequence[Sequence[int]]) -> str:
-    return f"| {name} | " + " | ".join(f"{passed} of {all_}" for passed, all_ in counts) + " |"
+    return f"| {name} | " + " | ".join(f"{passed} of {all_}" if all_ else "not run" for passed, all_ in counts) + " |"
 
 
 def page(text: str) -> str:
