@@ -22,6 +22,7 @@ PRICES = {
     "WebSocket message": 1.00,  # up to 32 KB, in either direction
     "Firehose kilobyte": 0.047,  # 0.029 for a GB of input, 0.018 for its conversion to Parquet
     "WebSocket connection minute": 0.25,
+    "CloudWatch Logs kilobyte": 0.477,  # 0.50 for a GB
     # Not in the history, so not in the report; docs/operations.md lists them all.
     "Scheduler invocation": 1.00,
     "X-Ray trace": 5.00,
@@ -39,6 +40,9 @@ CONNECTION_MINUTE = "connection minute"
 # instance keeps for a second and for a minute.
 EVENT_READS = (1, 6)
 REPLY_READS = 2  # session and outbox
+LOGS = "CloudWatch Logs kilobyte"
+# What Lambda and a function's metrics write for a run; for runs of strangers the metrics alone, and the API's line.
+RUN_LOG, METRIC_LOG, ACCESS_LOG = 1.2, 0.24, 0.33
 SQS = "SQS request"  # standard or FIFO, depending on the queue
 FAIR = "SQS fair queue request"  # of standard queues alone
 
@@ -58,7 +62,8 @@ class Usage(NamedTuple):
 
 def _batched(capability: str, what: str, **units: float) -> list[Usage]:
     items = {"requests": SQS, "runs": "Lambda request", "gb_ms": "Lambda GB-millisecond"}
-    items |= {"reads": "DynamoDB read unit", "writes": "DynamoDB write unit"}
+    items |= {"reads": "DynamoDB read unit", "writes": "DynamoDB write unit", "logs": LOGS}
+    units |= {"logs": RUN_LOG * units["runs"]} if "runs" in units else {}
     return [Usage(capability, what, items[name], number / REQUEST_MESSAGES, number) for name, number in units.items()]
 
 
@@ -77,6 +82,7 @@ def _frames(
         Usage("live", what, SQS, frames * 1.2 + replies * 0.3, 3 * messages),
         Usage("live", what, "Lambda request", received / REQUEST_MESSAGES, received),
         Usage("live", what, "Lambda GB-millisecond", 60 * received / REQUEST_MESSAGES, 60 * received),
+        Usage("live", what, LOGS, RUN_LOG * received / REQUEST_MESSAGES, RUN_LOG * received),
         Usage("live", what, "DynamoDB read unit", delivered + reads - cached, delivered + reads),
         Usage("live", what, "DynamoDB write unit", writes, writes),
     ]
@@ -108,14 +114,18 @@ USAGES = (
     Usage("rendezvous", "answer", "DynamoDB read unit", 4, 6),
     # `most` of requests is by the HTTP API; those to function URLs are in the price of the runs.
     Usage("rendezvous", "answer", "HTTP API request", 0, 2),
+    Usage("rendezvous", "answer", LOGS, 2 * METRIC_LOG, 2 * METRIC_LOG + 2 * ACCESS_LOG),
     Usage("rendezvous", "answer", "Lambda request", 3, 3),
     Usage("rendezvous", "answer", "Lambda GB-millisecond", 45, 45),
     Usage("rendezvous", "refusal", "DynamoDB write unit", 1, 5),
+    Usage("rendezvous", "refusal", LOGS, METRIC_LOG, METRIC_LOG),
     Usage("rendezvous", "refusal", "Lambda request", 1, 2),
     Usage("rendezvous", "refusal", "Lambda GB-millisecond", 15, 45),
     Usage("rendezvous", "client by SQS", SQS, 6.2, 8),
+    Usage("rendezvous", "client by HTTP", LOGS, 0, ACCESS_LOG),
     Usage("rendezvous", "client by HTTP", "HTTP API request", 0, 1),
     Usage("rendezvous", "poll", "HTTP API request", 0, 1),
+    Usage("rendezvous", "poll", LOGS, 0, ACCESS_LOG),
     Usage("rendezvous", "poll", "Lambda request", 1, 1),
     Usage("rendezvous", "poll", "Lambda GB-millisecond", 5, 5),
     Usage("rendezvous", "poll", "DynamoDB write unit", 0, 1),
