@@ -116,6 +116,8 @@ def _export(state: State, config: Config) -> dict[str, JobDefinition]:
                 "--exchange_table": state.exchange_table.table_name,
             },
             schedules={"ExportLogs": JobSchedule(minute=20, hour=_hours(config), arguments={})},
+            # No user waits for a daily export, either.
+            is_flex=config.history_interval_hours == HOURS_OF_A_DAY,
             uses_core=True,
             max_workers=MAX_WORKERS,
         )

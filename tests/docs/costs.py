@@ -173,8 +173,8 @@ def _jobs(stage: Templates) -> Iterator[Row]:
         for name in _started(stage, schedule, jobs):
             runs[jobs[name].get("ExecutionClass", "STANDARD")] += runs_of(schedule["Properties"]["ScheduleExpression"])
     for kind, price, what in (
-        ("FLEX", "Glue DPU on spare capacity", "runs for a day with all reports on spare capacity"),
-        ("STANDARD", "Glue DPU", "runs that merge history and export logs"),
+        ("FLEX", "Glue DPU on spare capacity", "daily runs of jobs on spare capacity"),
+        ("STANDARD", "Glue DPU", "runs of jobs in shorter intervals"),
     ):
         price_a_minute = runs[kind] * WORKERS / 60 * STANDING_PRICES[price, "an hour"]
         least, most = (minutes * price_a_minute for minutes in JOB_MINUTES)
