@@ -1,135 +1,90 @@
 """Capabilities as constructs for any CDK app: each with its own data, permissions and defaults, in any stack."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal, NotRequired, TypedDict, Unpack
 
-from aws_cdk import Names, RemovalPolicy, Token
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from stacks.capability import Capability, Properties, keys_of, maximum
 from stacks.exchange import construct as exchange_part
-from stacks.exchange.environment import exchange_queues_arn
+from stacks.exchange.declared import DeclaredExchange, DeclaredUsers
 from stacks.grants.exchange import grant_exchange
 from stacks.grants.live import grant_live, grant_live_routing
 from stacks.grants.permissions import allow, allow_key
 from stacks.grants.rendezvous import grant_doors, grant_front, grant_rendezvous
-from stacks.grants.schedules import grant_schedules
 from stacks.grants.splitting import grant_splitting
 from stacks.live import construct as live
 from stacks.rendezvous import construct as rendezvous
 from stacks.rendezvous.doors import Doors
 from stacks.rendezvous.front import Front
-from stacks.settings.config import Config
-from stacks.settings.context import check_config
 from stacks.shared.activity_sources import activity_sources
-from stacks.shared.function import Function, Program, program
+from stacks.shared.arns import queue_arn
+from stacks.shared.function import Function, program
 from stacks.shared.queue import require_tls
-from stacks.shared.schedules import Schedules, Task
 from stacks.splitting import construct as splitting
+from stacks.splitting.sources import queues_of
 from stacks.state_stack import State
 
-# A context key, for apps that are deployed to the local stage.
-LOCAL = "signalbox:local"
-# Of the names of queues: with the endings of exchanges they have at most 80 characters.
-PREFIX_CHARACTERS, NAME_CHARACTERS = 20, 30
 
+class Exchange(Capability[exchange_part.Exchange]):
+    """A topic exchange over SQS with its bindings; further exchanges and queues are declared by command.
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What all capabilities take as CDK people expect; the defaults are those of a stage.
-
-    `encryption_key` replaces the key that is made otherwise; its policy must allow CloudWatch Logs to use it.
+    With `ordered`, it keeps the order of each routing key.
     """
 
-    encryption_key: kms.IKey | None = None
-    removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
-    log_retention_days: int = 30
-    add_alarms: bool = True
-    alarm_topic: sns.ITopic | None = None
-    permissions_boundary: iam.IManagedPolicy | None = None
-
-
-DEFAULTS = Options()
-
-
-class Capability(Construct):
-    """The parts that all capabilities have: configuration, data, program and schedules."""
-
-    def _configure(self, capability: str, options: Options, settings: Mapping[str, object]) -> None:
-        """Create the common parts. Raises `InvalidConfig` for settings that a stage would refuse, too."""
-        if options.permissions_boundary is not None:
-            iam.PermissionsBoundary.of(self).apply(options.permissions_boundary)
-        self._config = Config(
-            stage=self._own_name(NAME_CHARACTERS),
-            local=str(self.node.try_get_context(LOCAL)).lower() == "true",
-            capabilities=capability,
-            alarms=options.add_alarms,
-            every_alarm=True,
-            alarm_topic_arn=options.alarm_topic.topic_arn if options.alarm_topic else None,
-            log_retention_days=options.log_retention_days,
-            retain_state=options.removal_policy != RemovalPolicy.DESTROY,
-            **settings,  # type: ignore[arg-type]  # settings of the capability
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        ordered: bool = False,
+        exchange_name: str = "xbus",
+        prefix: str | None = None,
+        **properties: Unpack[Properties],
+    ) -> None:
+        super().__init__(
+            scope,
+            name,
+            capability="exchange",
+            settings=lambda own: {"exchange_prefix": f"{own}-" if prefix is None else prefix},
+            **properties,
         )
-        # Names of resources of the app are known at its deployment.
-        check_config(self._config, {name: one for name, one in settings.items() if not Token.is_unresolved(one)})
-        self._state = State(Construct(self, "State"), config=self._config, key=options.encryption_key)
-        self._program: Program = program(self, self._config)
-
-    def _own_name(self, length: int) -> str:
-        """Return the beginning of the names of a construct's resources, which are the same in each synthesis.
-
-        It has the names of the stack and of the construct: permissions are patterns of names, so that two constructs
-        with one beginning would reach each other's resources.
-        """
-        return Names.unique_resource_name(self, max_length=length).lower()
-
-    def _complete(self, part: exchange_part.Exchange | splitting.Splitting | rendezvous.Rendezvous | Front) -> None:
-        """Create the schedules of a capability."""
-        self._schedules = Schedules(self, "Schedules", key=self._state.key, config=self._config)
-        self._schedule(part.tasks(self._config))
-        self.outputs: Mapping[str, str] = {
-            **part.outputs(self._state, self._config),
-            "Capabilities": self._config.capabilities,
-        }
-        """The outputs by which the command `signalbox --aws --stage` finds the capability in its stack."""
-        require_tls(self)
-
-    def _schedule(self, tasks: Mapping[str, Task]) -> None:
-        for name, task in tasks.items():
-            self._schedules.invoke(name, task)
-        grant_schedules(self._schedules, tasks=tasks, state=self._state)
-
-
-class Exchange(Capability):
-    """Topic exchanges over SQS; exchanges, queues and bindings are declared by command."""
-
-    def __init__(self, scope: Construct, name: str, *, prefix: str | None = None, options: Options = DEFAULTS) -> None:
-        super().__init__(scope, name)
-        own = f"{self._own_name(PREFIX_CHARACTERS - 1)}-"
-        self._configure("exchange", options, {"exchange_prefix": own if prefix is None else prefix})
-        part = exchange_part.Exchange(
-            self, "Exchange", state=self._state, lake=None, program=self._program, config=self._config
+        part = self._compose(exchange_part.Exchange, grant_exchange)
+        self.exchange_name = f"{exchange_name}.fifo" if ordered else exchange_name
+        """The name of the exchange in commands."""
+        self.queue: sqs.IQueue = sqs.Queue.from_queue_attributes(
+            self,
+            "Queue",
+            queue_arn=queue_arn(f"{self.prefix}{self.exchange_name}"),
+            key_arn=self._state.key.key_arn,
+            fifo=ordered,
         )
-        grant_exchange(part, state=self._state, lake=None, config=self._config)
-        self._complete(part)
-        self._part = part
+        """The queue that publishers send messages to, with the routing key as the attribute `topic`."""
         self.control_queue: sqs.IQueue = part.control_queue
         """The queue for commands of administrators."""
+        self._declared = DeclaredExchange(self, part=part, name=self.exchange_name, config=self._config)
 
     @property
     def prefix(self) -> str:
         """The beginning of the SQS names of exchanges and declared queues."""
         return self._config.exchange_prefix
 
+    def bind(self, queue: sqs.IQueue, pattern: str) -> None:
+        """Put copies of the messages whose routing key matches a pattern into a queue of the app.
+
+        The key of an imported queue must be imported with it.
+        """
+        self._declared.bind(queue, pattern)
+
     def grant_publish(self, grantee: iam.IGrantable) -> None:
-        """Let a grantee publish to all exchanges."""
-        allow(grantee, ["sqs:SendMessage", "sqs:GetQueueUrl"], [exchange_queues_arn(self._config)])
+        """Let a grantee publish to the exchange."""
+        allow(grantee, ["sqs:SendMessage", "sqs:GetQueueUrl"], [self.queue.queue_arn])
         allow_key(grantee, self._state.key, service="sqs")
 
     def grant_administer(self, grantee: iam.IGrantable) -> None:
@@ -141,15 +96,18 @@ class Exchange(Capability):
 
     def metric_dead_letters(self) -> cloudwatch.Metric:
         """Return the metric of messages and commands that can never be handled."""
-        return self._part.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum")
+        return maximum(self._part.dead_letters)
 
     def metric_oldest_retry(self) -> cloudwatch.Metric:
         """Return the metric of the age in seconds of the oldest copy that waits for a retry."""
         return self._part.retries.metric_approximate_age_of_oldest_message(statistic="Maximum")
 
 
-class Splitting(Capability):
-    """Lets developers share the queues of deployed consumers."""
+class Splitting(Capability[splitting.Splitting]):
+    """Lets developers share the queues of deployed consumers.
+
+    Without `queues`, those that are event sources of the consumers in the app.
+    """
 
     def __init__(
         self,
@@ -157,35 +115,38 @@ class Splitting(Capability):
         name: str,
         *,
         consumers: Sequence[lambda_.IFunction],
-        queues: Sequence[sqs.IQueue],
+        queues: Sequence[sqs.IQueue] | None = None,
         temporary_prefix: str | None = None,
-        options: Options = DEFAULTS,
+        **properties: Unpack[Properties],
     ) -> None:
-        super().__init__(scope, name)
-        own = f"split-{self._own_name(PREFIX_CHARACTERS)}-"
+        shared = queues_of(consumers) if queues is None else queues
         roles = [one.role.role_name for one in consumers if one.role is not None]
-        keys = [one.encryption_master_key.key_arn for one in queues if one.encryption_master_key is not None]
-        dead = [one.dead_letter_queue for one in queues if isinstance(one, sqs.Queue)]
-        settings = {
-            "temporary_queue_prefix": own if temporary_prefix is None else temporary_prefix,
-            "splittable_queues": ",".join(queue.queue_name for queue in queues),
-            "splittable_dead_letter_queues": ",".join(one.queue.queue_name for one in dead if one is not None),
-            "splittable_queue_key_arns": ",".join(dict.fromkeys(keys)),
-            "splittable_targets": ",".join(f"lambda/{one.function_name}" for one in consumers),
-            "splittable_target_roles": ",".join(roles),
-        }
-        self._configure("splitting", options, settings)
-        part = splitting.Splitting(
-            self, "Splitting", state=self._state, lake=None, program=self._program, config=self._config
+        dead = [one.dead_letter_queue.queue for one in shared if isinstance(one, sqs.Queue) and one.dead_letter_queue]
+        super().__init__(
+            scope,
+            name,
+            capability="splitting",
+            settings=lambda own: {
+                "temporary_queue_prefix": f"split-{own}-" if temporary_prefix is None else temporary_prefix,
+                "splittable_queues": ",".join(queue.queue_name for queue in shared),
+                "splittable_dead_letter_queues": ",".join(queue.queue_name for queue in dead) or None,
+                "splittable_queue_key_arns": ",".join(dict.fromkeys(keys_of(shared))) or None,
+                "splittable_targets": ",".join(f"lambda/{one.function_name}" for one in consumers),
+                "splittable_target_roles": ",".join(roles),
+            },
+            **properties,
         )
-        grant_splitting(part, state=self._state, lake=None, config=self._config)
-        self._complete(part)
+        part = self._compose(splitting.Splitting, grant_splitting)
         self.functions: Mapping[str, Function] = part.functions
         self.user_policy: iam.IManagedPolicy = part.user_policy
         """The policy for people who start sessions."""
 
+    def metric_dead_letters(self) -> cloudwatch.Metric:
+        """Return the metric of messages and commands that can never be handled."""
+        return maximum(self._part.dead_letters)
 
-class Rendezvous(Capability):
+
+class Rendezvous(Capability[rendezvous.Rendezvous | Front]):
     """A broker for clients and proxies of Snowflake, or with `broker_url` a front of an existing one."""
 
     def __init__(
@@ -198,63 +159,102 @@ class Rendezvous(Capability):
         client_queue_prefix: str | None = None,
         doors: str = "url",
         broker_url: str | None = None,
-        options: Options = DEFAULTS,
+        **properties: Unpack[Properties],
     ) -> None:
-        super().__init__(scope, name)
-        own = self._own_name(NAME_CHARACTERS)
-        settings = {
-            "bridge_list_file": None if bridges is None else Path(bridges),
-            "broker_queue_name": f"{own}-broker" if broker_queue_name is None else broker_queue_name,
-            "client_queue_prefix": f"{own}-client-" if client_queue_prefix is None else client_queue_prefix,
-            "rendezvous_doors": doors,
-            "broker_url": broker_url,
-        }
-        self._configure("rendezvous", options, settings)
-        state, config, built = self._state, self._config, self._program
+        super().__init__(
+            scope,
+            name,
+            capability="rendezvous",
+            settings=lambda own: {
+                "bridge_list_file": None if bridges is None else Path(bridges),
+                "broker_queue_name": f"{own}-broker" if broker_queue_name is None else broker_queue_name,
+                "client_queue_prefix": f"{own}-client-" if client_queue_prefix is None else client_queue_prefix,
+                "rendezvous_doors": doors,
+                "broker_url": broker_url,
+            },
+            **properties,
+        )
         self.url: str | None = None
         """The URL of proxies; None with `broker_url`."""
         self.clients_url: str | None = None
         """The URL of clients over HTTP; None with `broker_url`."""
-        part: rendezvous.Rendezvous | Front
-        if config.is_front:
-            part = Front(self, "Rendezvous", state=state, lake=None, program=built, config=config)
-            grant_front(part, state=state, lake=None, config=config)
+        if self._config.is_front:
+            self._compose(Front, grant_front)
         else:
-            functions = Doors(self, "Doors", state=state, program=built, config=config)
-            grant_doors(functions, state=state, config=config)
-            part = rendezvous.Rendezvous(
-                self, "Rendezvous", state=state, doors=functions, lake=None, program=built, config=config
-            )
-            grant_rendezvous(part, state=state, lake=None, config=config)
+            doors_ = Doors(self, "Doors", state=self._state, program=self._program, config=self._config)
+            grant_doors(doors_, state=self._state, config=self._config)
+            part = self._compose(rendezvous.Rendezvous, grant_rendezvous, doors=doors_)
             self.url, self.clients_url = part.urls["RendezvousUrl"], part.urls["RendezvousClientsUrl"]
-        self._complete(part)
+
+    def metric_dead_letters(self) -> cloudwatch.Metric:
+        """Return the metric of offers that can never be handled."""
+        return maximum(self._part.broker.dead_letters)
+
+
+class Issuer(TypedDict):
+    """An identity provider whose users may join; `docs/live.md` describes the claims."""
+
+    url: str
+    audience: str
+    label: NotRequired[str]
+    name_claim: NotRequired[str]
+    role_claim: NotRequired[str]
+    groups_claim: NotRequired[str]
+    skew_seconds: NotRequired[int]
+    client_id: NotRequired[str]
+    origins: NotRequired[list[str]]
+
+
+Role = Literal["admin", "feeder", "source", "subscriber"]
 
 
 class Live(Construct):
-    """Connections of WAMP to the ordered exchanges of an exchange, with a log of each topic."""
+    """Connections of WAMP to an ordered exchange, with a log of each topic.
 
-    def __init__(self, scope: Construct, name: str, *, exchange: Exchange) -> None:
+    `anonymous` is a user that was added, and that connections without a secret have.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        exchange: Exchange,
+        issuers: Sequence[Issuer] = (),
+        anonymous: str | None = None,
+    ) -> None:
         super().__init__(scope, name)
-        config = replace(exchange._config, capabilities="live")  # noqa: SLF001 - parts of one capability
-        state, routed = exchange._state, exchange._part  # noqa: SLF001 - as above
-        own = State(Construct(self, "State"), config=config, key=state.key, parts=("live",))
-        state.live_table = own.live_table
-        part = live.Live(self, "Live", state=state, lake=None, program=exchange._program, config=config)  # noqa: SLF001 - as above
-        part.connect_to(routed, state=state)
-        grant_live(part, state=state, lake=None, config=config)
-        grant_live_routing(routed, live=part, state=state)
-        parts: dict[str, exchange_part.Exchange | live.Live] = {"exchange": routed, "live": part}
+        # The parts of one capability.
+        part, state = exchange._part, exchange._state  # noqa: SLF001 - as above
+        self._exchange, self._users = exchange._declared, DeclaredUsers(self, part=part)  # noqa: SLF001 - as above
+        config = replace(exchange._config, capabilities="live")  # noqa: SLF001 - as above
+        own = State(Construct(self, "State"), config=config, parts=("live",), beside=state)
+        self._part = live.Live(self, "Live", state=own, lake=None, program=program(self, config), config=config)
+        self._part.connect_to(part, state=own)
+        grant_live(self._part, state=own, lake=None, config=config)
+        grant_live_routing(part, live=self._part, state=own)
+        parts: dict[str, exchange_part.Exchange | live.Live] = {"exchange": part, "live": self._part}
         sources = activity_sources(
             {name: one.queues for name, one in parts.items()}, {name: one.functions for name, one in parts.items()}
         )
-        part.functions["overview"].add_environment("ACTIVITY_SOURCES", sources)
-        exchange._schedule(part.tasks(config))  # noqa: SLF001 - as above
+        self._part.functions["overview"].add_environment("ACTIVITY_SOURCES", sources)
+        exchange._schedule(self._part.tasks(config))  # noqa: SLF001 - as above
+        self._exchange.make_live({"issuers": list(issuers), "anonymous": anonymous or ""})
         self.outputs: Mapping[str, str] = {
             **exchange.outputs,
-            **part.outputs(state, config),
+            **self._part.outputs(own, config),
             "Capabilities": "exchange,live",
         }
         """The outputs of the exchange and of live."""
         require_tls(self)
-        self.websocket_url: str = part.websocket.stage.url
-        self.page_url: str = f"{part.page.stage.url}live/"
+        self.websocket_url: str = self._part.websocket.stage.url
+        self.page_url: str = f"{self._part.page.stage.url}live/"
+
+    def add_user(self, name: str, role: Role = "subscriber") -> None:
+        """Add a user who joins realms with a secret, which `signalbox user secret` makes, or as `anonymous`."""
+        self._users.add(name, role)
+        self._exchange.follow(self._users)
+
+    def metric_dead_letters(self) -> cloudwatch.Metric:
+        """Return the metric of frames and calls that can never be handled."""
+        return maximum(self._part.ordered_dead_letters)

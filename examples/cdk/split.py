@@ -3,7 +3,8 @@
 from aws_cdk import App, CfnOutput, RemovalPolicy, Stack
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
-from signalbox_cdk import Options, Splitting
+from aws_cdk.aws_lambda_event_sources import SqsEventSource
+from signalbox_cdk import Splitting
 
 app = App()
 stack = Stack(app, "mail")
@@ -16,15 +17,9 @@ consumer = lambda_.Function(
     runtime=lambda_.Runtime.PYTHON_3_13,
     environment={"QUEUE_URL": queue.queue_url},
 )
-queue.grant_consume_messages(consumer)
+consumer.add_event_source(SqsEventSource(queue))
 
-split = Splitting(
-    stack,
-    "Split",
-    consumers=[consumer],
-    queues=[queue],
-    options=Options(add_alarms=False, removal_policy=RemovalPolicy.DESTROY),
-)
+split = Splitting(stack, "Split", consumers=[consumer], add_alarms=False, removal_policy=RemovalPolicy.DESTROY)
 for name, value in split.outputs.items():
     CfnOutput(stack, name, value=value)
 

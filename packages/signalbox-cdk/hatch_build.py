@@ -10,9 +10,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXPORTS = '''"""Capabilities of Signalbox as constructs for any CDK app."""
 
-from signalbox_cdk.constructs import Exchange, Live, Options, Rendezvous, Splitting
+from signalbox_cdk.constructs import Exchange, Issuer, Live, Rendezvous, Splitting
 
-__all__ = ["Exchange", "Live", "Options", "Rendezvous", "Splitting"]
+__all__ = ["Exchange", "Issuer", "Live", "Rendezvous", "Splitting"]
 '''
 # What the functions do not import; packaging.py leaves it out, too.
 LEFT_OUT = ("cli", "clients", "flows", "local", "__pycache__")

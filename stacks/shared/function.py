@@ -40,10 +40,10 @@ def program(scope: Construct, config: Config) -> Program:
     layer = lambda_.LayerVersion(
         scope,
         "Packages",
-        code=_asset(packaging.packages(target) if bundles else None),
+        code=_asset(packaging.packages(config.parts, target) if bundles else None),
         compatible_runtimes=[runtime],
         compatible_architectures=[architecture],
-        description="The packages of lambdas/requirements.lock",
+        description=f"The packages of {', '.join(config.parts)}",
         removal_policy=RemovalPolicy.DESTROY,
     )
     code = _asset(packaging.code(config, target) if bundles else None)

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -26,7 +26,16 @@ LAMBDA_PLATFORM = "aarch64-manylinux_2_28"
 # «ABI Policy».
 AMAZON_LINUX_2023 = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13)}
 SYMBOL_VERSION = re.compile(rb"\b(GLIBC|GLIBCXX|CXXABI)_(\d+(?:\.\d+)+)\b")
-# Packages that no function imports.
+# The locked packages of every capability, and those that only one imports, with what they require.
+COMMON = ("aws-lambda-powertools", "jmespath", "typing-extensions")
+PACKAGES_OF = {
+    "rendezvous": ("maxminddb",),
+    "splitting": ("jaq-rs", "jsonschema-rs"),
+    "exchange": (),
+    "live": ("cffi", "cryptography", "pycparser", "pyjwt"),
+    "history": (),
+}
+# Modules that no function imports.
 LEFT_OUT = ("signalbox/cli", "signalbox/clients", "signalbox/flows", "signalbox/local")
 # The version of the build: a change of the build must not reuse cached folders.
 RECIPE = "4"
@@ -85,10 +94,17 @@ def _running_python() -> str:
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-def packages(target: Target, *, lock: Path = LOCK, cache: Path = CACHE) -> Folder:
-    """Return the folder of the locked packages for a target, built unless cached."""
-    digest = _digest([(b"lock", lock.read_bytes()), *((b"target", part) for part in target.inputs)])
-    return _built("packages", digest, lambda folder: _install(folder, lock, target), cache=cache)
+def packages(parts: Iterable[str], target: Target, *, lock: Path = LOCK, cache: Path = CACHE) -> Folder:
+    """Return the folder of the locked packages that capabilities import, for a target, built unless cached."""
+    locked = _locked({*COMMON, *(name for part in parts for name in PACKAGES_OF[part])}, lock.read_text())
+    digest = _digest([(b"lock", locked.encode()), *((b"target", part) for part in target.inputs)])
+    return _built("packages", digest, lambda folder: _install(folder, locked, target), cache=cache)
+
+
+def _locked(names: Collection[str], lock: str) -> str:
+    """Return the lines of a lock that concern these packages: each begins with a name, and has its hashes below."""
+    requirements = re.split(r"^(?=[^\s#])", lock, flags=re.MULTILINE)
+    return "".join(one for one in requirements if one.partition("==")[0] in names)
 
 
 def code(config: Config, target: Target, *, cache: Path = CACHE) -> Folder:
@@ -170,11 +186,13 @@ def _copy_compiled(files: dict[str, Path], folder: Path, target: Target) -> None
     _compile(folder, target, prefix="/var/task")
 
 
-def _install(folder: Path, lock: Path, target: Target) -> None:
-    packages = folder / "python"
+def _install(folder: Path, locked: str, target: Target) -> None:
+    packages, lock = folder / "python", folder / "requirements.lock"
+    lock.write_text(locked)
     where = ["--python-platform", target.platform, "--python-version", target.python] if target.platform else []
     fixed = ["--quiet", "--no-config", "--only-binary", ":all:", "--require-hashes", "--link-mode", "copy"]
     _run([_uv(), "pip", "install", *fixed, *where, "--python", sys.executable, "--target", packages, "-r", lock])
+    lock.unlink()
     shutil.rmtree(packages / "bin", ignore_errors=True)
     (packages / ".lock").unlink(missing_ok=True)
     if target.platform:

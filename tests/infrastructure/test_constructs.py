@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from itertools import permutations
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
 from aws_cdk import App, RemovalPolicy, Stack
@@ -14,13 +14,15 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
+from aws_cdk.aws_lambda_event_sources import SqsEventSource
 from constructs import Construct
 
-from stacks.constructs import DEFAULTS, Exchange, Live, Options, Rendezvous, Splitting
+from stacks.capability import Properties
+from stacks.constructs import Exchange, Issuer, Live, Rendezvous, Splitting
 from stacks.settings.context import InvalidConfig
 from tests.infrastructure.templates import Resource
 
-Make = Callable[[Stack, Options], Any]
+Make = Callable[[Stack, Properties], Any]
 
 
 def existing_function(stack: Stack, name: str = "Existing") -> lambda_.Function:
@@ -28,26 +30,26 @@ def existing_function(stack: Stack, name: str = "Existing") -> lambda_.Function:
     return lambda_.Function(stack, name, code=code, handler="index.handler", runtime=lambda_.Runtime.PYTHON_3_13)
 
 
-def an_exchange(stack: Stack, options: Options) -> Exchange:
-    return Exchange(stack, "Bus", options=options)
+def an_exchange(stack: Stack, properties: Properties) -> Exchange:
+    return Exchange(stack, "Bus", **properties)
 
 
-def a_split(stack: Stack, options: Options) -> Splitting:
+def a_split(stack: Stack, properties: Properties) -> Splitting:
     consumer, queue = existing_function(stack), sqs.Queue(stack, "Orders")
-    return Splitting(stack, "Split", consumers=[consumer], queues=[queue], options=options)
+    return Splitting(stack, "Split", consumers=[consumer], queues=[queue], **properties)
 
 
-def a_broker(stack: Stack, options: Options) -> Rendezvous:
-    return Rendezvous(stack, "Broker", options=options)
+def a_broker(stack: Stack, properties: Properties) -> Rendezvous:
+    return Rendezvous(stack, "Broker", **properties)
 
 
-def a_live_bus(stack: Stack, options: Options) -> Live:
-    return Live(stack, "Live", exchange=an_exchange(stack, options))
+def a_live_bus(stack: Stack, properties: Properties) -> Live:
+    return Live(stack, "Live", exchange=Exchange(stack, "Bus", ordered=True, **properties))
 
 
-def template(tmp_path, make: Make, options: Options = DEFAULTS) -> Resource:
+def template(tmp_path, make: Make, **properties: Unpack[Properties]) -> Resource:
     app = App(outdir=str(tmp_path), context={"aws:cdk:bundling-stacks": []}, builtin_cloud_formation_validation=False)
-    make(Stack(app, "Shop"), options)
+    make(Stack(app, "Shop"), properties)
     return app.synth().get_stack_by_name("Shop").template
 
 
@@ -58,16 +60,16 @@ def of_type(found: Resource, kind: str) -> dict[str, Resource]:
 @pytest.mark.parametrize("make", [an_exchange, a_split, a_broker, a_live_bus])
 def test_data_is_kept_unless_the_app_says_otherwise(make, tmp_path):
     kept = template(tmp_path / "kept", make)
-    gone = template(tmp_path / "gone", make, Options(removal_policy=RemovalPolicy.DESTROY))
+    gone = template(tmp_path / "gone", make, removal_policy=RemovalPolicy.DESTROY)
 
     assert {one["DeletionPolicy"] for one in of_type(kept, "AWS::DynamoDB::Table").values()} == {"Retain"}
     assert {one["DeletionPolicy"] for one in of_type(gone, "AWS::DynamoDB::Table").values()} == {"Delete"}
 
 
-@pytest.mark.parametrize(("make", "most"), [(an_exchange, 42), (a_split, 40), (a_broker, 70), (a_live_bus, 100)])
+@pytest.mark.parametrize(("make", "most"), [(an_exchange, 42), (a_split, 40), (a_broker, 70), (a_live_bus, 102)])
 def test_with_a_key_and_alarms_of_the_app_a_part_is_small(make, most, tmp_path):
-    def with_own(stack: Stack, _: Options) -> None:
-        make(stack, Options(encryption_key=kms.Key(stack, "Own"), add_alarms=False))
+    def with_own(stack: Stack, _: Properties) -> None:
+        make(stack, {"encryption_key": kms.Key(stack, "Own"), "add_alarms": False})
 
     found = template(tmp_path, with_own)
 
@@ -78,10 +80,10 @@ def test_with_a_key_and_alarms_of_the_app_a_part_is_small(make, most, tmp_path):
 
 
 def test_alarms_notify_the_topic_of_the_app_and_roles_have_its_boundary(tmp_path):
-    def with_own(stack: Stack, _: Options) -> None:
+    def with_own(stack: Stack, _: Properties) -> None:
         statement = iam.PolicyStatement(not_actions=["iam:*"], resources=["*"])
         boundary = iam.ManagedPolicy(stack, "Boundary", statements=[statement])
-        an_exchange(stack, Options(alarm_topic=sns.Topic(stack, "Alarms"), permissions_boundary=boundary))
+        an_exchange(stack, {"alarm_topic": sns.Topic(stack, "Alarms"), "permissions_boundary": boundary})
 
     found = template(tmp_path, with_own)
 
@@ -92,52 +94,118 @@ def test_alarms_notify_the_topic_of_the_app_and_roles_have_its_boundary(tmp_path
     assert all("PermissionsBoundary" in one["Properties"] for one in of_type(found, "AWS::IAM::Role").values())
 
 
-def test_a_function_of_the_app_may_publish_and_nothing_else(tmp_path):
-    def publishing(stack: Stack, options: Options) -> None:
-        an_exchange(stack, options).grant_publish(existing_function(stack, "Publisher"))
+def allowed(found: Resource, beginning: str) -> dict[str, list[Any]]:
+    """Return the resources by action that the policies of a role allow."""
+    policies = [one for name, one in of_type(found, "AWS::IAM::Policy").items() if name.startswith(beginning)]
+    statements = [one for policy in policies for one in policy["Properties"]["PolicyDocument"]["Statement"]]
+    found_actions: dict[str, list[Any]] = {}
+    for one in statements:
+        actions = one["Action"] if isinstance(one["Action"], list) else [one["Action"]]
+        for action in actions:
+            resources = one["Resource"] if isinstance(one["Resource"], list) else [one["Resource"]]
+            found_actions.setdefault(action, []).extend(resources)
+    return found_actions
 
-    found = template(tmp_path, publishing)
 
-    (policy,) = [one for name, one in of_type(found, "AWS::IAM::Policy").items() if name.startswith("Publisher")]
-    allowed = {action for one in policy["Properties"]["PolicyDocument"]["Statement"] for action in one["Action"]}
-    assert allowed == {"sqs:SendMessage", "sqs:GetQueueUrl", "kms:Decrypt", "kms:GenerateDataKey"}
+def test_a_function_of_the_app_may_publish_to_the_exchange_and_nothing_else(tmp_path):
+    def publishing(stack: Stack, properties: Properties) -> None:
+        an_exchange(stack, properties).grant_publish(existing_function(stack, "Publisher"))
+
+    may = allowed(template(tmp_path, publishing), "Publisher")
+
+    assert set(may) == {"sqs:SendMessage", "sqs:GetQueueUrl", "kms:Decrypt", "kms:GenerateDataKey"}
+    assert [str(one).count("-xbus'") for one in may["sqs:SendMessage"]] == [1]
 
 
-def test_a_split_may_use_the_keys_of_its_queues_and_read_their_dead_letter_queues(tmp_path):
-    def encrypted(stack: Stack, options: Options) -> None:
-        key = kms.Key(stack, "Key")
-        dead = sqs.Queue(stack, "Dead", encryption_master_key=key)
-        of_dead = sqs.DeadLetterQueue(queue=dead, max_receive_count=3)
-        queues = [sqs.Queue(stack, name, encryption_master_key=key, dead_letter_queue=of_dead) for name in "AB"]
-        Splitting(stack, "Split", consumers=[existing_function(stack)], queues=queues, options=options)
+def test_the_router_may_send_to_a_bound_queue_with_its_key_and_control_may_only_look_at_it(tmp_path):
+    def bound(stack: Stack, properties: Properties) -> None:
+        queue = sqs.Queue(stack, "Orders", encryption_master_key=kms.Key(stack, "Own"))
+        bus = an_exchange(stack, properties)
+        bus.bind(queue, "orders.#")
+        bus.bind(queue, "returns.#")
 
-    found = template(tmp_path, encrypted)
+    found = template(tmp_path, bound)
+    (queue,) = (name for name in of_type(found, "AWS::SQS::Queue") if name.startswith("Orders"))
+    (key,) = (name for name in of_type(found, "AWS::KMS::Key") if name.startswith("Own"))
+    (declared,) = of_type(found, "Custom::SignalboxExchange").values()
 
-    (key,) = [name for name in of_type(found, "AWS::KMS::Key") if name.startswith("Key")]
-    (dead,) = [name for name in of_type(found, "AWS::SQS::Queue") if name.startswith("Dead")]
-    statements = [
-        (name, json.dumps(statement))
-        for name, policy in of_type(found, "AWS::IAM::Policy").items()
-        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
-    ]
-    users = {name for name, text in statements if f'"{key}"' in text and "kms:Decrypt" in text}
-    readers = {name for name, text in statements if f'"{dead}"' in text and "sqs:GetQueueAttributes" in text}
-    assert [any(role in name for name in users) for role in ("SplitRole", "ControlRole")] == [True, True]
-    assert [role in name for name in readers for role in ("ControlRole",)] == [True]
+    def actions(role: str, of: str) -> list[str]:
+        arn = {"Fn::GetAtt": [of, "Arn"]}
+        return [action for action, resources in allowed(found, role).items() for one in resources if one == arn]
+
+    assert actions("BusExchangeRoute", queue) == ["sqs:SendMessage"]
+    assert actions("BusExchangeControl", queue) == ["sqs:GetQueueAttributes"]
+    assert sorted(actions("BusExchangeRoute", key)) == ["kms:Decrypt", "kms:GenerateDataKey"]
+    assert actions("BusExchangeControl", key) == []
+    assert [str(declared).count(pattern) for pattern in ("orders.#", "returns.#")] == [1, 1]
+    policies = {name for name in of_type(found, "AWS::IAM::Policy") if name.startswith("BusExchange")}
+    assert policies <= set(declared["DependsOn"])
+
+
+def test_users_and_issuers_of_a_log_are_declared_with_the_exchange(tmp_path):
+    def a_log(stack: Stack, properties: Properties) -> None:
+        bus = Exchange(stack, "Bus", ordered=True, **properties)
+        issuer: Issuer = {"url": "https://id.example.org", "audience": "shop"}
+        Live(stack, "Live", exchange=bus, issuers=[issuer], anonymous="guest").add_user("guest")
+
+    found = template(tmp_path, a_log)
+
+    (users,) = of_type(found, "Custom::SignalboxUsers").items()
+    (declared,) = of_type(found, "Custom::SignalboxExchange").values()
+    assert json.loads(users[1]["Properties"]["Declaration"]) == {"guest": "subscriber"}
+    assert users[0] in declared["DependsOn"]
+    assert json.loads(declared["Properties"]["Declaration"]) == {
+        "exchange": "xbus.fifo",
+        "live": {
+            "live": True,
+            "issuers": [{"url": "https://id.example.org", "audience": "shop"}],
+            "anonymous": "guest",
+        },
+        "bindings": [],
+        "keeps": True,
+    }
+
+
+def test_an_exchange_without_order_cannot_be_live(tmp_path):
+    with pytest.raises(ValueError, match="ordered=True"):
+        template(tmp_path, lambda stack, properties: Live(stack, "Live", exchange=an_exchange(stack, properties)))
+
+
+def test_the_queues_of_a_consumer_of_the_app_are_found_with_their_keys_and_dead_letters(tmp_path):
+    def found_by_itself(stack: Stack, properties: Properties) -> None:
+        dead = sqs.Queue(stack, "Dead")
+        redrive = sqs.DeadLetterQueue(queue=dead, max_receive_count=3)
+        queue = sqs.Queue(stack, "Orders", encryption_master_key=kms.Key(stack, "Own"), dead_letter_queue=redrive)
+        consumer = existing_function(stack)
+        consumer.add_event_source(SqsEventSource(queue))
+        Splitting(stack, "Split", consumers=[consumer], **properties)
+
+    def imported(stack: Stack, properties: Properties) -> None:
+        consumer = lambda_.Function.from_function_name(stack, "Elsewhere", "elsewhere")
+        Splitting(stack, "Split", consumers=[consumer], **properties)
+
+    may = allowed(template(tmp_path / "found", found_by_itself), "SplitSplittingControl")
+
+    assert [str(may[action]).count(name) for action, name in OF_ORIGINALS] == [1] * len(OF_ORIGINALS)
+    with pytest.raises(ValueError, match="give Splitting its `queues`"):
+        template(tmp_path / "imported", imported)
+
+
+OF_ORIGINALS = [("sqs:GetQueueUrl", "Orders"), ("sqs:GetQueueAttributes", "Dead"), ("kms:Encrypt", "Own")]
 
 
 def test_no_construct_reaches_the_queues_of_another_one_or_of_the_app(tmp_path):
-    def with_all_twice(stack: Stack, _: Options) -> None:
+    def with_all_twice(stack: Stack, _: Properties) -> None:
         for name in ("One", "Other"):
             scope = Construct(stack, name)
             for make in (an_exchange, a_split, a_broker):
-                make(scope, Options(add_alarms=False))
+                make(scope, {"add_alarms": False})
         sqs.Queue(stack, "xml-input")
 
     names: dict[str, set[str]] = {}
     app = App(outdir=str(tmp_path), context={"aws:cdk:bundling-stacks": []}, builtin_cloud_formation_validation=False)
     for stack in ("shop", "shopone", "ShopOfTheOtherTeamWithALongName"):
-        with_all_twice(Stack(app, stack), Options())
+        with_all_twice(Stack(app, stack), {})
     for stack in app.synth().stacks:
         for logical, one in stack.template["Resources"].items():
             owner = next((part for part in PARTS if logical.startswith(part)), "app")

@@ -1,16 +1,21 @@
 """The deployed packages: their files, their bytecode and reproducible builds."""
 
+import ast
 import importlib.util
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from hashlib import sha256
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from stacks.settings.choices import CAPABILITIES
 from stacks.settings.config import Config
 from stacks.shared import packaging
 
@@ -135,22 +140,23 @@ def lock(tmp_path, monkeypatch) -> Path:
     ]
     monkeypatch.setenv("UV_FIND_LINKS", str(wheels))
     monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setattr(packaging, "COMMON", ("tiny",))
     path = tmp_path / "requirements.lock"
     path.write_text(" ".join(["tiny==1.0", *(f"--hash=sha256:{digest}" for digest in hashes)]))
     return path
 
 
 def test_two_builds_of_the_packages_are_byte_for_byte_equal(lock, tmp_path):
-    first = packaging.packages(LAMBDA, lock=lock, cache=tmp_path / "first")
-    second = packaging.packages(LAMBDA, lock=lock, cache=tmp_path / "second")
+    first = packaging.packages((), LAMBDA, lock=lock, cache=tmp_path / "first")
+    second = packaging.packages((), LAMBDA, lock=lock, cache=tmp_path / "second")
 
     assert first.digest == second.digest
     assert contents(first.path) == contents(second.path)
 
 
 def test_packages_are_built_for_lambda_or_for_this_machine(lock, tmp_path):
-    theirs = packaging.packages(LAMBDA, lock=lock, cache=tmp_path)
-    ours = packaging.packages(HERE, lock=lock, cache=tmp_path)
+    theirs = packaging.packages((), LAMBDA, lock=lock, cache=tmp_path)
+    ours = packaging.packages((), HERE, lock=lock, cache=tmp_path)
 
     mine = "lambda" if (platform.system(), platform.machine()) == ("Linux", "aarch64") else "any"
     assert "BUILT_FOR = 'lambda'" in (theirs.path / "python" / "tiny.py").read_text()
@@ -159,7 +165,7 @@ def test_packages_are_built_for_lambda_or_for_this_machine(lock, tmp_path):
 
 
 def test_packages_ship_with_bytecode_and_without_scripts(lock, tmp_path):
-    built = packaging.packages(HERE, lock=lock, cache=tmp_path)
+    built = packaging.packages((), HERE, lock=lock, cache=tmp_path)
     names = {path.relative_to(built.path).parts[:2] for path in built.path.rglob("*")}
 
     assert Path(importlib.util.cache_from_source(str(built.path / "python" / "tiny.py"))).exists()
@@ -172,11 +178,11 @@ def test_a_library_that_the_runtime_cannot_load_is_refused(lock, tmp_path):
     lock.write_text(f"tiny==1.0 --hash=sha256:{digest}")
 
     with pytest.raises(packaging.PackagingError, match=r"tiny_speedups.so needs GLIBC 2.35, and Lambda's Python 3"):
-        packaging.packages(LAMBDA, lock=lock, cache=tmp_path)
+        packaging.packages((), LAMBDA, lock=lock, cache=tmp_path)
 
 
 def test_every_library_of_the_locked_packages_loads_in_the_runtime(tmp_path):
-    built = packaging.packages(LAMBDA, cache=tmp_path).path
+    built = packaging.packages(CAPABILITIES, LAMBDA, cache=tmp_path).path
 
     libraries = {path: packaging.symbol_versions(path) for path in built.rglob("*.so*")}
     assert libraries
@@ -190,7 +196,7 @@ def test_a_package_that_differs_from_its_lock_is_refused(lock, tmp_path):
     lock.write_text(f"tiny==1.0 --hash=sha256:{'0' * 64}")
 
     with pytest.raises(packaging.PackagingError, match=r"uv pip failed: (?s:.*)[Hh]ash"):
-        packaging.packages(HERE, lock=lock, cache=tmp_path)
+        packaging.packages((), HERE, lock=lock, cache=tmp_path)
 
 
 def test_glue_modules_ship_under_the_package_name_that_scripts_import():
@@ -222,5 +228,67 @@ def test_a_failed_build_reports_the_reason_and_leaves_no_files(tmp_path, monkeyp
     monkeypatch.setitem(sys.modules, "uv", None)
 
     with pytest.raises(packaging.PackagingError, match="uv is not installed for"):
-        packaging.packages(HERE, cache=tmp_path / "cache")
+        packaging.packages((), HERE, cache=tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
+
+
+def imported_by(part: str) -> set[str]:
+    """Return the distributions that the modules of a capability import, at once or later, with what they require."""
+    found, waiting = set[str](), [f"lambdas.{part}.{path.stem}" for path in (ROOT / "lambdas" / part).glob("*.py")]
+    outside = set[str]()
+    while waiting:
+        module = waiting.pop()
+        file = next((one for one in files_of(module) if one.is_file()), None)
+        if module in found or file is None:
+            continue
+        found.add(module)
+        for node in ast.walk(ast.parse(file.read_text())):
+            for name in imports_of(node):
+                if name.startswith(("lambdas", "signalbox")):
+                    waiting += [name, name.rpartition(".")[0]]
+                else:
+                    outside.add(name.partition(".")[0])
+    named = {one for name in outside for one in metadata.packages_distributions().get(name, ())}
+    return with_required({re.sub("[-_.]+", "-", one).lower() for one in named} & set(LOCKED))
+
+
+def files_of(module: str) -> Iterator[Path]:
+    path = ROOT / module.replace(".", "/")
+    yield from (path.with_suffix(".py"), path / "__init__.py")
+
+
+def imports_of(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield node.module
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def with_required(names: set[str]) -> set[str]:
+    """Add the locked packages that packages require; PyJWT needs its extra for signatures of public keys."""
+    required = {
+        re.split(r"[^\w-]", one)[0]
+        for name in names
+        for one in metadata.requires(name) or ()
+        if "extra ==" not in one or re.search("extra == .crypto.", one)
+    }
+    more = names | (required & set(LOCKED))
+    return names if more == names else with_required(more)
+
+
+ROOT = packaging.ROOT
+LOCKED = re.findall(r"^([a-z][\w-]*)==", packaging.LOCK.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("part", CAPABILITIES)
+def test_the_layer_of_a_capability_brings_the_packages_that_it_imports_and_no_others(part):
+    assert imported_by(part) == {*packaging.COMMON, *packaging.PACKAGES_OF[part]}
+
+
+@pytest.mark.release
+def test_every_layer_has_at_most_twenty_megabytes(tmp_path):
+    for parts in (*((part,) for part in CAPABILITIES), ("exchange", "live"), CAPABILITIES):
+        built = packaging.packages(parts, LAMBDA, cache=tmp_path / "cache")
+        archive = shutil.make_archive(str(tmp_path / "layer"), "zip", built.path)
+        assert Path(archive).stat().st_size <= 20_000_000, parts
