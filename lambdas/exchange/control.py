@@ -1,6 +1,7 @@
 """The function `control`: executes commands of the control queues, and scheduled deletions."""
 
 import logging
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -56,7 +57,7 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     if "ResponseURL" in event:
         from lambdas.exchange import deployment  # noqa: PLC0415 - only the stacks of CDK apps send such requests
 
-        deployment.answer(event, lambda fields: _answer(None, Envelope("", wants_reply=False, fields=fields)))
+        deployment.answer(event, _execute, until=_deadline(context))
         return {}
     if event["task"] == MAINTAIN:
         return _maintain(context)
@@ -99,6 +100,10 @@ def _maintain(context: Context) -> dict[str, Any]:
     finally:
         deleted = _delete_expired()
     return {"deleted": deleted, **done}
+
+
+def _execute(fields: Mapping[str, object]) -> object:
+    return _answer(None, Envelope("", wants_reply=False, fields=fields))
 
 
 def _delete_expired() -> int:

@@ -2,13 +2,15 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.request import Request, urlopen
 
 from lambdas.exchange import control_wiring
+from lambdas.shared import instance
 from lambdas.shared.commands import retried
-from signalbox.errors import RejectedError
+from signalbox.errors import EffectRefused, RejectedError, UnavailableError
 from signalbox.exchange.control.app_declaration import (
     AppExchange,
     AppExchanges,
@@ -25,20 +27,32 @@ DELETE = "Delete"
 SUCCESS, FAILED = "SUCCESS", "FAILED"
 REASON_CHARACTERS = 1_000  # a response has at most 4,096 bytes
 RESPONSE_SECONDS = 5
+PAUSE = timedelta(seconds=2)
 
 logger = logging.getLogger(__name__)
 
 
-def answer(event: Mapping[str, Any], execute: Execute) -> None:
+def answer(event: Mapping[str, Any], execute: Execute, *, until: datetime) -> None:
     """Execute a request, and answer CloudFormation, which waits for the answer."""
     try:
-        name = retried(lambda: _done(event, execute))
+        name = _repeated(lambda: _done(event, execute), until=until)
     except Exception as error:
         logger.exception("the request of CloudFormation failed")
         name = str(event.get("PhysicalResourceId") or event["RequestId"])
         _respond(event, name, FAILED, str(error)[:REASON_CHARACTERS] or type(error).__name__)
     else:
         _respond(event, name, SUCCESS, "")
+
+
+def _repeated(work: Callable[[], str], *, until: datetime) -> str:
+    """Repeat calls that AWS refuses until a time: IAM applies a permission of the same deployment seconds later."""
+    while instance.CLOCK.now() + PAUSE <= until:
+        try:
+            return retried(work)
+        except (EffectRefused, UnavailableError) as problem:
+            logger.warning("the request of CloudFormation is tried again: %s", problem)
+            instance.CLOCK.sleep(PAUSE.total_seconds())
+    return retried(work)
 
 
 def _done(event: Mapping[str, Any], execute: Execute) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from signalbox.documents import Problems, Section, shown
-from signalbox.errors import RejectedError
+from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.control.app_bindings import AppBinding, AppBindings, read_bindings
 from signalbox.exchange.control.command_reader import read_user
 from signalbox.exchange.control.errors import NotPermitted
@@ -22,7 +22,7 @@ class InvalidDeclaration(RejectedError):
     """Raised when the declaration of an app is invalid."""
 
 
-class MessagesWaiting(RejectedError):
+class MessagesWaiting(UnavailableError):
     """Raised when an exchange is not deleted because its messages would be lost."""
 
 

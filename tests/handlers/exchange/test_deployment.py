@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 from typing import Any, ClassVar
 
 import pytest
 
-from lambdas.exchange import control_wiring
+from lambdas.exchange import control, control_wiring, deployment
 from lambdas.exchange.control import handler
 from signalbox.aws.exchange.exchanges import DynamoUsers
+from signalbox.errors import EffectFailed, EffectRefused
 from tests.adapters.shared.stubs import ARNS
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.exchange.test_control import Context, ExchangeControlStage, stage  # noqa: F401 - fixtures
@@ -41,7 +43,9 @@ def response_url() -> Iterator[str]:
 
 @pytest.fixture
 def ask(response_url, stage):  # noqa: F811 - fixtures
-    def ask(request: str, wanted: object, before: object = None, *, kind: str = EXCHANGE) -> dict[str, Any]:
+    def ask(
+        request: str, wanted: object, before: object = None, *, kind: str = EXCHANGE, seconds: int = 30
+    ) -> dict[str, Any]:
         """Send a request of CloudFormation; return the answer."""
         event = {
             "RequestType": request,
@@ -54,7 +58,7 @@ def ask(response_url, stage):  # noqa: F811 - fixtures
             **({} if request == "Create" else {"PhysicalResourceId": "p"}),
             **({"OldResourceProperties": _properties(before)} if request == "Update" else {}),
         }
-        assert handler(event, Context("")) == {}
+        assert handler(event, Context("", seconds)) == {}
         return Answers.found.pop()
 
     return ask
@@ -128,6 +132,23 @@ def test_a_stage_without_live_ends_what_it_has_and_forgets_users(ask, stage, mon
     assert "no live exchanges" in ask("Update", live, live)["Reason"]
     assert ask("Update", {"exchange": "xbus.fifo"}, live)["Status"] == "SUCCESS"
     assert stage.result("exchanges")[0]["live"] is None
+
+
+def test_a_call_that_iam_does_not_permit_yet_is_repeated_while_there_is_time(ask, stage, monkeypatch):  # noqa: F811 - fixtures
+    monkeypatch.setattr(deployment, "PAUSE", timedelta(milliseconds=1))
+    refusals = [EffectRefused("AccessDenied"), EffectFailed("AccessDenied")]
+    execute = control._execute
+
+    def refused_at_first(fields: dict[str, object]) -> object:
+        if refusals:
+            raise refusals.pop()
+        return execute(fields)
+
+    monkeypatch.setattr(control, "_execute", refused_at_first)
+    assert ask("Create", {"exchange": "xbus"})["Status"] == "SUCCESS"
+    refusals += [EffectRefused("AccessDenied")] * 2
+    assert ask("Create", {"exchange": "xbus"}, seconds=0)["Reason"] == "AccessDenied"
+    assert len(refusals) == 1
 
 
 def test_an_unknown_resource_is_refused(ask):
