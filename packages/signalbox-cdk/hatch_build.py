@@ -15,7 +15,7 @@ from signalbox_cdk.constructs import Exchange, Issuer, Live, Rendezvous, Splitti
 __all__ = ["Exchange", "Issuer", "Live", "Rendezvous", "Splitting"]
 '''
 # What the functions do not import; packaging.py leaves it out, too.
-LEFT_OUT = ("cli", "clients", "flows", "local", "__pycache__")
+LEFT_OUT = ("cli", "clients", "flows", "kombu", "local", "__pycache__")
 
 
 class Hook(BuildHookInterface):  # type: ignore[type-arg]  # hatchling's own configuration

@@ -36,7 +36,7 @@ PACKAGES_OF = {
     "history": (),
 }
 # Modules that no function imports.
-LEFT_OUT = ("signalbox/cli", "signalbox/clients", "signalbox/flows", "signalbox/local")
+LEFT_OUT = ("signalbox/cli", "signalbox/clients", "signalbox/flows", "signalbox/kombu", "signalbox/local")
 # The version of the build: a change of the build must not reuse cached folders.
 RECIPE = "4"
 
