@@ -66,7 +66,7 @@ WITH_A_FOREIGN_KEY = {
     "from aws_cdk import aws_lambda": "from aws_cdk import aws_kms as kms\nfrom aws_cdk import aws_lambda",
     'queue_name="shop-audit")': 'queue_name="shop-audit", encryption_master_key=FOREIGN)',
     "mail, audit =": 'FOREIGN = kms.Key(stack, "Foreign", removal_policy=RemovalPolicy.DESTROY)\nmail, audit =',
-    "bus.bind(audit,": 'bus.bind(sqs.Queue.from_queue_arn(stack, "Again", audit.queue_arn),',
+    'bus.bind(audit, "orders.#")': 'bus.bind(sqs.Queue.from_queue_arn(stack, "Again", audit.queue_arn), "#")',
 }
 
 
