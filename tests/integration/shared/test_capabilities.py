@@ -65,7 +65,20 @@ def test_each_capability_alone_does_its_work_and_its_data_outlives_the_others(st
     client = stage_client(deployment.session().client("sqs"), deployment.outputs)
     assert EXCHANGE in {one["exchange"] for one in client.exchanges()}
     check_the_page(deployment)
-    check_destroy(stages)
+
+
+def test_a_stage_without_the_other_capabilities_is_removed(stages: Stages, tmp_path: Path):
+    deployment = stages.deploy(synthesized(tmp_path / "live", "capabilities=live"))
+    stage_client(deployment.session().client("sqs"), deployment.outputs).declare_exchange(EXCHANGE)
+
+    done = CliRunner().invoke(app, ["destroy", "signalbox", "--yes", "--json"], catch_exceptions=False)
+
+    document = json.loads(done.stdout)
+    assert [(one["kind"], one["name"], one["error"]) for one in document["failed"]] == []
+    assert EXCHANGE in {one["name"] for one in document["removed"]}
+    assert {one["kind"] for one in document["stays"]} >= {"table", "state stack"}
+    found = stages.session.client("cloudformation").describe_stacks()["Stacks"]
+    assert [one["StackName"] for one in found if one["StackStatus"] != "DELETE_COMPLETE"] == ["signalbox-state"]
 
 
 def check_the_demo(deployment: Deployment) -> None:
@@ -91,18 +104,6 @@ def check_the_page(deployment: Deployment) -> None:
     with urlopen(f"{endpoint}/live/") as page, urlopen(f"{endpoint}/live/config.json") as config:  # noqa: S310 - the emulator
         assert page.status == 200
         assert "websocket_url" in json.load(config)
-
-
-def check_destroy(stages: Stages) -> None:
-    """The stage is removed with what commands made, and its data is named."""
-    done = CliRunner().invoke(app, ["destroy", "signalbox", "--yes", "--json"], catch_exceptions=False)
-
-    document = json.loads(done.stdout)
-    assert [(one["kind"], one["name"], one["error"]) for one in document["failed"]] == []
-    assert EXCHANGE in {one["name"] for one in document["removed"]}
-    assert {one["kind"] for one in document["stays"]} >= {"table", "state stack"}
-    found = stages.session.client("cloudformation").describe_stacks()["Stacks"]
-    assert [one["StackName"] for one in found if one["StackStatus"] != "DELETE_COMPLETE"] == ["signalbox-state"]
 
 
 def write_and_find_an_event(deployment: Deployment) -> None:
