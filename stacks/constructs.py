@@ -257,4 +257,4 @@ class Live(Construct):
 
     def metric_dead_letters(self) -> cloudwatch.Metric:
         """Return the metric of frames and calls that can never be handled."""
-        return maximum(self._part.ordered_dead_letters)
+        return maximum(self._part.dead_letters)
