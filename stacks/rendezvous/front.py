@@ -16,7 +16,7 @@ from stacks.shared.queue import age_alarm
 from stacks.shared.schedules import Task, every
 from stacks.state_stack import State
 
-# The function waits for the broker nearly all of its time, which memory makes dearer and not shorter.
+# The function waits for the broker nearly all of its time: more memory raises the price and does not shorten it.
 MEMORY_MEGABYTES = 128
 # A run reads the tags of about sixty queues; each instance that ends leaves those of two minutes.
 SWEPT_EVERY_MINUTES = 60

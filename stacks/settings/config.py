@@ -22,7 +22,7 @@ class Config(Choices):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The capabilities of the stage, in their order; a front is none."""
+        """The capabilities of the stage, in their order. A front is not a capability."""
         chosen = _in_order(parts(self.capabilities))
         return tuple(name for name in chosen if name != "rendezvous") if self.is_front else chosen
 

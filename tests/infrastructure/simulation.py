@@ -12,7 +12,7 @@ from tests.infrastructure.rendering import ACCOUNT, Policy
 
 PROGRAM = Path(__file__).with_name("simulate.mjs")
 OVER_TLS = {"aws:SecureTransport": "true"}
-# The simulator knows no condition key with a variable after a colon: a key of the same calls and type stands for it.
+# The simulator knows no condition key with a variable after a colon. A key of the same calls and type replaces it.
 STAND_IN = ("kms:EncryptionContext:aws:sqs:arn", "kms:RequestAlias")
 
 
