@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from benchmarks.shared.figures import Summary, summary
 from benchmarks.shared.ways import BETWEEN_SECONDS, WARM_UP, Way, measure
+from signalbox.cli.splitting.held_sessions import held_session
 from signalbox.cli.splitting.stage import control_of
-from signalbox.clients.splitting.heartbeats import HeartbeatThread, held_session
+from signalbox.clients.splitting.heartbeats import HeartbeatThread
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.flows.consumer import DeployedConsumer, wait_until
 from signalbox.queues import QueueName

@@ -82,7 +82,7 @@ def list_queues(*, options: OutputOptions) -> None:
     rows = (_row(one, is_active=is_active) for one, is_active in found)
     print_list(documents, COLUMNS, rows, none="no queue is kept", as_json=options.as_json)
     for one, is_active in found:
-        if one.keep_for is not None and not is_active:
+        if one.keep_for is not None and one.declared is not None and not is_active:
             again = f"`{shlex.join(['signalbox', 'keep', 'set', one.declared])}` keeps a new one's messages"
             say(f"queue {one.declared!r} was deleted since: {again}")
 
