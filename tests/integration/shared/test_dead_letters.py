@@ -16,7 +16,8 @@ def test_a_line_has_the_queue_the_reason_and_the_body_of_a_dead_letter(deploymen
     of_an_exchange = sqs.create_queue(QueueName=f"trial_{secrets.token_hex(4)}-dlq")["QueueUrl"]
     reason = {"Reason": {"DataType": "String", "StringValue": "not JSON"}}
     sqs.purge_queue(QueueUrl=of_live)
-    sqs.send_message(QueueUrl=of_live, MessageBody=body, MessageAttributes=reason)
+    of_group = {"MessageGroupId": "g", "MessageDeduplicationId": body[-16:]}
+    sqs.send_message(QueueUrl=of_live, MessageBody=body, MessageAttributes=reason, **of_group)
     sqs.send_message(QueueUrl=of_an_exchange, MessageBody=body)
 
     lines = list(dead_letter_lines(deployment))
