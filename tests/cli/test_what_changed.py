@@ -83,7 +83,7 @@ ELSEWHERE: Mapping[str, str] = {
 }
 ONLY_ASK = {
     *("bindings", "doctor", "exchange list", "exchange match", "grant explain", "grant list", "group list"),
-    *("history query", "keep list", "local logs", "local status", "queue list"),
+    *("history query", "keep list", "local logs", "local status", "log export", "queue list"),
     *("rendezvous offer", "rendezvous proxy", "rendezvous stats"),  # an offer and a poll leave nothing behind
     *("split audit", "split explain", "split kubernetes crd", "split kubernetes rbac", "split list", "split policy"),
     *("split registry check", "split registry discover", "split registry list", "split status"),

@@ -4,7 +4,6 @@ import ast
 import importlib.util
 import platform
 import re
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -284,11 +283,3 @@ LOCKED = re.findall(r"^([a-z][\w-]*)==", packaging.LOCK.read_text(), re.MULTILIN
 @pytest.mark.parametrize("part", CAPABILITIES)
 def test_the_layer_of_a_capability_brings_the_packages_that_it_imports_and_no_others(part):
     assert imported_by(part) == {*packaging.COMMON, *packaging.PACKAGES_OF[part]}
-
-
-@pytest.mark.release
-def test_every_layer_has_at_most_twenty_megabytes(tmp_path):
-    for parts in (*((part,) for part in CAPABILITIES), ("exchange", "live"), CAPABILITIES):
-        built = packaging.packages(parts, LAMBDA, cache=tmp_path / "cache")
-        archive = shutil.make_archive(str(tmp_path / "layer"), "zip", built.path)
-        assert Path(archive).stat().st_size <= 20_000_000, parts

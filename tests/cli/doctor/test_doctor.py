@@ -96,7 +96,10 @@ def test_a_response_of_aws_has_its_verdict_and_its_remedy(  # noqa: PLR0917 - a 
 def test_the_settings_decide_what_is_needed(wire: Wire):
     assert findings()["Lambda concurrency"]["verdict"] == "ok"
     assert findings("-c", "proxy_concurrency=990")["Lambda concurrency"]["verdict"] == "stop"
-    assert findings("-c", "reserve_concurrency=false")["Lambda concurrency"]["verdict"] == "ok"
+    assert (
+        findings("-c", "reserve_concurrency=false", "-c", "rendezvous_doors=api")["Lambda concurrency"]["verdict"]
+        == "ok"
+    )
 
 
 def test_without_credentials_nothing_else_is_asked(wire: Wire, monkeypatch):

@@ -88,6 +88,7 @@ def test_a_record_is_read_as_the_same_settings(tmp_path):
         stage="trial",
         poll_budget_usd=5,
         reserve_concurrency=False,
+        rendezvous_doors="api",
         retain_state=True,
         bridge_list_file=bridges,
         kubernetes_clusters=clusters,
@@ -107,7 +108,7 @@ def test_a_capability_is_taken_away_only_after_a_yes_and_its_data_stays():
     assert found.context[-1] == "kept_capabilities=splitting,rendezvous,live"
     with pytest.raises(
         RejectedError,
-        match=r"This takes away rendezvous, live: .* secrets stay; no deny is in force",
+        match=r"This takes away rendezvous, live: .* bucket stay; no deny is in force",
     ):
         found.confirm(yes=False)
     found.confirm(yes=True)

@@ -47,6 +47,7 @@ def users(realm: LiveStage) -> LiveStage:  # noqa: F811 - fixture
     granted = GrantSet((Grant(Right.READ, EVERYTHING),), (Grant(Right.WRITE, EVERYTHING),))
     realm.live.put_item(Item=group_grants_item(REALM, EVERYONE, granted, version=1))
     realm.live.put_item(Item=group_grants_version_key(REALM) | {"version": 1})
+    login(realm, "first", ["ticket"], REALM)  # the first login of a stage makes the secret for unknown users
     return realm
 
 

@@ -1,7 +1,7 @@
 """Hostile filters in the function `split`: whatever they do, only their own sessions end."""
 
 import json
-import time
+import os
 from dataclasses import replace
 from itertools import islice
 
@@ -59,11 +59,11 @@ def test_messages_of_others_are_forwarded_at_once_and_in_order(hasty, seed):
     for record, text in zip(records, texts, strict=True):
         attribute = {"stringValue": text, "stringListValues": [], "binaryListValues": [], "dataType": "String"}
         record["messageAttributes"] |= {"who": attribute} if text else {}
-    started = time.monotonic()
+    before = sum(os.times()[:4])
 
     assert failures(handler(batch(*records), CONTEXT)) == []
 
-    assert time.monotonic() - started < TIMEOUT_SECONDS
+    assert sum(os.times()[:4]) - before < TIMEOUT_SECONDS  # of a processor, however busy the machine is
     assert hasty.bodies(f"mirrord-bob-{queue}") == ["1", "3", "5", "7", "9"]
     found = {name: hasty.bodies(name) for name in hasty.urls if name.startswith("mirrord-") and name.endswith(queue)}
     rest = [int(body) for name, bodies in found.items() if "-bob-" not in name for body in bodies]

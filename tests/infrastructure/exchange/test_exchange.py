@@ -88,7 +88,8 @@ def test_declared_queues_can_be_created_and_written_but_not_read(name, prefix):
         assert may(stage, CONTROL, action="sqs:CreateQueue", queue=made)
         assert may(stage, ROUTE, action="sqs:SendMessage", queue=made)
         assert not may(stage, ROUTE, action="sqs:ReceiveMessage", queue=made)
-        assert not may(stage, CONTROL, action="sqs:ReceiveMessage", queue=made)
+    assert not may(stage, CONTROL, action="sqs:ReceiveMessage", queue=queue)
+    assert may(stage, CONTROL, action="sqs:ReceiveMessage", queue=dead_letter_name(queue))
 
 
 def test_commands_are_read_where_the_administrators_and_users_send_them(stage):

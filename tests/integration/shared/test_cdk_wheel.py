@@ -201,7 +201,7 @@ def test_a_live_log_shows_past_and_new_events_to_everyone(shop: Shop):
 
 
 def test_the_example_of_the_page_is_deployed_as_it_stands(shop: Shop):
-    (example,) = re.findall(r"```python\n(from signalbox_cdk .*?)```", PAGE.read_text(), re.DOTALL)
+    (example,) = re.findall(r"```python construct\n(from signalbox_cdk .*?)```", PAGE.read_text(), re.DOTALL)
     imports, _, constructs = example.partition("\n\n")
     (shop.folder / "bridges.jsonl").write_text("")
     body = "".join(f"        {line}\n" if line else "\n" for line in constructs.splitlines())
