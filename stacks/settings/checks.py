@@ -8,8 +8,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import botocore.session
-
 from stacks.settings.clusters import KubernetesClusters
 from stacks.settings.setting import parts
 
@@ -41,6 +39,8 @@ def broken_region(region: str | None) -> Iterator[str]:
     if region.startswith(UNTRIED_REGIONS):
         yield f"region {region!r} is in another partition than `aws`, in which no stage was tried: choose another"
         return
+    import botocore.session  # noqa: PLC0415 - the distribution for CDK apps, which sets no region, does not have it
+
     known = botocore.session.get_session().get_available_regions("lambda", "aws")
     if region not in known:
         nearest = get_close_matches(region, known, n=1)
