@@ -88,7 +88,8 @@ class Capability(Construct, Generic[Part]):
             **given,  # type: ignore[arg-type]  # settings of the capability
         )
         # Names of resources of the app are known at its deployment.
-        check_config(self._config, {name: one for name, one in given.items() if not Token.is_unresolved(one)})
+        known = {name: one for name, one in given.items() if not (isinstance(one, str) and Token.is_unresolved(one))}
+        check_config(self._config, known)
         self._state = State(Construct(self, "State"), config=self._config, key=key)
         self._program = program(self, self._config)
 
