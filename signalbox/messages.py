@@ -83,7 +83,12 @@ class Message:
     def first_received_at(self) -> datetime | None:
         """Return the time of the first receive, or None when the call did not request that attribute."""
         milliseconds = self.system_attributes.get("ApproximateFirstReceiveTimestamp")
-        return datetime.fromtimestamp(int(milliseconds) / 1000, UTC) if milliseconds else None
+        return moment(milliseconds) if milliseconds else None
+
+
+def moment(milliseconds: str) -> datetime:
+    """Return the time that SQS states in an attribute of a message, in milliseconds since 1970."""
+    return datetime.fromtimestamp(int(milliseconds) / 1000, UTC)
 
 
 def outgoing(message: Message) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -18,6 +17,7 @@ from signalbox.live.model.state import ConnectionId, Elapsed, FrameId, Lost
 from signalbox.live.ports import SessionPorts
 from signalbox.live.session.inbox import InvalidInboxMessage, readings
 from signalbox.live.session.inbox_processor import Arrival, InboxProcessor
+from signalbox.messages import moment
 
 SWEEP = "sweep"
 
@@ -80,7 +80,7 @@ def _is_dead_lettered(record: Record, problem: RejectedError, dead_letters: SqsD
 
 
 def _arrival(record: Record, poison: Mapping[str, str]) -> Arrival:
-    sent_at = datetime.fromtimestamp(int(record["attributes"]["SentTimestamp"]) / 1000, UTC)
+    sent_at = moment(record["attributes"]["SentTimestamp"])
     connection = ConnectionId(record["attributes"]["MessageGroupId"])
     frame = record["messageId"]
     return Arrival(FrameId(frame), connection, record["body"], sent_at, poison.get(frame))

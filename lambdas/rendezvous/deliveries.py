@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -11,7 +10,7 @@ from lambdas.rendezvous import wiring
 from lambdas.shared import instance
 from signalbox.errors import RejectedError
 from signalbox.history.event import HistoryEvent
-from signalbox.messages import Message, MessageId
+from signalbox.messages import Message, MessageId, moment
 from signalbox.rendezvous.model.states import OfferDelivery, parse_client_id
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.rules.offer_service import DeliveryResult
@@ -79,10 +78,6 @@ def _delivery(record: dict[str, Any]) -> OfferDelivery:
         message_id=record["messageId"],
         receipt_handle=record["receiptHandle"],
         body=record["body"].encode(errors="surrogatepass"),
-        sent_at=_moment(record["attributes"]["SentTimestamp"]),
+        sent_at=moment(record["attributes"]["SentTimestamp"]),
         is_first=record["attributes"]["ApproximateReceiveCount"] == "1",
     )
-
-
-def _moment(milliseconds: str) -> datetime:
-    return datetime.fromtimestamp(int(milliseconds) / 1000, UTC)

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.peek import peek
 from signalbox.exchange.messages.end_events import NOT_DELETED
+from signalbox.messages import moment
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
@@ -48,6 +49,6 @@ def _dead_letter(message: "MessageTypeDef") -> DeadLetter:
     return DeadLetter(
         message_id=next((texts[name] for name in IDS if texts.get(name)), message["MessageId"]),
         reason=texts.get("Reason") or NOT_DELETED,
-        sent_at=datetime.fromtimestamp(int(system["SentTimestamp"]) / 1000, UTC),
+        sent_at=moment(system["SentTimestamp"]),
         receives=int(system["ApproximateReceiveCount"]) - 1,  # without the receive of this call
     )

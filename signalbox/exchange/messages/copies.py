@@ -3,7 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from signalbox.errors import RejectedError
 from signalbox.exchange.messages.headers import announced_file
@@ -12,7 +12,7 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import GroupBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.messages import TRACE_HEADER, Attribute, InvalidMessage, Message, MessageId, size_bytes
+from signalbox.messages import TRACE_HEADER, Attribute, InvalidMessage, Message, MessageId, moment, size_bytes
 from signalbox.queues import QueueName, is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -115,7 +115,7 @@ def _group(delivered: DeliveredMessage, written: object, *, is_ordered: bool) ->
 
 def sent_at(message: Message) -> datetime:
     """Return the time when a message was sent."""
-    return datetime.fromtimestamp(int(message.system_attributes["SentTimestamp"]) / 1000, UTC)
+    return moment(message.system_attributes["SentTimestamp"])
 
 
 def _text(message: Message) -> str:

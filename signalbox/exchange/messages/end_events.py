@@ -1,7 +1,7 @@
 """The history events of what happens to copies after routing: they die in their queue, and messages are replayed."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from signalbox.exchange.messages.headers import announced_file
 from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery
@@ -9,7 +9,7 @@ from signalbox.exchange.messages.replayed_messages import OriginalMessage, Repla
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.history.event import HistoryEvent
-from signalbox.messages import Message, MessageId, size_bytes
+from signalbox.messages import Message, MessageId, moment, size_bytes
 
 NOT_DELETED = "its consumers received it as often as its queue allows, and did not delete it"
 
@@ -19,7 +19,7 @@ def died(message: Message, queue: DeclaredName) -> HistoryEvent:
 
     Its time is that of the first receive, which stays the same, since SQS does not say when it moved the message.
     """
-    at = _moment(message, "ApproximateFirstReceiveTimestamp")
+    at = moment(message.system_attributes["ApproximateFirstReceiveTimestamp"])
     copy = _copy(message)
     return HistoryEvent(
         event_id=f"dead_letter:{message.message_id}:{queue}:dead",
@@ -80,7 +80,3 @@ def _labels_of(copy: DeliveredMessage | None) -> dict[str, str]:
     file = announced_file(copy.key, copy.body)
     # The part after the colon is the session name of a role, which may identify a person.
     return {"publisher": copy.publisher.partition(":")[0]} | ({"file": file} if file else {})
-
-
-def _moment(message: Message, name: str) -> datetime:
-    return datetime.fromtimestamp(int(message.system_attributes[name]) / 1000, UTC)

@@ -2,7 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from signalbox.exchange.messages.headers import HEADERS, MAXIMUM_ATTRIBUTES, OWN_NAMES
 from signalbox.exchange.messages.properties import (
@@ -12,7 +12,7 @@ from signalbox.exchange.messages.properties import (
     MessageProperties,
 )
 from signalbox.exchange.model.records import GroupBy, OrderBy
-from signalbox.messages import TRACE_HEADER, Attribute, Message, MessageId
+from signalbox.messages import TRACE_HEADER, Attribute, Message, MessageId, moment
 from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -124,7 +124,7 @@ def original_of_dead_letter(dead_letter: Message, *, exchange: ExchangeName | No
         properties,
         dead_letter.message_id,
         UNKNOWN,
-        datetime.fromtimestamp(int(dead_letter.system_attributes["SentTimestamp"]) / 1000, UTC),
+        moment(dead_letter.system_attributes["SentTimestamp"]),
     )
 
 
