@@ -228,7 +228,7 @@ class Live(Construct):
         part, state = exchange._part, exchange._state  # noqa: SLF001 - as above
         self._exchange, self._users = exchange._declared, DeclaredUsers(self, part=part)  # noqa: SLF001 - as above
         config = replace(exchange._config, capabilities="live")  # noqa: SLF001 - as above
-        own = State(Construct(self, "State"), config=config, parts=("live",), beside=state)
+        own = State(Construct(self, "State"), config=config, parts=("live",), exchange=state)
         self._part = live.Live(self, "Live", state=own, lake=None, program=program(self, config), config=config)
         self._part.connect_to(part, state=own)
         grant_live(self._part, state=own, lake=None, config=config)

@@ -34,7 +34,7 @@ QUERY_PREFIX = "queries/"
 class State:
     """The key and the data of capabilities: of `parts`, or of those that the configuration names.
 
-    Without `key`, one is made. Data `beside` an exchange's have its key.
+    Without `key`, one is made. With `exchange`, the state of an exchange, its key and its table are used.
     """
 
     rendezvous_table: dynamodb.Table
@@ -52,14 +52,14 @@ class State:
         config: Config,
         key: kms.IKey | None = None,
         parts: Sequence[str] | None = None,
-        beside: "State | None" = None,
+        exchange: "State | None" = None,
     ) -> None:
         # What a failed first deployment created is deleted, so that the next attempt finds no name taken and no key
         # remains that costs money. Tables stay even then: deletion protection would make the rollback fail.
         removal = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if config.keeps_state else RemovalPolicy.DESTROY
         table_removal = RemovalPolicy.RETAIN if config.keeps_state else RemovalPolicy.DESTROY
-        if beside is not None:
-            key, self.exchange_table = beside.key, beside.exchange_table
+        if exchange is not None:
+            key, self.exchange_table = exchange.key, exchange.exchange_table
         key = key or _key(scope, removal)
         self.key: kms.IKey = key
         stored = config.stored_parts if parts is None else parts
