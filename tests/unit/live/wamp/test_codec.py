@@ -147,8 +147,10 @@ def test_the_size_of_a_message_is_in_bytes() -> None:
 
 
 texts = st.text(st.characters(codec=None))
+# A string that begins with U+0000 and has no base64 after it is refused.
+readable = texts.filter(lambda text: not text.startswith("\0"))
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | readable,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
     max_leaves=12,
 )
