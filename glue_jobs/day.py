@@ -36,7 +36,7 @@ REPORTS: dict[str, tuple[str, Callable[[ReportRun], None]]] = {
 }
 
 
-class Step(NamedTuple):
+class DayStep(NamedTuple):
     """A step of the day: its name and what runs it."""
 
     name: str
@@ -50,18 +50,18 @@ def main(argv: Sequence[str]) -> None:
         raise ExceptionGroup("the day is not complete", errors)
 
 
-def steps(argv: Sequence[str]) -> Iterator[Step]:
+def steps(argv: Sequence[str]) -> Iterator[DayStep]:
     """Parse the arguments, start Spark and yield the steps in order. Raises `ValueError` for an invalid window."""
     arguments = parse_arguments(argv, REQUIRED, optional=OPTIONAL)
     window = TimeWindow.parse(arguments)
     lake = Lake(spark_session("day"), arguments["database"])
     if arguments.get("compact", "yes") != "no":
         newest = window.last_days(int(arguments["compact_days"])) if "compact_days" in arguments else window
-        yield Step("compact_history", partial(_compact, RawFiles.of(lake, arguments), newest))
+        yield DayStep("compact_history", partial(_compact, RawFiles.of(lake, arguments), newest))
     for name, (folder, write_report) in REPORTS.items():
         run = ReportRun(name, lake, window.whole_days(), f"{arguments['report_path'].rstrip('/')}/{folder}")
-        yield Step(name, partial(write_report, run))
-    yield Step("clean_up", partial(clean_up, lake, arguments, window))
+        yield DayStep(name, partial(write_report, run))
+    yield DayStep("clean_up", partial(clean_up, lake, arguments, window))
 
 
 def _compact(raw: RawFiles, window: TimeWindow) -> None:
@@ -69,7 +69,7 @@ def _compact(raw: RawFiles, window: TimeWindow) -> None:
     print(f"compact_history: {compact(raw, window)}")
 
 
-def _error_of(step: Step) -> Exception | None:
+def _error_of(step: DayStep) -> Exception | None:
     started = time.monotonic()
     try:
         step.run()

@@ -40,7 +40,7 @@ from signalbox.aws.history.dead_letter_source import DeadLetterSource
 from signalbox.aws.history.kept_source import NO_LONGER_KEPT, KeptSource, S3KeptSelections
 from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.exchange.matching.trie import BindingTrie
-from signalbox.exchange.messages.end_events import Replay
+from signalbox.exchange.messages.end_events import ReplayOrigin
 from signalbox.exchange.messages.replayed_messages import OriginalMessage, Replayable, original_of_dead_letter
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
@@ -220,7 +220,7 @@ def _source(stage: ReplayStage, progress: ReplayProgress) -> ReplaySource[Replay
 def _execute(stage: ReplayStage, progress: ReplayProgress, *, rate: int) -> None:
     request, last_report = progress.asked, [0.0]
     kind = next(name for name in SOURCES if name in request)
-    replay = Replay(progress.replay_id, kind, request[kind], request["into"])
+    replay = ReplayOrigin(progress.replay_id, kind, request[kind], request["into"])
     destination = Destination(stage, request["into"], progress.replay_id)
     write, resender = destination.message_builder(), destination.resender()
     source = _source(stage, progress)
@@ -263,7 +263,10 @@ def _execute(stage: ReplayStage, progress: ReplayProgress, *, rate: int) -> None
 
 
 def _record(
-    stage: ReplayStage, replay: Replay, ready: Sequence[SourceMessage[Replayable | None]], taken: Mapping[str, str]
+    stage: ReplayStage,
+    replay: ReplayOrigin,
+    ready: Sequence[SourceMessage[Replayable | None]],
+    taken: Mapping[str, str],
 ) -> None:
     """Write the event of each message that was sent; say how many Firehose did not take."""
     now = datetime.now(UTC)

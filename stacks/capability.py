@@ -30,7 +30,7 @@ LOCAL = "signalbox:local"
 # Of the beginning of all names, and of those that exchanges and users lengthen: queues have at most 80 characters.
 NAME_CHARACTERS, PREFIX_CHARACTERS = 30, 19
 
-AnyPart = exchange.Exchange | splitting.Splitting | rendezvous.Rendezvous | Front
+AnyPart = exchange.ExchangeResources | splitting.SplittingResources | rendezvous.RendezvousResources | Front
 Part = TypeVar("Part", bound=AnyPart)
 Made = TypeVar("Made", bound=AnyPart)
 

@@ -32,7 +32,7 @@ from stacks.splitting.sources import queues_of
 from stacks.state_stack import State
 
 
-class Exchange(Capability[exchange_part.Exchange]):
+class Exchange(Capability[exchange_part.ExchangeResources]):
     """A topic exchange over SQS with its bindings; further exchanges and queues are declared by command.
 
     With `ordered`, it keeps the order of each routing key.
@@ -55,7 +55,7 @@ class Exchange(Capability[exchange_part.Exchange]):
             settings=lambda own: {"exchange_prefix": f"{own}-" if prefix is None else prefix},
             **properties,
         )
-        part = self._compose(exchange_part.Exchange, grant_exchange)
+        part = self._compose(exchange_part.ExchangeResources, grant_exchange)
         self.exchange_name = f"{exchange_name}.fifo" if ordered else exchange_name
         """The name of the exchange in commands."""
         self.queue: sqs.IQueue = sqs.Queue.from_queue_attributes(
@@ -103,7 +103,7 @@ class Exchange(Capability[exchange_part.Exchange]):
         return self._part.retries.metric_approximate_age_of_oldest_message(statistic="Maximum")
 
 
-class Splitting(Capability[splitting.Splitting]):
+class Splitting(Capability[splitting.SplittingResources]):
     """Lets developers share the queues of deployed consumers.
 
     Without `queues`, those that are event sources of the consumers in the app.
@@ -136,7 +136,7 @@ class Splitting(Capability[splitting.Splitting]):
             },
             **properties,
         )
-        part = self._compose(splitting.Splitting, grant_splitting)
+        part = self._compose(splitting.SplittingResources, grant_splitting)
         self.functions: Mapping[str, Function] = part.functions
         self.user_policy: iam.IManagedPolicy = part.user_policy
         """The policy for people who start sessions."""
@@ -146,7 +146,7 @@ class Splitting(Capability[splitting.Splitting]):
         return maximum(self._part.dead_letters)
 
 
-class Rendezvous(Capability[rendezvous.Rendezvous | Front]):
+class Rendezvous(Capability[rendezvous.RendezvousResources | Front]):
     """A broker for clients and proxies of Snowflake, or with `broker_url` a front of an existing one."""
 
     def __init__(
@@ -183,7 +183,7 @@ class Rendezvous(Capability[rendezvous.Rendezvous | Front]):
         else:
             doors_ = Doors(self, "Doors", state=self._state, program=self._program, config=self._config)
             grant_doors(doors_, state=self._state, config=self._config)
-            part = self._compose(rendezvous.Rendezvous, grant_rendezvous, doors=doors_)
+            part = self._compose(rendezvous.RendezvousResources, grant_rendezvous, doors=doors_)
             self.url, self.clients_url = part.urls["RendezvousUrl"], part.urls["RendezvousClientsUrl"]
 
     def metric_dead_letters(self) -> cloudwatch.Metric:
@@ -229,11 +229,13 @@ class Live(Construct):
         self._exchange, self._users = exchange._declared, DeclaredUsers(self, part=part)  # noqa: SLF001 - as above
         config = replace(exchange._config, capabilities="live")  # noqa: SLF001 - as above
         own = State(Construct(self, "State"), config=config, parts=("live",), exchange=state)
-        self._part = live.Live(self, "Live", state=own, lake=None, program=program(self, config), config=config)
+        self._part = live.LiveResources(
+            self, "Live", state=own, lake=None, program=program(self, config), config=config
+        )
         self._part.connect_to(part, state=own)
         grant_live(self._part, state=own, lake=None, config=config)
         grant_live_routing(part, live=self._part, state=own)
-        parts: dict[str, exchange_part.Exchange | live.Live] = {"exchange": part, "live": self._part}
+        parts: dict[str, exchange_part.ExchangeResources | live.LiveResources] = {"exchange": part, "live": self._part}
         sources = activity_sources(
             {name: one.queues for name, one in parts.items()}, {name: one.functions for name, one in parts.items()}
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from aws_cdk import Aws, CfnOutput, Stack
 from constructs import Construct
 
-from stacks.exchange.construct import Exchange
+from stacks.exchange.construct import ExchangeResources
 from stacks.grants.exchange import grant_exchange
 from stacks.grants.history import grant_delivery, grant_job, grant_overflow, grant_reader
 from stacks.grants.live import grant_live, grant_live_routing
@@ -17,8 +17,8 @@ from stacks.history.job import HistoryJob
 from stacks.history.jobs import HistoryJobs, schedule
 from stacks.history.lake import TABLE, HistoryLake
 from stacks.history.overflow import HistoryOverflow
-from stacks.live.construct import Live
-from stacks.rendezvous.construct import Rendezvous
+from stacks.live.construct import LiveResources
+from stacks.rendezvous.construct import RendezvousResources
 from stacks.rendezvous.doors import Doors
 from stacks.rendezvous.front import Front
 from stacks.settings.config import Config
@@ -28,7 +28,7 @@ from stacks.shared.dashboard import Monitoring
 from stacks.shared.function import Function, program
 from stacks.shared.queue import require_tls
 from stacks.shared.schedules import Schedules, Task
-from stacks.splitting.construct import Splitting
+from stacks.splitting.construct import SplittingResources
 from stacks.state_stack import StateStack
 
 # Functions that write no history.
@@ -79,13 +79,13 @@ class SignalboxStack(Stack):
     def _compose(self) -> None:
         """Create the capabilities and grant their permissions."""
         state, lake, config, built = self.state, self.lake, self.config, program(self, self.config)
-        self.rendezvous: Rendezvous | None = None
+        self.rendezvous: RendezvousResources | None = None
         self.front: Front | None = None
-        self.splitting: Splitting | None = None
-        self.exchange: Exchange | None = None
-        self.live: Live | None = None
+        self.splitting: SplittingResources | None = None
+        self.exchange: ExchangeResources | None = None
+        self.live: LiveResources | None = None
         if config.has("rendezvous") and self.doors is not None:
-            self.rendezvous = Rendezvous(
+            self.rendezvous = RendezvousResources(
                 self, "Rendezvous", state=state, doors=self.doors, lake=lake, program=built, config=config
             )
             grant_rendezvous(self.rendezvous, state=state, lake=lake, config=config)
@@ -93,13 +93,13 @@ class SignalboxStack(Stack):
             self.front = Front(self, "Rendezvous", state=state, lake=lake, program=built, config=config)
             grant_front(self.front, state=state, lake=lake, config=config)
         if config.has("splitting"):
-            self.splitting = Splitting(self, "Splitting", state=state, lake=lake, program=built, config=config)
+            self.splitting = SplittingResources(self, "Splitting", state=state, lake=lake, program=built, config=config)
             grant_splitting(self.splitting, state=state, lake=lake, config=config)
         if config.has("exchange"):
-            self.exchange = Exchange(self, "Exchange", state=state, lake=lake, program=built, config=config)
+            self.exchange = ExchangeResources(self, "Exchange", state=state, lake=lake, program=built, config=config)
             grant_exchange(self.exchange, state=state, lake=lake, config=config)
         if config.has("live") and self.exchange is not None:
-            self.live = Live(self, "Live", state=state, lake=lake, program=built, config=config)
+            self.live = LiveResources(self, "Live", state=state, lake=lake, program=built, config=config)
             self.live.connect_to(self.exchange, state=state)
             grant_live(self.live, state=state, lake=lake, config=config)
             grant_live_routing(self.exchange, live=self.live, state=state)
@@ -118,7 +118,9 @@ class SignalboxStack(Stack):
         return overflow
 
     @property
-    def parts(self) -> Mapping[str, Rendezvous | Front | Splitting | Exchange | Live]:
+    def parts(
+        self,
+    ) -> Mapping[str, RendezvousResources | Front | SplittingResources | ExchangeResources | LiveResources]:
         """The capabilities but history by name."""
         found = (self.rendezvous, self.front, self.splitting, self.exchange, self.live)
         return {part.node.id.lower(): part for part in found if part is not None}

@@ -11,7 +11,7 @@ from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import Exchange
+from signalbox.exchange.model.records import ExchangeRecord
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.export import ExportedEvent, audience_text, body_and_headers, settled_events
 from signalbox.sarracenia.rights.names import ExchangeName, parse_exchange_name
@@ -44,7 +44,7 @@ class LogTables:
         """Return the adapter of the topic logs."""
         return DynamoTopicLog(self._table(self.live_table))
 
-    def _exchanges(self, exchange: str | None) -> list[Exchange]:
+    def _exchanges(self, exchange: str | None) -> list[ExchangeRecord]:
         exchanges = DynamoExchanges(self._table(self.exchange_table))
         found = exchanges.every() if exchange is None else [exchanges.find(parse_exchange_name(exchange))]
         return [one for one in found if one is not None and one.live is not None]

@@ -36,7 +36,7 @@ class NoLive(RejectedError):
     """Raised for commands about realms on a stage without live."""
 
 
-class Context(Protocol):
+class TaskContext(Protocol):
     """The context of Lambda that the scheduled tasks use."""
 
     @property
@@ -47,7 +47,7 @@ class Context(Protocol):
         """Return the milliseconds until Lambda stops this call."""
 
 
-def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
+def handler(event: dict[str, Any], context: TaskContext) -> dict[str, Any]:
     """Return the commands to redeliver; for a scheduled task, the numbers of its results."""
     if "Records" in event:
         processor = CommandProcessor(
@@ -94,7 +94,7 @@ def _answer(user: UserName | None, envelope: Envelope) -> object:
     return answer
 
 
-def _maintain(context: Context) -> dict[str, Any]:
+def _maintain(context: TaskContext) -> dict[str, Any]:
     try:
         done = _connect(FunctionArn(context.invoked_function_arn), until=_deadline(context))
     finally:
@@ -133,7 +133,7 @@ def _connect(control: FunctionArn, *, until: datetime) -> dict[str, Any]:
     return {"connected": len(done.connected), "disconnected": len(done.disconnected), "complete": done.is_complete}
 
 
-def _deadline(context: Context) -> datetime:
+def _deadline(context: TaskContext) -> datetime:
     return instance.CLOCK.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) - RESERVE
 
 

@@ -31,9 +31,9 @@ from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.exchange.control.dead_letters import DeadLetterService
 from signalbox.exchange.control.reconnection import ReconnectionService
-from signalbox.exchange.control.scheduled_tasks import OrphanQueueSweeper
+from signalbox.exchange.control.scheduled_tasks import ExchangeQueueSweeper
 from signalbox.exchange.model.connections import FunctionArn, Readers
-from signalbox.exchange.model.control_ports import ControlPorts, StageConfig, Store
+from signalbox.exchange.model.control_ports import ControlPorts, ExchangeStore, StageConfig
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.live.admin.ports import LiveAdminPorts
@@ -68,9 +68,9 @@ def dead_letter_service() -> DeadLetterService:
 
 
 @cache
-def sweep() -> OrphanQueueSweeper:
+def sweep() -> ExchangeQueueSweeper:
     """Return the orphan-queue sweeper."""
-    return OrphanQueueSweeper(ports(), SqsTemporaryQueues(instance.sqs(), TagCalls()), parallel_map)
+    return ExchangeQueueSweeper(ports(), SqsTemporaryQueues(instance.sqs(), TagCalls()), parallel_map)
 
 
 @cache
@@ -108,7 +108,7 @@ def ports() -> ControlPorts:
     concurrency = settings.number("ROUTE_CONCURRENCY")
     queues = OwnQueues(sqs, wiring.url_prefix(), queue_arn_prefix())
     return ControlPorts(
-        store=Store(
+        store=ExchangeStore(
             exchanges=DynamoExchanges(table),
             queues=DynamoQueues(table),
             bindings=DynamoBindings(table),

@@ -18,7 +18,7 @@ from signalbox.history.event import HistoryEvent
 from signalbox.live.model.state import ConnectionId, Lost
 from signalbox.live.outbox.events import closing_summary, delivery_events
 from signalbox.live.outbox.items import InvalidOutboxItem, OutboxItem, parse_item
-from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
+from signalbox.live.outbox.results import BatchResult, DeliveryOutcome
 from signalbox.live.outbox.snapshots import ConnectionSnapshot
 from signalbox.live.outbox.writer import ReceivedItem
 from signalbox.messages import Message, MessageId
@@ -46,11 +46,11 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN
     _create_clients()
     results = list(parallel_map(partial(_deliver, until, _snapshots(by_connection)), by_connection.items()))
     dead_lettered, undecided = _dead_letter(unreadable)
-    delivered = [one for one in results if isinstance(one, DeliveryResult)]
+    delivered = [one for one in results if isinstance(one, BatchResult)]
     instance.record(
         [*(fact for one in delivered for fact in delivery_events(one, now=instance.CLOCK.now())), *dead_lettered]
     )
-    failed = (one.not_done if isinstance(one, DeliveryResult) else one for one in results)
+    failed = (one.not_done if isinstance(one, BatchResult) else one for one in results)
     return in_flight(message_id for ids in (*failed, undecided) for message_id in ids)
 
 
@@ -109,7 +109,7 @@ def _deliver(
     until: datetime,
     snapshots: Mapping[ConnectionId, ConnectionSnapshot],
     batch: tuple[ConnectionId, list[_Parsed]],
-) -> DeliveryResult | list[str]:
+) -> BatchResult | list[str]:
     connection, parsed = batch
     try:
         received = [ReceivedItem(message.message_id, item, sent_at(message)) for message, item in parsed]

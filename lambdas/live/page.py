@@ -10,7 +10,7 @@ from lambdas.live import page_wiring
 from lambdas.shared import instance
 from lambdas.shared.http import Request, Response, response
 from signalbox.exchange.model.issuers import Issuer
-from signalbox.exchange.model.records import Exchange
+from signalbox.exchange.model.records import ExchangeRecord
 from signalbox.live.admin import pages
 from signalbox.sarracenia.rights.names import InvalidExchangeName, parse_exchange_name
 
@@ -38,7 +38,7 @@ def _config(realm: str) -> str:
     return pages.config(_websocket_url(), [], _issuers(_named(realm)))
 
 
-def _named(realm: str) -> list[Exchange]:
+def _named(realm: str) -> list[ExchangeRecord]:
     """Return the exchange with a name, if it exists."""
     try:
         found = page_wiring.exchanges().find(parse_exchange_name(realm))
@@ -47,7 +47,7 @@ def _named(realm: str) -> list[Exchange]:
     return [found] if found else []
 
 
-def _issuers(exchanges: Iterable[Exchange]) -> list[tuple[str, Issuer]]:
+def _issuers(exchanges: Iterable[ExchangeRecord]) -> list[tuple[str, Issuer]]:
     return [(exchange.name, issuer) for exchange in exchanges if exchange.live for issuer in exchange.live.issuers]
 
 

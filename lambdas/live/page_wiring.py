@@ -8,7 +8,7 @@ from lambdas.shared import instance
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.health import Health
 from signalbox.aws.shared.kept import Kept
-from signalbox.exchange.model.records import Exchange
+from signalbox.exchange.model.records import ExchangeRecord
 
 # Strangers may request the page as often as its limit permits, and reading a thousand exchanges costs 37 read units.
 REALMS_AGE = timedelta(seconds=10)
@@ -21,7 +21,7 @@ def exchanges() -> DynamoExchanges:
 
 
 @cache
-def live_exchanges() -> Kept[Sequence[Exchange]]:
+def live_exchanges() -> Kept[Sequence[ExchangeRecord]]:
     """Return the exchanges with live settings, kept for a time."""
     return Kept(lambda: [one for one in exchanges().every() if one.live], REALMS_AGE, instance.CLOCK.now)
 

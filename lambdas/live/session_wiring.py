@@ -20,7 +20,7 @@ from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.live.tokens import JwtVerifier
 from signalbox.exchange.model.names import StageNames
 from signalbox.history.event import HistoryEvent
-from signalbox.live.ports import SessionPorts, Store
+from signalbox.live.ports import LiveStore, SessionPorts
 from signalbox.live.procedures.subscription_meta import CachedSubscriptionLookup
 from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.wamp.codec import MAXIMUM_ID
@@ -38,7 +38,7 @@ def ports() -> SessionPorts:
     settings, table = instance.settings(), wiring.table()
     subscribers = DynamoSubscribers(table, _writers().map, instance.backoff())
     return SessionPorts(
-        store=Store(
+        store=LiveStore(
             sessions=wiring.sessions(),
             realm_sessions=DynamoRealmSessions(table),
             accounts=DynamoAccounts(table, _exchanges(), pepper(), backoff=instance.backoff()),

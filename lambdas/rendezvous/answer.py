@@ -11,7 +11,7 @@ from lambdas.shared.http import Request, Response
 from signalbox.aws.rendezvous.queues import QueueGone
 from signalbox.history.event import HistoryEvent
 from signalbox.networks import network_number
-from signalbox.rendezvous.model.states import Rendezvous
+from signalbox.rendezvous.model.states import RendezvousRecord
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import keyed_hash
 from signalbox.rendezvous.rules.answer_service import AnswerService
@@ -36,14 +36,14 @@ def respond(event: dict[str, Any]) -> Response:
     return response(answer_response(accepted=record is not None))
 
 
-def _accept(answer: ProxyAnswer, network: int | None) -> Rendezvous | None:
+def _accept(answer: ProxyAnswer, network: int | None) -> RendezvousRecord | None:
     try:
         return _service().accept(answer, network=network)
     except QueueGone:
         return None  # the client has left, and its queue was deleted
 
 
-def _event(outcome: str, *, sid: str, record: Rendezvous | None = None) -> HistoryEvent:
+def _event(outcome: str, *, sid: str, record: RendezvousRecord | None = None) -> HistoryEvent:
     now = instance.CLOCK.now()
     sid_hash = keyed_hash(sid, key=wiring.statistics().key(now.date()))
     return events.proxy_answer(outcome, at=now, sid_hash=sid_hash, record=record)

@@ -8,7 +8,7 @@ from lambdas.rendezvous import wiring
 from lambdas.rendezvous.responses import response
 from lambdas.shared import instance
 from lambdas.shared.http import Request, Response
-from signalbox.rendezvous.model.states import ClientId, OfferState, Rendezvous, RendezvousMethod
+from signalbox.rendezvous.model.states import ClientId, OfferState, RendezvousMethod, RendezvousRecord
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import client_address
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND, NOT_FOUND_HEADERS
@@ -87,7 +87,7 @@ def _country(request: Request, offer: Offer, method: RendezvousMethod) -> str:
     return wiring.country_lookup()(client_address(request.headers, socket_address=request.source_ip))
 
 
-def _record(record: Rendezvous) -> None:
+def _record(record: RendezvousRecord) -> None:
     now = instance.CLOCK.now()
     if record.state is OfferState.ANSWERED:
         return  # the function `answer` has recorded it

@@ -11,7 +11,7 @@ from lambdas.rendezvous.responses import response
 from lambdas.shared import instance
 from lambdas.shared.http import Request, Response
 from signalbox.networks import network_number
-from signalbox.rendezvous.model.states import Rendezvous
+from signalbox.rendezvous.model.states import RendezvousRecord
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import client_address, keyed_hash
 from signalbox.rendezvous.rules.pacer import Pacer
@@ -58,7 +58,7 @@ def _body(result: PollResult) -> str:
     )
 
 
-def _record(request: Request, poll: ProxyPoll, outcome: str, *, match: Rendezvous | None = None) -> None:
+def _record(request: Request, poll: ProxyPoll, outcome: str, *, match: RendezvousRecord | None = None) -> None:
     now = instance.CLOCK.now()
     key = wiring.statistics().key(now.date())
     address = client_address(request.headers, socket_address=request.source_ip)

@@ -55,7 +55,7 @@ from signalbox.splitting.control.reconcile_loop import ReconcileLoop, Reconciler
 from signalbox.splitting.control.registries import RegistryService
 from signalbox.splitting.control.registry_reader import RegistryReader
 from signalbox.splitting.control.replays import SessionReplayer
-from signalbox.splitting.control.routes import Routes
+from signalbox.splitting.control.routes import RouteReader
 from signalbox.splitting.control.session_start import Admissions, SessionStarter
 from signalbox.splitting.forwarding.decider import RECORD_AGE
 from signalbox.splitting.model.events import CAPABILITY
@@ -144,7 +144,7 @@ def loop() -> ReconcileLoop:
     store, resources = _store(), _resources()
     outlets = Outlets(wiring.sender(), wiring.dead_letters(), instance.record)
     problems = ProblemLog(store.annotations, instance.CLOCK)
-    routes = Routes(_languages(), timings().settle, instance.CLOCK)
+    routes = RouteReader(_languages(), timings().settle, instance.CLOCK)
     replayer = SessionReplayer(store.splits, _kept_store(), outlets, routes, problems)
     reconciler = Reconciler(
         store,

@@ -31,13 +31,13 @@ FILTER_SHARE = 0.5
 PATIENCE = 0.1
 
 
-class Context(Protocol):
+class SplitCallContext(Protocol):
     """The Lambda context of a call."""
 
     aws_request_id: str
 
 
-def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
+def handler(event: dict[str, Any], context: SplitCallContext) -> dict[str, Any]:
     """Return the records that could not be forwarded and stay in flight.
 
     Raises `UnavailableError` when none was forwarded, for the fifth time, which raises the alarm on errors.

@@ -7,7 +7,7 @@ from enum import StrEnum
 from signalbox.errors import RejectedError, UnavailableError
 
 
-class Verdict(StrEnum):
+class Judgement(StrEnum):
     """The verdict on a requirement; with `STOP` a deployment would fail, or its stage would not work."""
 
     OK = "ok"
@@ -20,7 +20,7 @@ class Finding:
     """One line of the doctor's report; `remedy` is empty when there is nothing to do."""
 
     check: str
-    verdict: Verdict
+    verdict: Judgement
     text: str
     remedy: str = ""
 
@@ -31,27 +31,27 @@ class Finding:
 
 def ok(check: str, text: str) -> Finding:
     """Return the finding of a met requirement."""
-    return Finding(check, Verdict.OK, text)
+    return Finding(check, Judgement.OK, text)
 
 
 def warn(check: str, text: str, *, remedy: str) -> Finding:
     """Return the finding of a risk."""
-    return Finding(check, Verdict.WARN, text, remedy)
+    return Finding(check, Judgement.WARN, text, remedy)
 
 
 def stop(check: str, text: str, *, remedy: str) -> Finding:
     """Return the finding of an obstacle."""
-    return Finding(check, Verdict.STOP, text, remedy)
+    return Finding(check, Judgement.STOP, text, remedy)
 
 
 def unchecked(check: str, reason: str, *, remedy: str) -> Finding:
     """Return the finding of a requirement that could not be examined."""
-    return Finding(check, Verdict.WARN, f"not checked: {reason}", remedy)
+    return Finding(check, Judgement.WARN, f"not checked: {reason}", remedy)
 
 
 def has_stop(findings: Iterable[Finding]) -> bool:
     """Return whether a deployment must stop."""
-    return any(finding.verdict is Verdict.STOP for finding in findings)
+    return any(finding.verdict is Judgement.STOP for finding in findings)
 
 
 class CallDenied(RejectedError):

@@ -11,13 +11,13 @@ AWS_MANAGED_KEY = "alias/aws/sns"
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class AlarmTopic:
     """A topic of SNS; `key` is the id, ARN or alias of its key, or empty."""
 
     key: str = ""
 
 
-def topic_finding(arn: str, topic: Topic | None) -> Finding:
+def topic_finding(arn: str, topic: AlarmTopic | None) -> Finding:
     """Return the finding on the topic that alarms notify; None is one that does not exist."""
     if topic is None:
         return stop(
@@ -73,14 +73,14 @@ USER_ACTIONS = ("iam:CreateUser", "iam:CreateAccessKey")
 
 
 @dataclass(frozen=True, slots=True)
-class UserRights:
+class DeniedUserActions:
     """Which of `USER_ACTIONS` an organization denies to the role with which the CDK deploys, and which IAM denies."""
 
     denied_by_organization: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()
 
 
-def users_finding(stage: str, rights: UserRights | None) -> Finding:
+def users_finding(stage: str, rights: DeniedUserActions | None) -> Finding:
     """Return the finding on the users of a stage, whose keys clients need; `rights` is None without the CDK's role."""
     if rights is None:
         return unchecked(USERS, "the CDK's role does not exist yet", remedy="deploy with --bootstrap")

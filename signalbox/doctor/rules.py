@@ -11,14 +11,14 @@ SUPPORTED_PARTITION = "aws"
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class CallerIdentity:
     """The answer of STS: the account and the ARN of the caller."""
 
     account: str
     arn: str
 
 
-def identity_finding(identity: Identity) -> Finding:
+def identity_finding(identity: CallerIdentity) -> Finding:
     """Return the finding that names the account and the role or user."""
     caller = identity.arn.split(":", 5)[-1]
     text = f"account {identity.account}, as {caller}"

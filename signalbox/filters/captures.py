@@ -19,10 +19,10 @@ CLASS = re.compile(r"\\[\\dDsSwWbB]")
 BACKSLASH = "\\\\"
 
 
-def compile_capture(text: str, engines: Engines) -> "Capture":
+def compile_capture(text: str, engines: Engines) -> "SandboxedCapture":
     """Return a pattern that finds the group `value`, else its first group. Raises `InvalidExpression`."""
     compile_pattern(text, case_sensitive=True, engines=engines)
-    capture = Capture(text, _translated(text), engines)
+    capture = SandboxedCapture(text, _translated(text), engines)
     engines.compile("find", capture.translated, name=f"{text!r}")
     return capture
 
@@ -47,7 +47,7 @@ def _part(part: re.Match[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Capture:
+class SandboxedCapture:
     """A pattern that finds a name within a text, in the sandbox."""
 
     text: str

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import count
 
 from signalbox.filters.jq_parser import ASSIGNMENTS, parse_program
-from signalbox.filters.jq_terms import Entry, Pattern, Step, Term
+from signalbox.filters.jq_terms import Entry, PathStep, Term, VariablePattern
 from signalbox.splitting.model.filters import InvalidExpression
 
 # The functions of jaq-std 2.1.2 and jaq-json 1.1.2, by number of arguments, but for those that end the process.
@@ -120,7 +120,7 @@ def _defined(term: Term) -> Iterator[str]:
         yield from (one.strip() for one in parameters.rstrip(")").split(";"))
     inner: list[Term | None] = [*term.terms]
     for part in term.parts:
-        inner += part.terms if isinstance(part, Step) else (part.key, part.value)
+        inner += part.terms if isinstance(part, PathStep) else (part.key, part.value)
     for one in inner:
         if one is not None:
             yield from _defined(one)
@@ -214,7 +214,7 @@ class _Writer:
         bound: list[str] = []
         parts = [write(term.terms[0])]
         for step in term.parts:
-            if isinstance(step, Step):
+            if isinstance(step, PathStep):
                 names = [self._bound(one, bound, write) if one else None for one in step.terms]
                 parts.append(_step(names, is_optional=step.is_optional or write == self.skipping))
         return f"({''.join(bound)}{' | '.join(parts)})"
@@ -237,7 +237,7 @@ class _Writer:
         variable, opened = self._opened(term.pattern, "")
         return f"({term.kind} {source} as {variable} ({'; '.join([start, *(opened + one for one in rest)])}))"
 
-    def _opened(self, pattern: Pattern | None, end: str) -> tuple[str, str]:
+    def _opened(self, pattern: VariablePattern | None, end: str) -> tuple[str, str]:
         """Return a pattern's variable, and the bindings of the variables within, each with `end`."""
         if pattern is None or pattern.variable:
             return pattern.variable if pattern else "", ""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from signalbox.filters.jq_terms import Entry, Pattern, Step, Term, text_of
+from signalbox.filters.jq_terms import Entry, PathStep, Term, VariablePattern, text_of
 from signalbox.filters.jq_tokens import Tokens
 
 CHARACTERS = re.compile(r"(?:[^\"\\]|\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4}))*")
@@ -174,7 +174,7 @@ class _Parser(Tokens):
             return Term("path", terms=(Term("input"),), parts=(self._index(self._text()),))
         return Term("input")
 
-    def _steps(self) -> "Sequence[Step]":
+    def _steps(self) -> "Sequence[PathStep]":
         steps = []
         while True:
             token = self.peek()
@@ -188,19 +188,19 @@ class _Parser(Tokens):
             else:
                 return steps
 
-    def _bracket(self) -> Step:
+    def _bracket(self) -> PathStep:
         if self.take("]"):
-            return Step((), self._is_optional())
+            return PathStep((), self._is_optional())
         start = None if self.peek().text == ":" else self.term()
         if not self.take(":"):
             self.expect("]")
             return self._index(start)
         end = None if self.peek().text == "]" else self.term()
         self.expect("]")
-        return Step((start, end), self._is_optional())
+        return PathStep((start, end), self._is_optional())
 
-    def _index(self, term: Term | None) -> Step:
-        return Step((term,), self._is_optional())
+    def _index(self, term: Term | None) -> PathStep:
+        return PathStep((term,), self._is_optional())
 
     def _is_optional(self) -> bool:
         found = False
@@ -234,26 +234,26 @@ class _Parser(Tokens):
         name = self.next().text if self.peek().kind == "format" else ""
         return Term("text", name, self._text().terms)
 
-    def _pattern(self) -> Pattern:
+    def _pattern(self) -> VariablePattern:
         if self.peek().kind == "variable":
-            return Pattern(self.next().text)
+            return VariablePattern(self.next().text)
         if self.take("["):
             found = [self._pattern()]
             while self.take(","):
                 found.append(self._pattern())
             self.expect("]")
-            return Pattern(inner=tuple((Term("number", str(n)), one) for n, one in enumerate(found)))
+            return VariablePattern(inner=tuple((Term("number", str(n)), one) for n, one in enumerate(found)))
         self.expect("{")
         inner = [self._pattern_entry()]
         while self.take(","):
             inner.append(self._pattern_entry())
         self.expect("}")
-        return Pattern(inner=tuple(inner))
+        return VariablePattern(inner=tuple(inner))
 
-    def _pattern_entry(self) -> tuple[Term, Pattern]:
+    def _pattern_entry(self) -> tuple[Term, VariablePattern]:
         token = self.peek()
         if token.kind == "variable":
-            return text_of(token.text[1:]), Pattern(self.next().text)
+            return text_of(token.text[1:]), VariablePattern(self.next().text)
         if self.take("("):
             key = self.term()
             self.expect(")")

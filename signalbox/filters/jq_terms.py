@@ -10,12 +10,12 @@ class Term:
     kind: str
     text: str = ""
     terms: tuple["Term", ...] = ()
-    parts: tuple["Step | Entry", ...] = ()
-    pattern: "Pattern | None" = None
+    parts: tuple["PathStep | Entry", ...] = ()
+    pattern: "VariablePattern | None" = None
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """A step of a path: an index, all values (no terms), or a slice with one or two bounds."""
 
     terms: tuple[Term | None, ...]
@@ -31,11 +31,11 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class VariablePattern:
     """A variable, or the patterns of the values at keys."""
 
     variable: str = ""
-    inner: tuple[tuple[Term, "Pattern"], ...] = ()
+    inner: tuple[tuple[Term, "VariablePattern"], ...] = ()
 
 
 def text_of(text: str) -> Term:

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from signalbox.filters.captures import Capture, compile_capture
+from signalbox.filters.captures import SandboxedCapture, compile_capture
 from signalbox.filters.engines import Engines
 from signalbox.filters.patterns import compile_pattern
-from signalbox.splitting.model.filters import FilterUse, Pattern, Program
+from signalbox.splitting.model.filters import CompiledPattern, CompiledProgram, FilterUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +19,15 @@ class Languages:
         before, self.engines.use = self.engines.use, use
         return before
 
-    def pattern(self, text: str, *, case_sensitive: bool) -> Pattern:
+    def pattern(self, text: str, *, case_sensitive: bool) -> CompiledPattern:
         """Return a compiled regular expression. Raises `InvalidExpression`."""
         return compile_pattern(text, case_sensitive=case_sensitive, engines=self.engines)
 
-    def capture(self, text: str) -> Capture:
+    def capture(self, text: str) -> SandboxedCapture:
         """Return a regular expression that finds a name within a text. Raises `InvalidExpression`."""
         return compile_capture(text, self.engines)
 
-    def program(self, text: str) -> Program:
+    def program(self, text: str) -> CompiledProgram:
         """Return a compiled jq program. Raises `InvalidExpression`."""
         from signalbox.filters.programs import compile_program  # noqa: PLC0415 - many stages have no such filter
 

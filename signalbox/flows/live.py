@@ -7,7 +7,7 @@ from statistics import median
 from typing import TypeVar
 
 from signalbox.clients.live.client import LiveClient, RequestUnconfirmed
-from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.clients.live.session import ConnectionLost, Login
 from signalbox.clients.web_socket import connector
 from signalbox.flows.trial import Trial, WrongResult, expect
@@ -36,7 +36,7 @@ def follow_log(trial: Trial, topic: str, *, pattern: TopicPattern, writer: Login
                     publish(number)
             timing.detail = f"{BEFORE} lines to {topic}"
         with journal.step(CAPABILITY, "a later client gets the past") as timing:
-            reader.follow(Cursor(pattern, LastEvents(2 * BEFORE)))
+            reader.follow(PatternCursor(pattern, LastEvents(2 * BEFORE)))
             past = [_number(event) for event in reader.backfill()]
             expect(distinct(past) == list(range(BEFORE)), f"the backfill has {past}")
             timing.detail = f"{BEFORE} old lines, each once and in order"

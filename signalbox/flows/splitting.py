@@ -39,7 +39,7 @@ SHARED = "messages are shared by the filters"
 logger = logging.getLogger(__name__)
 
 
-class Consumer(Protocol):
+class SplitConsumer(Protocol):
     """A deployed consumer of queues."""
 
     @property
@@ -85,7 +85,7 @@ class SharedQueues:
     """The queues of a deployed consumer, which developers share; `sessions` begins the names of their sessions."""
 
     trial: Trial
-    consumer: Consumer
+    consumer: SplitConsumer
     sessions: str
     restored: Callable[[], object]
     """Returns what must be after the sessions as it was before."""

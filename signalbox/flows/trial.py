@@ -13,7 +13,7 @@ import boto3
 from signalbox.clients.deployment import AwsDeployment, Deployment
 from signalbox.errors import UnavailableError
 from signalbox.messages import MessageId
-from signalbox.verify.report import Answer, Answered, Outcome, Question, Row, masked
+from signalbox.verify.report import Answer, Answered, Question, Row, TrialOutcome, masked
 
 T = TypeVar("T")
 PAUSE_SECONDS = 0.5
@@ -103,16 +103,16 @@ class Journal:
             self.fail(capability, what, error)
             raise RunStopped(f"{capability}: {what}") from error
         latencies = timing.latencies or [time.monotonic() - started]
-        self._add(Row(capability, what, Outcome.OK, tuple(latencies), timing.detail))
+        self._add(Row(capability, what, TrialOutcome.OK, tuple(latencies), timing.detail))
 
     def fail(self, capability: str, what: str, error: BaseException) -> None:
         """Record a failure."""
         text = masked(f"{type(error).__name__}: {error}")
-        self._add(Row(capability, what, Outcome.FAILED, detail=text[:DETAIL_CHARACTERS]))
+        self._add(Row(capability, what, TrialOutcome.FAILED, detail=text[:DETAIL_CHARACTERS]))
 
     def skip(self, capability: str, what: str, reason: str) -> None:
         """Record something that was not tried."""
-        self._add(Row(capability, what, Outcome.SKIPPED, detail=reason))
+        self._add(Row(capability, what, TrialOutcome.SKIPPED, detail=reason))
 
     def answer(self, question: Question, answer: Mapping[str, Answer], *, is_expected: bool) -> None:
         """Record the answer to a question about AWS."""

@@ -11,7 +11,7 @@ FILE_EXTENSIONS = {"text": "txt", "picture": "svg", "json": "json"}
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportJob:
     """A report: its job's script and its folder in the bucket."""
 
     script: str
@@ -27,12 +27,12 @@ ALL_REPORTS = "all"  # instead of a report's name
 DAY_SCRIPT = "day"
 """The script of compaction and all reports."""
 REPORTS = {
-    "rendezvous": Report("rendezvous_report", "reports/rendezvous"),
-    "splitting": Report("split_report", "reports/splitting"),
-    "topics": Report("topic_report", "reports/topics"),
-    "delivery": Report("delivery_report", "reports/delivery"),
-    "order": Report("order_audit", "reports/order"),
-    "cost": Report("cost_report", "reports/cost"),
+    "rendezvous": ReportJob("rendezvous_report", "reports/rendezvous"),
+    "splitting": ReportJob("split_report", "reports/splitting"),
+    "topics": ReportJob("topic_report", "reports/topics"),
+    "delivery": ReportJob("delivery_report", "reports/delivery"),
+    "order": ReportJob("order_audit", "reports/order"),
+    "cost": ReportJob("cost_report", "reports/cost"),
 }
 
 

@@ -36,7 +36,7 @@ class ReplayState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ReplayClaim:
     """Messages that may have been sent: the record lists them before the first one is sent."""
 
     ids: tuple[str, ...]
@@ -78,17 +78,17 @@ class ReplayProgress:
     refused: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     refused_count: int = 0
     doubtful: tuple[str, ...] = ()
-    claim: Claim | None = None
+    claim: ReplayClaim | None = None
     last: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
 
     def claimed(self, ids: Sequence[str], *, at: datetime) -> "ReplayProgress":
         """Return the record with a claim of messages, to be stored before they are sent."""
-        return replace(self, state=ReplayState.SENDING, claim=Claim(tuple(ids), at))
+        return replace(self, state=ReplayState.SENDING, claim=ReplayClaim(tuple(ids), at))
 
     def settled(self, sent: SendResult) -> "ReplayProgress":
         """Return the record after a claim was sent; all of its messages are processed, whatever their outcome."""
-        claim = self.claim or Claim((), self.planned_at)
+        claim = self.claim or ReplayClaim((), self.planned_at)
         return replace(
             self,
             position=self.position + len(claim.ids),
@@ -225,8 +225,8 @@ def _state(section: Section) -> ReplayState:
     return ReplayState.DONE
 
 
-def _claim(section: Section) -> Claim | None:
+def _claim(section: Section) -> ReplayClaim | None:
     if section.fields.get("claim") is None:
         return None
     claim = section.section("claim")
-    return Claim(claim.texts("ids"), _moment(claim, "at"))
+    return ReplayClaim(claim.texts("ids"), _moment(claim, "at"))

@@ -15,14 +15,14 @@ from kombu.utils.json import dumps
 from kombu.utils.uuid import uuid
 
 from signalbox.exchange.control.command_reader import MAXIMUM_RECEIVES, MINIMUM_EXPIRES_SECONDS
-from signalbox.kombu.consumers import Consumer, Delivery, receive, with_tag
+from signalbox.kombu.consumers import ChannelConsumer, ConsumerDelivery, receive, with_tag
 from signalbox.kombu.errors import amqp_errors
 from signalbox.kombu.names import DEFAULT, pattern_of
-from signalbox.kombu.receipts import Receipt
+from signalbox.kombu.receipts import ChannelReceipt
 from signalbox.sending import MAXIMUM_ENTRIES
 
 if TYPE_CHECKING:
-    from signalbox.kombu.stage import Stage
+    from signalbox.kombu.stage import BrokerStage
     from signalbox.kombu.transport import Transport
 
 EXCHANGE_TYPES = frozenset({"direct", "topic", "fanout"})
@@ -46,10 +46,10 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
     def __init__(self, connection: "Transport", **options: object) -> None:
         super().__init__(connection, **options)
         self.events: defaultdict[str, set[Callable[..., object]]] = defaultdict(set)
-        self._consuming: dict[str, Consumer] = {}
+        self._consuming: dict[str, ChannelConsumer] = {}
 
     @property
-    def stage(self) -> "Stage":
+    def stage(self) -> "BrokerStage":
         """The stage of the connection."""
         return self._transport.stage
 
@@ -136,7 +136,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
         self.stage.settle()
         receipts, url, purged = self._transport.receipts, self.stage.queue_url(queue), 0
         while found := receive(receipts, url, maximum=MAXIMUM_ENTRIES, wait_seconds=ASK_ALL_SECONDS):
-            receipts.ack([receipts.add(Receipt(url, one.receipt, self)) for one in found])
+            receipts.ack([receipts.add(ChannelReceipt(url, one.receipt, self)) for one in found])
             with amqp_errors(f"purge queue {queue!r}"):
                 receipts.flush()
             purged += len(found)
@@ -171,7 +171,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
     ) -> None:
         """Receive messages of a queue from now on."""
         self.stage.settle()
-        consumer = Consumer(self, queue, no_ack, callback)
+        consumer = ChannelConsumer(self, queue, no_ack, callback)
         self._consuming[consumer_tag] = consumer
         self._transport.receive_for(consumer, self.stage.queue_url(queue))
 
@@ -187,7 +187,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
             for delivery in waiting:
                 self.deliver(delivery)
 
-    def deliver(self, delivery: Delivery) -> None:
+    def deliver(self, delivery: ConsumerDelivery) -> None:
         """Pass a message to its consumer."""
         if delivery.consumer.no_ack:
             self._transport.receipts.ack([delivery.tag])
@@ -198,7 +198,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
         self.stage.settle()
         receipts, url = self._transport.receipts, self.stage.queue_url(queue)
         for found in receive(receipts, url, maximum=1, wait_seconds=ASK_ALL_SECONDS):
-            tag = receipts.add(Receipt(url, found.receipt, self))
+            tag = receipts.add(ChannelReceipt(url, found.receipt, self))
             if no_ack:
                 receipts.ack([tag])
             return self.Message(with_tag(found.payload, tag), channel=self)

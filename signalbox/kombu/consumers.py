@@ -13,7 +13,7 @@ from amqp.exceptions import ConsumerCancelled, NotFound
 
 from signalbox.kombu.errors import amqp_errors
 from signalbox.kombu.messages import ATTRIBUTES, RECEIVED, Received
-from signalbox.kombu.receipts import Receipt, Receipts
+from signalbox.kombu.receipts import ChannelReceipt, Receipts
 from signalbox.new_queues import when_usable
 from signalbox.sending import MAXIMUM_ENTRIES
 
@@ -24,7 +24,7 @@ LONG_POLL_SECONDS = 20  # the maximum of SQS
 
 
 @dataclass(eq=False, slots=True)
-class Consumer:
+class ChannelConsumer:
     """A consumer of a channel. `unsettled` counts its messages that are neither acknowledged nor released."""
 
     channel: "Channel"
@@ -41,23 +41,23 @@ class Consumer:
 
 
 @dataclass(order=True, slots=True)
-class Delivery:
+class ConsumerDelivery:
     """A message for a consumer, in the order of deliveries: the lowest rank, that is the highest priority, first."""
 
     rank: int
     sent_at: int
     tag: int
-    consumer: Consumer = field(compare=False)
+    consumer: ChannelConsumer = field(compare=False)
     payload: dict[str, Any] = field(compare=False)
 
 
 @dataclass(slots=True)
-class Inbox:
+class ReceivedMessages:
     """The messages of a connection that were received and not delivered. Thread-safe."""
 
     changed: threading.Condition
     error: Exception | None = None
-    _waiting: list[Delivery] = field(default_factory=list)
+    _waiting: list[ConsumerDelivery] = field(default_factory=list)
     _bell: tuple[socket.socket, socket.socket] = field(default_factory=socket.socketpair)
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class Inbox:
         """The socket that an event loop watches: it is readable while something may wait here."""
         return self._bell[0]
 
-    def put(self, delivery: Delivery) -> None:
+    def put(self, delivery: ConsumerDelivery) -> None:
         """Add a message."""
         with self.changed:
             heapq.heappush(self._waiting, delivery)
@@ -81,7 +81,7 @@ class Inbox:
             self.error = error
             self._ring()
 
-    def take(self, timeout: float | None) -> Delivery:
+    def take(self, timeout: float | None) -> ConsumerDelivery:
         """Return the first message; wait for one. Raises `TimeoutError`, and an error that was reported."""
         with self.changed:
             if not self.changed.wait_for(lambda: self._waiting or self.error, timeout):
@@ -91,7 +91,7 @@ class Inbox:
                 raise error
             return heapq.heappop(self._waiting)
 
-    def take_all(self, consumer: Consumer) -> list[Delivery]:
+    def take_all(self, consumer: ChannelConsumer) -> list[ConsumerDelivery]:
         """Remove and return the messages of a consumer, in order."""
         with self.changed:
             found = sorted(one for one in self._waiting if one.consumer is consumer)
@@ -122,9 +122,9 @@ class Receiver:
     """Receives from one queue for one consumer after another, and ends when it has none."""
 
     queue_url: str
-    inbox: Inbox
+    inbox: ReceivedMessages
     receipts: Receipts
-    consumer: Consumer | None
+    consumer: ChannelConsumer | None
     wait_seconds: int = LONG_POLL_SECONDS
     is_ended: bool = False
 
@@ -159,12 +159,14 @@ class Receiver:
         with self.inbox.changed:
             consumer = self.consumer
             channel = consumer.channel if consumer else None
-            tags = [self.receipts.add(Receipt(self.queue_url, one.receipt, channel, consumer)) for one in messages]
+            tags = [
+                self.receipts.add(ChannelReceipt(self.queue_url, one.receipt, channel, consumer)) for one in messages
+            ]
             if consumer is not None:
                 consumer.unsettled += len(messages)
                 for tag, one in zip(tags, messages, strict=True):
                     payload = with_tag(one.payload, tag)
-                    self.inbox.put(Delivery(-one.priority, one.sent_at, tag, consumer, payload))
+                    self.inbox.put(ConsumerDelivery(-one.priority, one.sent_at, tag, consumer, payload))
                 return
         self.receipts.release(tags)
 
@@ -192,5 +194,5 @@ def receive(receipts: Receipts, queue_url: str, *, maximum: int, wait_seconds: i
     found = [Received.parse(one, receipts.names) for one in reply.get("Messages", ())]
     now = time.time() * 1000
     late = [one for one in found if one.expires_at <= now]
-    receipts.ack([receipts.add(Receipt(queue_url, one.receipt, None)) for one in late])
+    receipts.ack([receipts.add(ChannelReceipt(queue_url, one.receipt, None)) for one in late])
     return [one for one in found if one.expires_at > now]

@@ -16,19 +16,19 @@ from signalbox.sending import MAXIMUM_ENTRIES
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
-    from signalbox.kombu.consumers import Consumer
+    from signalbox.kombu.consumers import ChannelConsumer
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Receipt:
+class ChannelReceipt:
     """The receipt of a message that was received for a channel, and for one of its consumers unless it was fetched."""
 
     queue_url: str
     handle: str
     channel: object
-    consumer: "Consumer | None" = None
+    consumer: "ChannelConsumer | None" = None
 
 
 @dataclass(slots=True)
@@ -43,12 +43,12 @@ class Receipts:
     names: Namespace
     hold_seconds: int
     changed: threading.Condition
-    _held: dict[int, Receipt] = field(default_factory=dict)
-    _done: list[Receipt] = field(default_factory=list)
+    _held: dict[int, ChannelReceipt] = field(default_factory=dict)
+    _done: list[ChannelReceipt] = field(default_factory=list)
     _tags: Iterator[int] = field(default_factory=lambda: count(1))
     _deleting: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, receipt: Receipt) -> int:
+    def add(self, receipt: ChannelReceipt) -> int:
         """Hold a message; return its delivery tag."""
         with self.changed:
             tag = next(self._tags)
@@ -122,14 +122,14 @@ class Receipts:
                 logger.warning("acknowledged messages are not deleted yet: %s", error)
                 closed.wait(1)
 
-    def _taken(self, tags: Iterable[int]) -> list[Receipt]:
+    def _taken(self, tags: Iterable[int]) -> list[ChannelReceipt]:
         found = [one for one in (self._held.pop(tag, None) for tag in tags) if one is not None]
         for one in found:
             if one.consumer is not None:
                 one.consumer.unsettled -= 1
         return found
 
-    def _delete(self, part: Sequence[Receipt]) -> list[Receipt]:
+    def _delete(self, part: Sequence[ChannelReceipt]) -> list[ChannelReceipt]:
         """Delete messages of one queue; return those for which SQS failed by its own fault."""
         entries: Any = [{"Id": str(number), "ReceiptHandle": one.handle} for number, one in enumerate(part)]
         reply = self.sqs.delete_message_batch(QueueUrl=part[0].queue_url, Entries=entries)
@@ -139,7 +139,7 @@ class Receipts:
                 logger.warning("an acknowledged message of %s comes again: %s", part[0].queue_url, one["Code"])
         return [part[int(one["Id"])] for one in failures if not one["SenderFault"]]
 
-    def _change_visibility(self, receipts: Sequence[Receipt], *, seconds: int) -> None:
+    def _change_visibility(self, receipts: Sequence[ChannelReceipt], *, seconds: int) -> None:
         for url in dict.fromkeys(one.queue_url for one in receipts):
             handles = [one.handle for one in receipts if one.queue_url == url]
             try:

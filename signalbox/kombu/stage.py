@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from signalbox.exchange.matching.graph import RoutingGraph
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
+from signalbox.exchange.model.records import Binding, ExchangeRecord, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.kombu.declarations import Declarations
 from signalbox.kombu.errors import amqp_errors
@@ -26,7 +26,7 @@ ROUTES_SECONDS = 5.0  # how long a mandatory message relies on the bindings that
 
 
 @dataclass(slots=True)
-class Stage(Declarations):
+class BrokerStage(Declarations):
     """The exchanges and queues of a stage in the namespace of a connection. Raises errors of AMQP. Thread-safe."""
 
     _routes: RoutingGraph = field(default_factory=RoutingGraph)
@@ -95,7 +95,7 @@ class Stage(Declarations):
         bindings = [_binding(one) for one in self.ask("bindings", {})]
         for found in self.ask("exchanges", {}):
             name = ExchangeName(found["exchange"])
-            exchange = Exchange(name, None, NEVER, alternate=found.get("alternate"))
+            exchange = ExchangeRecord(name, None, NEVER, alternate=found.get("alternate"))
             graph.put(exchange, (one for one in bindings if one.exchange == name))
         self._routes, self._routes_read_at = graph, time.monotonic()
 

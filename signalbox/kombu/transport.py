@@ -14,10 +14,10 @@ from kombu.utils.url import maybe_sanitize_url
 from signalbox.clients.exchange.consumer import HEARTBEATS_PER_HOLD, HOLD, heartbeat
 from signalbox.kombu.address import Address
 from signalbox.kombu.channel import EXCHANGE_TYPES, Channel
-from signalbox.kombu.consumers import LONG_POLL_SECONDS, Consumer, Delivery, Inbox, Receiver
+from signalbox.kombu.consumers import LONG_POLL_SECONDS, ChannelConsumer, ConsumerDelivery, ReceivedMessages, Receiver
 from signalbox.kombu.errors import amqp_errors
 from signalbox.kombu.receipts import Receipts
-from signalbox.kombu.stage import Stage
+from signalbox.kombu.stage import BrokerStage
 
 if TYPE_CHECKING:
     from kombu import Connection
@@ -54,11 +54,11 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # kombu has no types
             client = Address.of_connection(self.client).client(connect_seconds=self.client.connect_timeout or 5)
         options = self.client.transport_options
         hold = min(MAXIMUM_HOLD_SECONDS, int(options.get("visibility_timeout") or HOLD.total_seconds()))
-        self.stage = Stage(client)
+        self.stage = BrokerStage(client)
         self.kinds: dict[str, str] = {}
         self._receivers: list[Receiver] = []
         changed = threading.Condition(threading.RLock())
-        self.inbox, self.receipts = Inbox(changed), Receipts(client.sqs, self.stage.namespace, hold, changed)
+        self.inbox, self.receipts = ReceivedMessages(changed), Receipts(client.sqs, self.stage.namespace, hold, changed)
         self._open_threads()
         connection: Transport = super().establish_connection()
         return connection
@@ -69,7 +69,7 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # kombu has no types
         self.unregister_from_event_loop(connection, self.loop)
         self._threads.close()
 
-    def receive_for(self, consumer: Consumer, queue_url: str) -> None:
+    def receive_for(self, consumer: ChannelConsumer, queue_url: str) -> None:
         """Receive messages for a consumer, by a poll that is under way for a former one if there is any."""
         with self.inbox.changed:
             for receiver in self._receivers:
@@ -81,7 +81,7 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # kombu has no types
             self._receivers.append(Receiver(queue_url, self.inbox, self.receipts, consumer, wait))
         self._receivers[-1].start()
 
-    def stop_receiving(self, consumer: Consumer) -> list[Delivery]:
+    def stop_receiving(self, consumer: ChannelConsumer) -> list[ConsumerDelivery]:
         """Receive no more messages for a consumer; return those that were not delivered to it."""
         with self.inbox.changed:
             for receiver in self._receivers:

@@ -174,7 +174,7 @@ class OverviewCalls(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class LiveStore:
     """The stored state of sessions and realms."""
 
     sessions: Sessions
@@ -193,7 +193,7 @@ class SessionPorts:
     `pepper` is a secret of the stage. `tokens` verifies the tokens of realms' issuers.
     """
 
-    store: Store
+    store: LiveStore
     inbox: Inbox
     outboxes: Outboxes
     timers: Timers

@@ -13,7 +13,7 @@ from pathlib import Path
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local import tools
 from signalbox.local.assembly import deployment
-from signalbox.local.assembly.artifacts import Place, artifacts_of, stack_artifacts
+from signalbox.local.assembly.artifacts import DefaultPlace, artifacts_of, stack_artifacts
 from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.lifecycle import Emulator
 from signalbox.local.emulator.program import ACCOUNT
@@ -66,7 +66,7 @@ def _synthesis_error(tail: list[str]) -> RejectedError | UnavailableError:
 def deploy(assembly: Path, *, emulator: Emulator, say: Say) -> None:
     """Deploy every stack of a synthesized app into the emulator. Raises `UnavailableError` with the causes."""
     _make_assets_bucket(emulator)
-    deployment.deploy(assembly, emulator.session(), Place(ACCOUNT, emulator.region), say)
+    deployment.deploy(assembly, emulator.session(), DefaultPlace(ACCOUNT, emulator.region), say)
 
 
 def _make_assets_bucket(emulator: Emulator) -> None:
@@ -83,7 +83,7 @@ def _make_assets_bucket(emulator: Emulator) -> None:
 
 def stacks(assembly: Path) -> list[str]:
     """Return the names of the stacks in a synthesized app."""
-    place = Place(ACCOUNT, lifecycle.REGION)
+    place = DefaultPlace(ACCOUNT, lifecycle.REGION)
     return [artifact.name for artifact in stack_artifacts(artifacts_of(assembly), place)]
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from signalbox.errors import RejectedError, SignalboxError
 from signalbox.local import check_results, tiers, tools
-from signalbox.local.check_results import REPORTS, Counts, Result
+from signalbox.local.check_results import REPORTS, CheckResult, Counts
 from signalbox.local.files import CHECKOUT
 from signalbox.local.processes import piped
 from signalbox.local.tiers import Check
@@ -34,7 +34,7 @@ class Progress:
 
     total: int
 
-    def show(self, number: int, result: Result) -> None:
+    def show(self, number: int, result: CheckResult) -> None:
         """Print the line of a check, and its whole output if it failed."""
         verdict = "ok    " if result.passed else "FAILED"
         taken = f"{result.seconds:.0f} s, of a processor {result.processor_seconds:.0f} s"
@@ -44,7 +44,7 @@ class Progress:
             _say(text)
 
 
-def run(check: Check, environment: Mapping[str, str]) -> Result:
+def run(check: Check, environment: Mapping[str, str]) -> CheckResult:
     """Run a check's commands until one fails."""
     started = time.monotonic()
     output, processor_seconds, passed = "", 0.0, True
@@ -56,7 +56,7 @@ def run(check: Check, environment: Mapping[str, str]) -> Result:
         passed = not done.status
         if not passed:
             break
-    return Result(check.name, passed, output, time.monotonic() - started, processor_seconds)
+    return CheckResult(check.name, passed, output, time.monotonic() - started, processor_seconds)
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> _Done:
@@ -69,10 +69,10 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> _Done:
 
 
 def run_all(
-    checks: Sequence[Check], environment: Mapping[str, str], ended: Callable[[Result], None] = lambda _: None
-) -> list[Result]:
+    checks: Sequence[Check], environment: Mapping[str, str], ended: Callable[[CheckResult], None] = lambda _: None
+) -> list[CheckResult]:
     """Run checks side by side; print each when it ends, and pass it to `ended`."""
-    progress, results = Progress(len(checks)), list[Result]()
+    progress, results = Progress(len(checks)), list[CheckResult]()
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         started = [pool.submit(run, check, environment) for check in checks]
         for future in as_completed(started):
@@ -82,7 +82,7 @@ def run_all(
     return results
 
 
-def _closing_line(result: Result) -> str:
+def _closing_line(result: CheckResult) -> str:
     """Return the counts of pytest; empty for the other programs."""
     counts = Counts.of(result.output)
     return f": {counts}" if counts.passed or counts.failed else ""
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str]) -> int:
     return _checked(tier, checks, ended)
 
 
-def _release(parts: Sequence[str]) -> tuple[list[Check], Callable[[Result], None]]:
+def _release(parts: Sequence[str]) -> tuple[list[Check], Callable[[CheckResult], None]]:
     """Return the named parts of a release, or those that have not passed with these sources, and what keeps each."""
     known = {part.name: part for part in tiers.release_parts()}
     if unknown := sorted(set(parts) - set(known)):
@@ -114,7 +114,7 @@ def _release(parts: Sequence[str]) -> tuple[list[Check], Callable[[Result], None
     return [part for name, part in known.items() if name not in passed and (not parts or name in parts)], record.keep
 
 
-def _checked(tier: str, checks: Sequence[Check], ended: Callable[[Result], None]) -> int:
+def _checked(tier: str, checks: Sequence[Check], ended: Callable[[CheckResult], None]) -> int:
     environment = {**tools.hermetic_environment(os.environ), "JAVA_HOME": str(tools.java_home())}
     REPORTS.mkdir(parents=True, exist_ok=True)
     _say(f"Checking: {', '.join(check.name for check in checks)}")

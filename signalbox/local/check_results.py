@@ -24,7 +24,7 @@ FAILURE = r"^(?:FAILED|ERROR) (\S+::.*?)(?: - .*)?$"
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CheckResult:
     """The result of a check."""
 
     name: str
@@ -56,7 +56,7 @@ class Counts:
         return ", ".join(f"{count} {kind}" for kind, count in parts.items() if count)
 
 
-def append(tier: str, results: Sequence[Result], *, seconds: float, load: float, to: Path = RESULTS) -> None:
+def append(tier: str, results: Sequence[CheckResult], *, seconds: float, load: float, to: Path = RESULTS) -> None:
     """Append the line of a run to a file."""
     counts = Counts.of("\n".join(result.output for result in results))
     line = {
@@ -78,7 +78,7 @@ def append(tier: str, results: Sequence[Result], *, seconds: float, load: float,
         file.write(json.dumps(line) + "\n")
 
 
-def _failures(results: Iterable[Result]) -> Iterator[str]:
+def _failures(results: Iterable[CheckResult]) -> Iterator[str]:
     """Yield the failed tests, or the name of a failed check without tests."""
     for result in results:
         if not result.passed:
@@ -130,7 +130,7 @@ class ReleaseRecord:
         found = tuple(part for part in parts if part in kept)
         return () if len(found) == len(parts) else found
 
-    def keep(self, result: Result) -> None:
+    def keep(self, result: CheckResult) -> None:
         """Record whether a part has passed."""
         others = [part for part in self._kept() if part != result.name]
         write_json(self.file, {"digest": self.digest, "passed": [*others, *([result.name] if result.passed else [])]})

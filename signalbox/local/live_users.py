@@ -12,13 +12,13 @@ import boto3
 from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.clients.exchange.client import ExchangeClient, stage_client
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import PatternCursor
 from signalbox.clients.live.session import Login
 from signalbox.clients.web_socket import connector
 from signalbox.errors import SignalboxError
 from signalbox.exchange.model.records import User
 from signalbox.live.admin.commands import secret_fields
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
@@ -64,7 +64,7 @@ def start_functions(websocket_url: str, users: Sequence[Mapping[str, str]]) -> b
     while time.monotonic() < until:
         # A client that cannot join was too slow, because the functions were still starting.
         with suppress(SignalboxError), LiveClient(connector(websocket_url), login) as client:
-            client.follow(Cursor(TopicPattern.parse(START_TOPIC)))
+            client.follow(PatternCursor(TopicPattern.parse(START_TOPIC)))
             client.publish(START_TOPIC, options={"exclude_me": False})
             if client.receive(START_SECONDS / 4) is not None:
                 return True
@@ -79,6 +79,6 @@ def _user(client: ExchangeClient, name: UserName, ticket: str | None) -> dict[st
         client.ask("grant", grant)
     if ticket is None:
         ticket = secrets.token_urlsafe(TICKET_BYTES)
-        credentials = Credentials.of(ticket, salt=secrets.token_hex(SALT_BYTES), with_key=True)
+        credentials = StoredSecret.of(ticket, salt=secrets.token_hex(SALT_BYTES), with_key=True)
         client.ask("secret", {"user": name, **secret_fields(credentials)})
     return {"name": name, "ticket": ticket}

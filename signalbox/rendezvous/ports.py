@@ -14,7 +14,7 @@ from signalbox.rendezvous.model.states import (
     OfferPool,
     OfferState,
     ProxySessionId,
-    Rendezvous,
+    RendezvousRecord,
 )
 
 
@@ -24,37 +24,41 @@ class Offers(Protocol):
     A record is found by its pool, the time it was sent and its client.
     """
 
-    def find(self, draft: Rendezvous) -> Rendezvous | None:
+    def find(self, draft: RendezvousRecord) -> RendezvousRecord | None:
         """Return the stored record with the key of `draft`, or None."""
 
-    def of_client(self, client_id: ClientId, *, since: datetime) -> list[Rendezvous]:
+    def of_client(self, client_id: ClientId, *, since: datetime) -> list[RendezvousRecord]:
         """Return the records of a client that were sent since a time and are among the newest of their pools."""
 
-    def open(self, record: Rendezvous) -> bool:
+    def open(self, record: RendezvousRecord) -> bool:
         """Store a new record and return True, or return False if there is one with its key."""
 
-    def recent(self, pool: OfferPool, *, since: datetime) -> list[Rendezvous]:
+    def recent(self, pool: OfferPool, *, since: datetime) -> list[RendezvousRecord]:
         """Return the newest records of a pool that were sent since a time, whatever their state, newest first.
 
         They may be a moment old, and hold only the fields that the choice needs; `claim` returns the complete record.
         """
 
-    def claim(self, record: Rendezvous, *, proxy: Claimant, now: datetime, until: datetime) -> Rendezvous | None:
+    def claim(
+        self, record: RendezvousRecord, *, proxy: Claimant, now: datetime, until: datetime
+    ) -> RendezvousRecord | None:
         """Claim an offer for a proxy until `until`; return the record, or None if it is not `is_claimable`."""
 
-    def matched_by(self, sid: ProxySessionId, *, since: datetime) -> Rendezvous | None:
+    def matched_by(self, sid: ProxySessionId, *, since: datetime) -> RendezvousRecord | None:
         """Return the record, sent since a time, that is matched with a proxy session, or None."""
 
-    def answer(self, record: Rendezvous, *, sid: ProxySessionId, reply: str, now: datetime) -> Rendezvous | None:
+    def answer(
+        self, record: RendezvousRecord, *, sid: ProxySessionId, reply: str, now: datetime
+    ) -> RendezvousRecord | None:
         """Store the answer to an offer and return the record, or return None if it is not `is_answerable`.
 
         Only the returned record contains the receipt handle, as with `close`.
         """
 
-    def close(self, record: Rendezvous, *, state: OfferState, reply: str) -> Rendezvous | None:
+    def close(self, record: RendezvousRecord, *, state: OfferState, reply: str) -> RendezvousRecord | None:
         """Move an open offer to a final state and return the record, or return None if it was already final."""
 
-    def renew(self, record: Rendezvous, *, receipt_handle: str) -> bool:
+    def renew(self, record: RendezvousRecord, *, receipt_handle: str) -> bool:
         """Store the newest receipt handle of an open offer's message; return False if the offer is not open."""
 
 

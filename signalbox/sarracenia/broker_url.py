@@ -23,7 +23,7 @@ class InvalidBrokerUrl(RejectedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
+class BrokerAccount:
     """A stage and one of its users, with the AWS access key that is the user's only credential."""
 
     user: UserName
@@ -34,7 +34,7 @@ class Broker:
     loopback_region: str = LOOPBACK_REGION
 
     @classmethod
-    def parse(cls, url: str) -> "Broker":
+    def parse(cls, url: str) -> "BrokerAccount":
         """Parse a URL with its key, as in sr3's `credentials.conf`. Raises `InvalidBrokerUrl`."""
         try:
             parts = urlsplit(url)

@@ -9,7 +9,7 @@ from statistics import median
 Answer = str | int | float | bool | None | Sequence["Answer"] | Mapping[str, "Answer"]
 
 
-class Outcome(StrEnum):
+class TrialOutcome(StrEnum):
     """The outcome of something that was tried, or was not."""
 
     OK = "ok"
@@ -23,7 +23,7 @@ class Row:
 
     capability: str
     what: str
-    outcome: Outcome
+    outcome: TrialOutcome
     latencies: Sequence[float] = ()
     detail: str = ""
 
@@ -90,8 +90,10 @@ class Report:
     @property
     def worked(self) -> bool:
         """Return whether everything was tried and worked, and nothing was left behind."""
-        tried = [row.outcome for row in self.rows if row.outcome is not Outcome.SKIPPED]
-        return self.is_complete and bool(tried) and all(outcome is Outcome.OK for outcome in tried) and not self.left
+        tried = [row.outcome for row in self.rows if row.outcome is not TrialOutcome.SKIPPED]
+        return (
+            self.is_complete and bool(tried) and all(outcome is TrialOutcome.OK for outcome in tried) and not self.left
+        )
 
     def to_document(self) -> dict[str, Answer]:
         """Return the report as JSON; it has no account id and no name of a person."""

@@ -32,7 +32,7 @@ DESCRIPTIONS = {
 }
 
 
-class Exchange(Construct):
+class ExchangeResources(Construct):
     """The topic exchange. Exchanges and queues are created by command; grants are in `stacks/grants/exchange.py`."""
 
     def __init__(

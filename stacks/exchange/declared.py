@@ -6,7 +6,7 @@ from aws_cdk import CfnResource, Stack
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from stacks.exchange.construct import Exchange
+from stacks.exchange.construct import ExchangeResources
 from stacks.grants.permissions import allow, allow_key
 from stacks.settings.config import Config
 
@@ -17,7 +17,7 @@ SERVICE_TIMEOUT_SECONDS = 60
 class DeclaredExchange:
     """An exchange, with the bindings of existing queues."""
 
-    def __init__(self, scope: Construct, *, part: Exchange, name: str, config: Config) -> None:
+    def __init__(self, scope: Construct, *, part: ExchangeResources, name: str, config: Config) -> None:
         self._part = part
         self._bindings: list[dict[str, str | None]] = []
         self._declaration: dict[str, object] = {
@@ -60,7 +60,7 @@ class DeclaredExchange:
 class DeclaredUsers:
     """Users that only join realms."""
 
-    def __init__(self, scope: Construct, *, part: Exchange) -> None:
+    def __init__(self, scope: Construct, *, part: ExchangeResources) -> None:
         self._scope, self._part = scope, part
         self._roles: dict[str, str] = {}
         self.resource: CfnResource
@@ -73,7 +73,7 @@ class DeclaredUsers:
         _set(self.resource, self._roles)
 
 
-def _resource(scope: Construct, name: str, *, kind: str, part: Exchange) -> CfnResource:
+def _resource(scope: Construct, name: str, *, kind: str, part: ExchangeResources) -> CfnResource:
     control = part.functions["control"]
     properties = {"ServiceToken": control.function_arn, "ServiceTimeout": str(SERVICE_TIMEOUT_SECONDS)}
     made = CfnResource(scope, name, type=kind, properties=properties)

@@ -5,7 +5,7 @@ Users are not part of the stack: commands create and delete their identities and
 
 from aws_cdk import aws_iam as iam
 
-from stacks.exchange.construct import Exchange
+from stacks.exchange.construct import ExchangeResources
 from stacks.exchange.environment import (
     bound_queues_arn,
     dead_copies_arns,
@@ -33,7 +33,7 @@ from stacks.state_stack import KEPT_PREFIX, State
 READ_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 
 
-def grant_exchange(exchange: Exchange, *, state: State, lake: HistoryLake | None, config: Config) -> None:
+def grant_exchange(exchange: ExchangeResources, *, state: State, lake: HistoryLake | None, config: Config) -> None:
     """Grant the two functions their permissions."""
     route = exchange.functions["route"]
     _grant_route(route, exchange=exchange, state=state, config=config)
@@ -47,7 +47,7 @@ def grant_exchange(exchange: Exchange, *, state: State, lake: HistoryLake | None
         allow_key(function, state.key, service="sqs")
 
 
-def _grant_route(route: Function, *, exchange: Exchange, state: State, config: Config) -> None:
+def _grant_route(route: Function, *, exchange: ExchangeResources, state: State, config: Config) -> None:
     retries = [exchange.retries.queue_arn, exchange.ordered_retries.queue_arn]
     allow(route, READ_QUEUE, [exchange_queues_arn(config), *retries])
     # Copies, dead letters of queues, and dead letters of exchanges.
@@ -58,7 +58,7 @@ def _grant_route(route: Function, *, exchange: Exchange, state: State, config: C
     allow_items(route, state.exchange_table, actions=actions)
 
 
-def _grant_control(control: Function, *, exchange: Exchange, state: State, config: Config) -> None:
+def _grant_control(control: Function, *, exchange: ExchangeResources, state: State, config: Config) -> None:
     queues, replies = [exchange_queues_arn(config), bound_queues_arn(config)], user_reply_queues_arn(config)
     allow(control, READ_QUEUE, [exchange.control_queue.queue_arn, user_control_queues_arn(config)])
     allow(control, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:SetQueueAttributes", "sqs:DeleteQueue"], queues)

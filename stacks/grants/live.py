@@ -1,10 +1,10 @@
 """The permissions of live's functions: its table and queues, the queues of realms, and connections."""
 
-from stacks.exchange.construct import Exchange
+from stacks.exchange.construct import ExchangeResources
 from stacks.grants.exchange import READ_QUEUE
 from stacks.grants.permissions import READ_ITEMS, WRITE_ITEMS, allow, allow_events, allow_items, allow_key
 from stacks.history.lake import HistoryLake
-from stacks.live.construct import Live
+from stacks.live.construct import LiveResources
 from stacks.live.environment import connections_arn, ordered_exchanges_arn
 from stacks.settings.config import Config
 from stacks.shared.function import Function
@@ -15,7 +15,7 @@ from stacks.state_stack import REPORTS, State
 BATCHES = ("dynamodb:BatchGetItem", "dynamodb:BatchWriteItem", "dynamodb:ConditionCheckItem")
 
 
-def grant_live(live: Live, *, state: State, lake: HistoryLake | None, config: Config) -> None:
+def grant_live(live: LiveResources, *, state: State, lake: HistoryLake | None, config: Config) -> None:
     """Grant the functions and the WebSocket API what they need."""
     inbox = live.inbox.queue_arn
     if live.websocket.sender:
@@ -37,7 +37,7 @@ def grant_live(live: Live, *, state: State, lake: HistoryLake | None, config: Co
     _grant_page(live.functions["page"], live=live, state=state)
 
 
-def grant_live_routing(exchange: Exchange, *, live: Live, state: State) -> None:
+def grant_live_routing(exchange: ExchangeResources, *, live: LiveResources, state: State) -> None:
     """Grant the router the log, subscribers, denies and outboxes, and the control plane grants, secrets and inboxes."""
     route, control = exchange.functions["route"], exchange.functions["control"]
     # A transaction needs the rights to its single writes.
@@ -48,7 +48,7 @@ def grant_live_routing(exchange: Exchange, *, live: Live, state: State) -> None:
     allow(control, ["sqs:SendMessage"], [live.inbox.queue_arn])
 
 
-def _grant_connect(connect: Function, *, live: Live, state: State) -> None:
+def _grant_connect(connect: Function, *, live: LiveResources, state: State) -> None:
     # For the tokens of Arvados' clients; other connections only put and update items.
     actions = (*READ_ITEMS, "dynamodb:PutItem", "dynamodb:UpdateItem", BATCHES[0])
     allow_items(connect, state.live_table, actions=actions)
@@ -56,7 +56,7 @@ def _grant_connect(connect: Function, *, live: Live, state: State) -> None:
     allow(connect, ["sqs:SendMessage"], [live.timers.queue_arn])
 
 
-def _grant_session(session: Function, *, live: Live, state: State, config: Config) -> None:
+def _grant_session(session: Function, *, live: LiveResources, state: State, config: Config) -> None:
     allow(session, READ_QUEUE, [live.inbox.queue_arn, live.timers.queue_arn])
     # To publish for clients, reply to them, start timers and pass calls on.
     sent = [live.outbox.queue_arn, live.timers.queue_arn, live.overview_calls.queue_arn, ordered_exchanges_arn(config)]
@@ -66,7 +66,7 @@ def _grant_session(session: Function, *, live: Live, state: State, config: Confi
     allow_items(session, state.exchange_table, actions=(BATCHES[0],))
 
 
-def _grant_overview(overview: Function, *, live: Live, state: State) -> None:
+def _grant_overview(overview: Function, *, live: LiveResources, state: State) -> None:
     """Grant reads of exchanges, logs and metrics, and replies into outboxes."""
     allow(overview, READ_QUEUE, [live.overview_calls.queue_arn])
     allow(overview, ["sqs:SendMessage"], [live.outbox.queue_arn, live.dead_letters.queue_arn])
@@ -87,7 +87,7 @@ def _grant_overview_of_others(overview: Function, *, state: State, lake: History
         allow_key(overview, state.key, service="s3")
 
 
-def _grant_deliver(deliver: Function, *, live: Live, state: State) -> None:
+def _grant_deliver(deliver: Function, *, live: LiveResources, state: State) -> None:
     allow(deliver, [*READ_QUEUE, "sqs:ChangeMessageVisibility"], [live.outbox.queue_arn])
     allow(deliver, ["sqs:SendMessage"], [live.dead_letters.queue_arn])
     allow_items(deliver, state.live_table, actions=("dynamodb:Query", "dynamodb:PutItem", BATCHES[0]))
@@ -95,7 +95,7 @@ def _grant_deliver(deliver: Function, *, live: Live, state: State) -> None:
     allow(deliver, ["execute-api:ManageConnections"], [connections_arn(live.websocket.api.api_id)])
 
 
-def _grant_page(page: Function, *, live: Live, state: State) -> None:
+def _grant_page(page: Function, *, live: LiveResources, state: State) -> None:
     allow_items(page, state.live_table, actions=("dynamodb:GetItem",))
     allow_items(page, state.exchange_table, actions=READ_ITEMS, index=BY_KIND)
     allow(page, ["sqs:GetQueueAttributes"], [live.inbox.queue_arn, live.outbox.queue_arn])

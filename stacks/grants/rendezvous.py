@@ -13,7 +13,7 @@ from stacks.grants.permissions import (
 )
 from stacks.history.lake import HistoryLake
 from stacks.rendezvous.broker import Broker
-from stacks.rendezvous.construct import Rendezvous
+from stacks.rendezvous.construct import RendezvousResources
 from stacks.rendezvous.doors import Doors
 from stacks.rendezvous.environment import broker_queue_arn, client_queues_arn
 from stacks.rendezvous.front import Front
@@ -29,7 +29,9 @@ KEYS_ONLY: Conditions = {
 }
 
 
-def grant_rendezvous(rendezvous: Rendezvous, *, state: State, lake: HistoryLake | None, config: Config) -> None:
+def grant_rendezvous(
+    rendezvous: RendezvousResources, *, state: State, lake: HistoryLake | None, config: Config
+) -> None:
     """Grant the client, and the functions `offer` and `sweep`, their permissions."""
     broker, clients = rendezvous.broker, f"{client_queues_arn(config)}*"
     offer, sweep = rendezvous.functions["offer"], rendezvous.functions["sweep"]

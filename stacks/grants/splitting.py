@@ -23,7 +23,7 @@ from stacks.shared.arns import arn, queue_arn
 from stacks.shared.function import Function
 from stacks.shared.keys import through
 from stacks.shared.tables import BY_KIND
-from stacks.splitting.construct import Splitting
+from stacks.splitting.construct import SplittingResources
 from stacks.state_stack import AUDIT_PREFIX, KEPT_PREFIX, RAW_PREFIX, State
 
 # mirrord's documentation gives its operator these; SQS requires two of them.
@@ -33,7 +33,7 @@ TASK_DEFINITIONS = arn("ecs", "task-definition/*")
 POLICIES = tuple(f"arn:{Aws.PARTITION}:iam::{owner}:policy/*" for owner in (Aws.ACCOUNT_ID, "aws"))
 
 
-def grant_splitting(splitting: Splitting, *, state: State, lake: HistoryLake | None, config: Config) -> None:
+def grant_splitting(splitting: SplittingResources, *, state: State, lake: HistoryLake | None, config: Config) -> None:
     """Grant the two functions, and users who start sessions, their permissions."""
     split, control = splitting.functions["split"], splitting.functions["control"]
     temporary = [queue_arn(f"{config.temporary_queue_prefix}*")]
@@ -89,7 +89,7 @@ def _grant_keeping(split: iam.IGrantable, control: iam.IGrantable, *, lake: Hist
     allow_key(split, lake.key, service="s3")
 
 
-def _grant_people(person: iam.IGrantable, *, splitting: Splitting, state: State, config: Config) -> None:
+def _grant_people(person: iam.IGrantable, *, splitting: SplittingResources, state: State, config: Config) -> None:
     temporary, replies = [queue_arn(f"{config.temporary_queue_prefix}*")], [splitting.replies.queue_arn]
     # People create no queues: CreateQueue also sets where SQS moves messages, which needs no permission to send there.
     # A user with this policy can end every session: the members of a team share a stage and trust each other.

@@ -8,7 +8,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from stacks.exchange.construct import Exchange
+from stacks.exchange.construct import ExchangeResources
 from stacks.history.lake import HistoryLake
 from stacks.live.environment import environment
 from stacks.live.websocket_api import WebSocketApi
@@ -17,7 +17,7 @@ from stacks.settings.config import Config
 from stacks.shared import function
 from stacks.shared.environment import stream
 from stacks.shared.function import Function, Program
-from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, Target
+from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, RouteTarget
 from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.shared.schedules import Task, every
 from stacks.state_stack import State
@@ -41,7 +41,7 @@ DESCRIPTIONS = {
 RECEIVE = "Puts frames into the inbox, where API Gateway has no integration with SQS"
 
 
-class Live(Construct):
+class LiveResources(Construct):
     """Delivers published events to WebSocket connections; permissions are in `stacks/grants/live.py`."""
 
     def __init__(
@@ -78,13 +78,13 @@ class Live(Construct):
             "Api",
             api_name=f"{config.stage}-live-page",
             routes={},
-            default=Target(self.functions["page"], config.page_concurrency * CALLS_PER_SECOND),
+            default=RouteTarget(self.functions["page"], config.page_concurrency * CALLS_PER_SECOND),
             key=state.key,
             config=config,
         )
         self.alarms = self._alarms(config)
 
-    def connect_to(self, exchange: Exchange, *, state: State) -> None:
+    def connect_to(self, exchange: ExchangeResources, *, state: State) -> None:
         """Give the exchange the queues of connections, and the role that may publish in the name of users."""
         route, control = exchange.functions["route"], exchange.functions["control"]
         route.add_environment("LIVE_SESSION_ROLE_ID", self.functions["session"].own_role.role_id)

@@ -15,7 +15,7 @@ from stacks.settings.choices import OFFER_VISIBILITY_SECONDS
 from stacks.settings.config import Config
 from stacks.shared.alarms import alarm
 from stacks.shared.function import Function, Program, function_alarms
-from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, Target
+from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, RouteTarget
 from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.shared.schedules import Task, daily, every
 from stacks.state_stack import State
@@ -33,7 +33,7 @@ DESCRIPTIONS = {
 }
 
 
-class Rendezvous(Construct):
+class RendezvousResources(Construct):
     """The resources of rendezvous; their permissions are in `stacks/grants/rendezvous.py`."""
 
     def __init__(
@@ -141,11 +141,11 @@ class Rendezvous(Construct):
         proxies, clients = self.doors.functions["proxies"], self.doors.functions["clients"]
         answers = max(config.proxy_concurrency * CALLS_PER_SECOND // ANSWERS, 1)
         # An HTTP client waits for its answer, a second or more: as many a second as there may be at once.
-        client = Target(clients, config.client_concurrency)
+        client = RouteTarget(clients, config.client_concurrency)
         # Upstream ignores the method, so every method is routed.
         routes = {
-            "/proxy": Target(proxies, config.proxy_concurrency * CALLS_PER_SECOND - answers),
-            "/answer": Target(proxies, answers),
+            "/proxy": RouteTarget(proxies, config.proxy_concurrency * CALLS_PER_SECOND - answers),
+            "/answer": RouteTarget(proxies, answers),
             "/client": client,
             "/amp/{proxy+}": client,
         }

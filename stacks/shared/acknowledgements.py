@@ -6,7 +6,7 @@ from aws_cdk import Acknowledgment, Aws, Stack, Validations
 from aws_cdk import aws_sqs as sqs
 from constructs import IConstruct
 
-from stacks.exchange.construct import Exchange
+from stacks.exchange.construct import ExchangeResources
 from stacks.exchange.environment import (
     bound_queues_arn,
     dead_copies_arns,
@@ -20,16 +20,16 @@ from stacks.grants.permissions import EVENT_SOURCE_MAPPINGS
 from stacks.grants.splitting import settings_arns
 from stacks.history.job import HistoryJob, log_prefix
 from stacks.history.lake import HistoryLake
-from stacks.live.construct import Live
+from stacks.live.construct import LiveResources
 from stacks.live.environment import connections_arn, ordered_exchanges_arn
-from stacks.rendezvous.construct import Rendezvous
+from stacks.rendezvous.construct import RendezvousResources
 from stacks.rendezvous.doors import DESCRIPTIONS as DOORS
 from stacks.rendezvous.front import Front
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
 from stacks.shared.function import Function
 from stacks.signalbox_stack import SignalboxStack
-from stacks.splitting.construct import Splitting
+from stacks.splitting.construct import SplittingResources
 from stacks.state_stack import (
     AUDIT_PREFIX,
     KEPT_PREFIX,
@@ -125,10 +125,10 @@ def _acknowledge_state(state: StateStack, config: Config) -> None:
         )
 
 
-def _acknowledge_rendezvous(rendezvous: Rendezvous | Front, config: Config) -> None:
+def _acknowledge_rendezvous(rendezvous: RendezvousResources | Front, config: Config) -> None:
     _acknowledge_functions((one for name, one in rendezvous.functions.items() if name not in DOORS), config)
     _accept_resource(rendezvous.client_user, _client_queues(config), CLIENT_QUEUES)
-    if isinstance(rendezvous, Rendezvous) and rendezvous.api is not None:
+    if isinstance(rendezvous, RendezvousResources) and rendezvous.api is not None:
         _accept(rendezvous.api, "APIG4", OPEN_API)
 
 
@@ -143,7 +143,7 @@ def _client_queues(config: Config) -> str:
     return _as_found(queue_arn(f"{config.client_queue_prefix}*"))
 
 
-def _acknowledge_splitting(splitting: Splitting, config: Config) -> None:
+def _acknowledge_splitting(splitting: SplittingResources, config: Config) -> None:
     functions, person = splitting.functions, splitting.user_policy
     for function in functions.values():
         _accept(function, "L1", RUNTIME)
@@ -157,7 +157,7 @@ def _acknowledge_splitting(splitting: Splitting, config: Config) -> None:
     _accept_resource(person, _as_found(arn("cloudformation", f"stack/{config.stage}/*")), STACK)
 
 
-def _acknowledge_exchange(exchange: Exchange, config: Config) -> None:
+def _acknowledge_exchange(exchange: ExchangeResources, config: Config) -> None:
     dead = [*dead_publications_arns(config), *dead_copies_arns(config)]
     declared = [exchange_queues_arn(config), bound_queues_arn(config), *dead]
     for function in exchange.functions.values():
@@ -172,7 +172,7 @@ def _acknowledge_exchange(exchange: Exchange, config: Config) -> None:
     _accept_resource(control, _as_found(EVENT_SOURCE_MAPPINGS), MAPPINGS)
 
 
-def _acknowledge_live(live: Live, config: Config) -> None:
+def _acknowledge_live(live: LiveResources, config: Config) -> None:
     for function in live.functions.values():
         _accept(function, "L1", RUNTIME)
         _accept_resource(function.own_role, "*", TRACING)

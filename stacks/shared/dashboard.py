@@ -8,17 +8,17 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from stacks.exchange.construct import Exchange
+from stacks.exchange.construct import ExchangeResources
 from stacks.history.job import HistoryJob
 from stacks.history.lake import HistoryLake
 from stacks.history.overflow import HistoryOverflow
-from stacks.live.construct import Live
-from stacks.rendezvous.construct import Rendezvous
+from stacks.live.construct import LiveResources
+from stacks.rendezvous.construct import RendezvousResources
 from stacks.rendezvous.front import Front
 from stacks.settings.config import Config
 from stacks.shared.function import METRICS_NAMESPACE, Function
 from stacks.shared.schedules import Schedules
-from stacks.splitting.construct import Splitting
+from stacks.splitting.construct import SplittingResources
 
 PERIOD = Duration.minutes(5)
 DOOR_METRICS = {
@@ -36,10 +36,10 @@ class Monitoring(Construct):
         scope: Construct,
         name: str,
         *,
-        rendezvous: Rendezvous | Front | None,
-        splitting: Splitting | None,
-        exchange: Exchange | None,
-        live: Live | None,
+        rendezvous: RendezvousResources | Front | None,
+        splitting: SplittingResources | None,
+        exchange: ExchangeResources | None,
+        live: LiveResources | None,
         lake: HistoryLake | None,
         overflow: HistoryOverflow | None,
         jobs: Mapping[str, HistoryJob],
@@ -69,7 +69,7 @@ class Monitoring(Construct):
             dashboard_name=config.stage,
             widgets=[
                 *([[states]] if config.alarms else ()),
-                *(_rendezvous_rows(rendezvous) if isinstance(rendezvous, Rendezvous) else ()),
+                *(_rendezvous_rows(rendezvous) if isinstance(rendezvous, RendezvousResources) else ()),
                 *([_queue_row(rendezvous)] if isinstance(rendezvous, Front) else ()),
                 *(_splitting_rows(splitting) if splitting else ()),
                 *(_exchange_rows(exchange) if exchange else ()),
@@ -79,19 +79,19 @@ class Monitoring(Construct):
         )
 
 
-def _rendezvous_rows(part: Rendezvous) -> list[list[cloudwatch.IWidget]]:
+def _rendezvous_rows(part: RendezvousResources) -> list[list[cloudwatch.IWidget]]:
     return [_client_row(), _queue_row(part), _function_row(part.functions), *_door_rows(part)]
 
 
-def _splitting_rows(part: Splitting) -> list[list[cloudwatch.IWidget]]:
+def _splitting_rows(part: SplittingResources) -> list[list[cloudwatch.IWidget]]:
     return [_message_row(), _command_row(part), _function_row(part.functions, of="splitting")]
 
 
-def _exchange_rows(part: Exchange) -> list[list[cloudwatch.IWidget]]:
+def _exchange_rows(part: ExchangeResources) -> list[list[cloudwatch.IWidget]]:
     return [_routing_row(), _retry_row(part), _function_row(part.functions, of="exchange")]
 
 
-def _live_rows(part: Live) -> list[list[cloudwatch.IWidget]]:
+def _live_rows(part: LiveResources) -> list[list[cloudwatch.IWidget]]:
     return [_connection_row(part), _inbox_row(part), _function_row(part.functions, of="live")]
 
 
@@ -125,7 +125,7 @@ def _message_row() -> list[cloudwatch.IWidget]:
     ]
 
 
-def _command_row(splitting: Splitting) -> list[cloudwatch.IWidget]:
+def _command_row(splitting: SplittingResources) -> list[cloudwatch.IWidget]:
     queue, dead = splitting.control_queue, splitting.dead_letters
     return [
         _graph("Commands about splits", [queue.metric_number_of_messages_sent()]),
@@ -148,7 +148,7 @@ def _routing_row() -> list[cloudwatch.IWidget]:
     ]
 
 
-def _retry_row(exchange: Exchange) -> list[cloudwatch.IWidget]:
+def _retry_row(exchange: ExchangeResources) -> list[cloudwatch.IWidget]:
     commands, queues = exchange.control_queue, (exchange.retries, exchange.ordered_retries)
     return [
         _graph("Commands of administrators about exchanges", [commands.metric_number_of_messages_sent()]),
@@ -162,7 +162,7 @@ def _retry_row(exchange: Exchange) -> list[cloudwatch.IWidget]:
     ]
 
 
-def _connection_row(live: Live) -> list[cloudwatch.IWidget]:
+def _connection_row(live: LiveResources) -> list[cloudwatch.IWidget]:
     """Return the widgets of live: sessions, deliveries and their latency."""
     event, stage = partial(_event, of="live"), live.websocket.stage
     return [
@@ -179,7 +179,7 @@ def _connection_row(live: Live) -> list[cloudwatch.IWidget]:
     ]
 
 
-def _inbox_row(live: Live) -> list[cloudwatch.IWidget]:
+def _inbox_row(live: LiveResources) -> list[cloudwatch.IWidget]:
     event = partial(_event, of="live")
     return [
         _graph("Sessions begun and ended", [event(f"Session{outcome}") for outcome in ("Started", "Ended")]),
@@ -212,7 +212,7 @@ def _waiting(queues: Iterable[sqs.IQueue], *, dead: Iterable[sqs.IQueue]) -> lis
     ]
 
 
-def _queue_row(rendezvous: Rendezvous | Front) -> list[cloudwatch.IWidget]:
+def _queue_row(rendezvous: RendezvousResources | Front) -> list[cloudwatch.IWidget]:
     queue, dead = rendezvous.broker.queue, rendezvous.broker.dead_letters
     return [
         _graph("Offers", [queue.metric_number_of_messages_sent(), queue.metric_number_of_messages_deleted()]),
@@ -237,7 +237,7 @@ def _function_row(of_capability: Mapping[str, Function], *, of: str = "rendezvou
     ]
 
 
-def _door_rows(rendezvous: Rendezvous) -> Iterator[list[cloudwatch.IWidget]]:
+def _door_rows(rendezvous: RendezvousResources) -> Iterator[list[cloudwatch.IWidget]]:
     """Yield a row for each open door: its requests, its latency and its errors."""
     for door, metric in _door_metrics(rendezvous):
         count, latency, *errors = (partial(metric, name) for name in DOOR_METRICS[door])
@@ -248,7 +248,7 @@ def _door_rows(rendezvous: Rendezvous) -> Iterator[list[cloudwatch.IWidget]]:
         ]
 
 
-def _door_metrics(rendezvous: Rendezvous) -> Iterator[tuple[str, Callable[..., cloudwatch.Metric]]]:
+def _door_metrics(rendezvous: RendezvousResources) -> Iterator[tuple[str, Callable[..., cloudwatch.Metric]]]:
     if rendezvous.url_alarm is not None:
         yield "URL of proxies", rendezvous.doors.functions["proxies"].metric
     if rendezvous.api is not None:

@@ -28,7 +28,7 @@ ACCESS_LOG = (
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RouteTarget:
     """The function of a route, and the number of requests a second, also at once, that the route accepts."""
 
     function: lambda_.IFunction
@@ -48,8 +48,8 @@ class PublicApi(Construct):
         name: str,
         *,
         api_name: str,
-        routes: Mapping[str, Target],
-        default: Target,
+        routes: Mapping[str, RouteTarget],
+        default: RouteTarget,
         key: kms.IKey,
         config: Config,
     ) -> None:

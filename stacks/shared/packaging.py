@@ -54,7 +54,7 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class BuildMachine:
     """The machine that runs a build: its Python version, and the platform of its wheels unless it is this machine."""
 
     python: str
@@ -70,11 +70,11 @@ class Target:
         )
 
 
-def target(*, local: bool, python: str = LAMBDA_PYTHON) -> Target:
+def target(*, local: bool, python: str = LAMBDA_PYTHON) -> BuildMachine:
     """Return this machine with the running Python, or Lambda with `python`."""
     if local:
-        return Target(_running_python(), platform=None, compiler=sys.executable)
-    return Target(python, platform=LAMBDA_PLATFORM, compiler=interpreter(python))
+        return BuildMachine(_running_python(), platform=None, compiler=sys.executable)
+    return BuildMachine(python, platform=LAMBDA_PLATFORM, compiler=interpreter(python))
 
 
 def interpreter(python: str) -> str | None:
@@ -94,7 +94,7 @@ def _running_python() -> str:
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-def packages(parts: Iterable[str], target: Target, *, lock: Path = LOCK, cache: Path = CACHE) -> Folder:
+def packages(parts: Iterable[str], target: BuildMachine, *, lock: Path = LOCK, cache: Path = CACHE) -> Folder:
     """Return the folder of the locked packages that capabilities import, for a target, built unless cached."""
     locked = _locked({*COMMON, *(name for part in parts for name in PACKAGES_OF[part])}, lock.read_text())
     digest = _digest([(b"lock", locked.encode()), *((b"target", part) for part in target.inputs)])
@@ -107,7 +107,7 @@ def _locked(names: Collection[str], lock: str) -> str:
     return "".join(one for one in requirements if one.partition("==")[0] in names)
 
 
-def code(config: Config, target: Target, *, cache: Path = CACHE) -> Folder:
+def code(config: Config, target: BuildMachine, *, cache: Path = CACHE) -> Folder:
     """Return the folder of the functions' code with the deployment's settings files, built unless cached."""
     files = dict(_code_files(config))
     inputs = [(b"target", part) for part in target.inputs]
@@ -181,12 +181,12 @@ def _copy(files: dict[str, Path], folder: Path) -> None:
         shutil.copyfile(source, folder / name)
 
 
-def _copy_compiled(files: dict[str, Path], folder: Path, target: Target) -> None:
+def _copy_compiled(files: dict[str, Path], folder: Path, target: BuildMachine) -> None:
     _copy(files, folder)
     _compile(folder, target, prefix="/var/task")
 
 
-def _install(folder: Path, locked: str, target: Target) -> None:
+def _install(folder: Path, locked: str, target: BuildMachine) -> None:
     packages, lock = folder / "python", folder / "requirements.lock"
     lock.write_text(locked)
     where = ["--python-platform", target.platform, "--python-version", target.python] if target.platform else []
@@ -231,7 +231,7 @@ def _uv() -> str:
     return find_uv_bin()
 
 
-def _compile(folder: Path, target: Target, *, prefix: str) -> None:
+def _compile(folder: Path, target: BuildMachine, *, prefix: str) -> None:
     # The task folder is read-only in Lambda: without bytecode every cold start compiles again.
     if target.compiler is None:
         return

@@ -37,7 +37,7 @@ def _history(lake: HistoryLake | None) -> dict[str, str]:
     }
 
 
-class Splitting(Construct):
+class SplittingResources(Construct):
     """Lets several users consume a queue side by side; `stacks/grants/splitting.py` has the permissions."""
 
     def __init__(

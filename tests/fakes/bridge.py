@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from signalbox.live.bridge.checkpoints import Checkpoint, Intent, StoredCheckpoint
 from signalbox.live.bridge.publications import RowPublication
-from signalbox.live.bridge.rows import IdRange, LogRow
+from signalbox.live.bridge.rows import DatabaseRow, IdRange
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 COLLECTION = "zzzzz-4zz18-000000000000000"
@@ -26,7 +26,7 @@ class FakeCluster:
     `before_read` is called before each read: another process's transactions go on between any two of them.
     """
 
-    rows_by_id: dict[int, LogRow] = field(default_factory=dict)
+    rows_by_id: dict[int, DatabaseRow] = field(default_factory=dict)
     open: dict[str, list[int]] = field(default_factory=dict)
     last_id: int = 0
     before_read: Callable[[], None] = lambda: None
@@ -40,7 +40,7 @@ class FakeCluster:
     def commit(self, writer: str) -> None:
         """Commit a transaction."""
         for number in self.open.pop(writer, []):
-            self.rows_by_id[number] = LogRow(number, object_uuid=COLLECTION, event_type="update")
+            self.rows_by_id[number] = DatabaseRow(number, object_uuid=COLLECTION, event_type="update")
 
     def roll_back(self, writer: str) -> None:
         """Roll a transaction back; its ids are lost."""
@@ -58,7 +58,7 @@ class FakeCluster:
         self.before_read()
         return [one for one in self.rows_by_id if any(one in part for part in ranges)]
 
-    def rows(self, ids: Sequence[int]) -> Sequence[LogRow]:
+    def rows(self, ids: Sequence[int]) -> Sequence[DatabaseRow]:
         self.before_read()
         return [self.rows_by_id[one] for one in ids if one in self.rows_by_id]
 

@@ -19,7 +19,7 @@ from signalbox.exchange.model.records import (
     BindOutcome,
     CreatedQueue,
     DeclaredQueue,
-    Exchange,
+    ExchangeRecord,
     MinuteCounts,
     QueueActivity,
     QueueSize,
@@ -53,7 +53,7 @@ class MemoryTime:
 
 @dataclass
 class MemoryExchanges:
-    records: dict[str, Exchange] = field(default_factory=dict)
+    records: dict[str, ExchangeRecord] = field(default_factory=dict)
     arvados: ExchangeName | None = None
 
     def arvados_realm(self) -> ExchangeName | None:
@@ -64,22 +64,22 @@ class MemoryExchanges:
             self.arvados = name
         return self.arvados == name
 
-    def find(self, name: ExchangeName) -> Exchange | None:
+    def find(self, name: ExchangeName) -> ExchangeRecord | None:
         return self.records.get(name)
 
-    def every(self) -> Sequence[Exchange]:
+    def every(self) -> Sequence[ExchangeRecord]:
         return sorted(self.records.values(), key=lambda exchange: exchange.name)
 
-    def create(self, exchange: Exchange) -> bool:
+    def create(self, exchange: ExchangeRecord) -> bool:
         return self.records.setdefault(exchange.name, exchange) is exchange
 
-    def save(self, exchange: Exchange, *, replacing: Exchange) -> Exchange | None:
+    def save(self, exchange: ExchangeRecord, *, replacing: ExchangeRecord) -> ExchangeRecord | None:
         if not self._is_as_read(replacing):
             return None
         saved = self.records[exchange.name] = replace(exchange, version=replacing.version + 1)
         return saved
 
-    def forget(self, exchange: Exchange) -> bool:
+    def forget(self, exchange: ExchangeRecord) -> bool:
         if not self._is_as_read(exchange):
             return False
         del self.records[exchange.name]
@@ -90,7 +90,7 @@ class MemoryExchanges:
         if name in self.records:
             self.records[name] = replace(self.records[name], version=self.records[name].version + 1)
 
-    def _is_as_read(self, exchange: Exchange) -> bool:
+    def _is_as_read(self, exchange: ExchangeRecord) -> bool:
         found = self.records.get(exchange.name)
         return found is not None and found.version == exchange.version
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.names import StageNames
-from signalbox.exchange.model.records import Exchange, LiveSettings, User
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
 from signalbox.live.arvados.rows import row_of
@@ -22,13 +22,13 @@ from signalbox.live.model.state import JOIN_TIMEOUT, Account, ConnectionId, Sess
 from signalbox.live.outbox.items import ItemId, OutboxItem
 from signalbox.live.outbox.overview_calls import OverviewCall
 from signalbox.live.outbox.ports import PostResult, Subscriber
-from signalbox.live.ports import Attached, Member, RealmAccess, SessionPorts, Store, Stored
+from signalbox.live.ports import Attached, LiveStore, Member, RealmAccess, SessionPorts, Stored
 from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants, Rights
 from signalbox.live.rights.principals import GroupName
 from signalbox.live.session.inbox import frame_body, signal_body
 from signalbox.live.session.records import session_document, session_of
 from signalbox.live.wamp.audience import UNRESTRICTED, Listener
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.live.wamp.messages import SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -103,7 +103,7 @@ class MemoryAccounts:
     exchanges: MemoryExchanges
     users: MemoryUsers
     grants: dict[tuple[ExchangeName, UserName], list[Grant]] = field(default_factory=lambda: defaultdict(list))
-    secrets: dict[UserName, Credentials] = field(default_factory=dict)
+    secrets: dict[UserName, StoredSecret] = field(default_factory=dict)
     denies: dict[tuple[ExchangeName, UserName], list[Grant]] = field(default_factory=lambda: defaultdict(list))
     groups: dict[tuple[ExchangeName, UserName], set[GroupName]] = field(default_factory=lambda: defaultdict(set))
     group_grants: dict[ExchangeName, GroupGrants] = field(default_factory=lambda: defaultdict(GroupGrants))
@@ -143,7 +143,7 @@ class MemoryAccounts:
             groups=self.groups[realm, user].union(map(GroupName, token.groups)),
             group_grants=self.group_grants[realm],
         )
-        return Account(user, token.role, Credentials.decoy(user, pepper=PEPPER), rights)
+        return Account(user, token.role, StoredSecret.decoy(user, pepper=PEPPER), rights)
 
     def count_failure(self, user: UserName, *, now: datetime) -> None:
         self.failures[user] += 1
@@ -159,7 +159,7 @@ class MemoryAccounts:
             group_grants=self.group_grants[realm],
             is_anonymous=is_anonymous,
         )
-        credentials = self.secrets.get(user.name) or Credentials.decoy(user.name, pepper=PEPPER)
+        credentials = self.secrets.get(user.name) or StoredSecret.decoy(user.name, pepper=PEPPER)
         return Account(user.name, user.role, credentials, rights)
 
 
@@ -346,7 +346,7 @@ class MemoryLive:
 
     def ports(self) -> SessionPorts:
         return SessionPorts(
-            store=Store(
+            store=LiveStore(
                 self.sessions, self.realm_sessions, self.accounts, self.subscribers, self.subscribers, self.log
             ),
             inbox=self.inbox,
@@ -364,12 +364,12 @@ class MemoryLive:
         )
 
     def declare(self, live: LiveSettings | None, realm: ExchangeName = REALM) -> None:
-        self.exchanges.records[realm] = Exchange(realm, None, START, live=live)
+        self.exchanges.records[realm] = ExchangeRecord(realm, None, START, live=live)
 
     def add_user(self, name: str, role: Role) -> None:
         user = UserName(name)
         self.users.put(User(user, role, Ownership.STRICT, START, f"AIDA{name}"))
-        self.accounts.secrets[user] = Credentials.of(f"{name}-secret", salt="salt", with_key=True)
+        self.accounts.secrets[user] = StoredSecret.of(f"{name}-secret", salt="salt", with_key=True)
 
     def grant(self, name: str, *rights: Right, pattern: str = "trial", match: str = "prefix") -> None:
         grants = [Grant(right, TopicPattern.parse(pattern, MatchPolicy(match))) for right in rights]

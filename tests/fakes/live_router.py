@@ -44,7 +44,7 @@ from signalbox.live.rights.grants import Grant, Rights
 from signalbox.live.session.machine import receive
 from signalbox.live.wamp import codec, uris
 from signalbox.live.wamp.audience import UNRESTRICTED
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.live.wamp.batches import BATCHED_SUBPROTOCOL, batch, messages_of
 from signalbox.live.wamp.messages import (
     EMPTY,
@@ -353,7 +353,7 @@ def grants(*prefixes: str) -> tuple[Grant, ...]:
     return tuple(Grant(right, TopicPattern.parse(prefix, MatchPolicy.PREFIX)) for prefix in prefixes for right in Right)
 
 
-CREDENTIALS = Credentials.of(TICKET, salt=base64.b64encode(b"salt").decode(), with_key=True)
+CREDENTIALS = StoredSecret.of(TICKET, salt=base64.b64encode(b"salt").decode(), with_key=True)
 
 
 @contextmanager

@@ -20,8 +20,8 @@ from signalbox.rendezvous.model.states import (
     OfferPool,
     OfferState,
     ProxySessionId,
-    Rendezvous,
     RendezvousMethod,
+    RendezvousRecord,
     is_answerable,
     is_claimable,
     offer_pool,
@@ -57,71 +57,75 @@ Key = tuple[OfferPool, datetime, ClientId]
 
 @dataclass
 class MemoryOffers:
-    records: dict[ClientId, Rendezvous] = field(default_factory=dict)
+    records: dict[ClientId, RendezvousRecord] = field(default_factory=dict)
     """The newest record of each client, for assertions."""
-    stored: dict[Key, Rendezvous] = field(default_factory=dict)
+    stored: dict[Key, RendezvousRecord] = field(default_factory=dict)
 
-    def find(self, draft: Rendezvous) -> Rendezvous | None:
+    def find(self, draft: RendezvousRecord) -> RendezvousRecord | None:
         return self.stored.get(_key(draft))
 
-    def of_client(self, client_id: ClientId, *, since: datetime) -> list[Rendezvous]:
+    def of_client(self, client_id: ClientId, *, since: datetime) -> list[RendezvousRecord]:
         return [r for r in self.stored.values() if r.client_id == client_id and r.created_at >= since]
 
-    def open(self, record: Rendezvous) -> bool:
+    def open(self, record: RendezvousRecord) -> bool:
         if _key(record) in self.stored:
             return False
         assert record.state in TRANSITIONS[None]
         self._store(record)
         return True
 
-    def recent(self, pool: OfferPool, *, since: datetime) -> list[Rendezvous]:
+    def recent(self, pool: OfferPool, *, since: datetime) -> list[RendezvousRecord]:
         found = [r for r in self.stored.values() if offer_pool(r.nat) is pool and r.created_at >= since]
         return sorted(found, key=lambda r: r.created_at, reverse=True)
 
-    def claim(self, record: Rendezvous, *, proxy: Claimant, now: datetime, until: datetime) -> Rendezvous | None:
+    def claim(
+        self, record: RendezvousRecord, *, proxy: Claimant, now: datetime, until: datetime
+    ) -> RendezvousRecord | None:
         stored = self.stored.get(_key(record))
         if stored is None or not is_claimable(stored, now=now):
             return None
         changes = {"sid": proxy.sid, "proxy_type": proxy.proxy_type, "available_at": until}
         return self._move(stored, OfferState.MATCHED, **changes, matches=stored.matches + 1)
 
-    def matched_by(self, sid: ProxySessionId, *, since: datetime) -> Rendezvous | None:
+    def matched_by(self, sid: ProxySessionId, *, since: datetime) -> RendezvousRecord | None:
         return next((r for r in self.stored.values() if r.sid == sid and r.created_at >= since), None)
 
-    def answer(self, record: Rendezvous, *, sid: ProxySessionId, reply: str, now: datetime) -> Rendezvous | None:
+    def answer(
+        self, record: RendezvousRecord, *, sid: ProxySessionId, reply: str, now: datetime
+    ) -> RendezvousRecord | None:
         stored = self.stored.get(_key(record))
         if stored is None or not is_answerable(stored, sid=sid, now=now):
             return None
         return self._finish(stored, OfferState.ANSWERED, reply)
 
-    def close(self, record: Rendezvous, *, state: OfferState, reply: str) -> Rendezvous | None:
+    def close(self, record: RendezvousRecord, *, state: OfferState, reply: str) -> RendezvousRecord | None:
         stored = self.stored.get(_key(record))
         if stored is None or stored.state not in OPEN_STATES:
             return None
         return self._finish(stored, state, reply)
 
-    def renew(self, record: Rendezvous, *, receipt_handle: str) -> bool:
+    def renew(self, record: RendezvousRecord, *, receipt_handle: str) -> bool:
         stored = self.stored.get(_key(record))
         if stored is None or stored.state not in OPEN_STATES:
             return False
         self._store(replace(stored, receipt_handle=receipt_handle))
         return True
 
-    def _finish(self, record: Rendezvous, state: OfferState, reply: str) -> Rendezvous:
+    def _finish(self, record: RendezvousRecord, state: OfferState, reply: str) -> RendezvousRecord:
         final = self._move(record, state, reply=reply, session_description="")
         self._store(replace(final, receipt_handle=None, relay_url=""))
         return final
 
-    def _move(self, record: Rendezvous, state: OfferState, **changes: object) -> Rendezvous:
+    def _move(self, record: RendezvousRecord, state: OfferState, **changes: object) -> RendezvousRecord:
         assert state in TRANSITIONS[record.state], (record.state, state)
         return self._store(replace(record, state=state, **changes))
 
-    def _store(self, record: Rendezvous) -> Rendezvous:
+    def _store(self, record: RendezvousRecord) -> RendezvousRecord:
         self.stored[_key(record)] = self.records[record.client_id] = record
         return record
 
 
-def _key(record: Rendezvous) -> Key:
+def _key(record: RendezvousRecord) -> Key:
     return offer_pool(record.nat), record.created_at, record.client_id
 
 
@@ -142,7 +146,7 @@ class MemoryQueueLeases:
         of_sqs = [record for record in self.offers.stored.values() if record.method is RendezvousMethod.SQS]
         return [self._lease(record) for record in sorted(of_sqs, key=lambda r: r.created_at)]
 
-    def _lease(self, record: Rendezvous) -> Lease:
+    def _lease(self, record: RendezvousRecord) -> Lease:
         name = QueueName(f"snowflake-client-{record.client_id}")
         url = QueueUrl(f"https://queues.example/{name}")
         return Lease(name, url, "rendezvous", record.created_at + self.kept_for)

@@ -13,13 +13,13 @@ from signalbox.aws.live.inbox import SqsInbox
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.sessions import DynamoSessions
-from signalbox.exchange.model.records import Exchange, LiveSettings
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings
 from signalbox.live.arvados.filters import LogSubscription
 from signalbox.live.arvados.row_state import RowState
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model import events
 from signalbox.live.model.effects import CatchUp, PostText, RefuseFrame
-from signalbox.live.model.state import Admitted, Dialect, Session, State
+from signalbox.live.model.state import Admitted, Dialect, Session, SessionState
 from signalbox.live.outbox.decisions import OutboxState
 from signalbox.live.outbox.items import CatchUpRequest, Reply, parse_item
 from signalbox.live.session.arvados import EVERY_TOPIC
@@ -37,7 +37,7 @@ SESSION = Session(
     "c1=",
     opened_at=AT,
     deadline=AT + timedelta(minutes=9),
-    state=State.JOINED,
+    state=SessionState.JOINED,
     realm=REALM,
     session=7,
     identity=Identity("bob", "subscriber", AuthMethod.TICKET),
@@ -85,7 +85,7 @@ def test_items_of_the_golden_file_are_read(live_table, exchange_table) -> None:
 
 def test_the_realm_of_arvados_is_stored_as_in_the_golden_file(exchange_table) -> None:
     exchanges = DynamoExchanges(exchange_table)
-    exchange = Exchange(REALM, None, AT, live=LIVE)
+    exchange = ExchangeRecord(REALM, None, AT, live=LIVE)
     exchanges.make_arvados_realm(REALM, replacing=None)
     exchanges.create(exchange)
 
@@ -95,7 +95,7 @@ def test_the_realm_of_arvados_is_stored_as_in_the_golden_file(exchange_table) ->
 
 def test_the_cluster_of_a_realm_is_stored_with_it() -> None:
     live = replace(LIVE, arvados_api="https://api.example.org")
-    exchange = Exchange(REALM, None, AT, live=live)
+    exchange = ExchangeRecord(REALM, None, AT, live=live)
 
     assert EXCHANGE_RECORD.read(exchange_item(exchange)) == exchange
 
@@ -117,4 +117,4 @@ def test_the_event_of_a_bad_frame_is_as_in_the_golden_file() -> None:
     assert {"kind": event.kind, "outcome": event.outcome, "id": event.event_id, "labels": dict(event.labels)} == (
         golden("live", "arvados")["event"]
     )
-    assert events.frame_refused(replace(SESSION, state=State.OPEN), events.Cause("f1", AT)).labels == {}
+    assert events.frame_refused(replace(SESSION, state=SessionState.OPEN), events.Cause("f1", AT)).labels == {}

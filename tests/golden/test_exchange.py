@@ -31,7 +31,7 @@ from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import (
     Binding,
     DeclaredQueue,
-    Exchange,
+    ExchangeRecord,
     LiveSettings,
     MinuteCounts,
     OrderBy,
@@ -53,22 +53,22 @@ SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
 PREFIX = "https://sqs.us-east-1.amazonaws.com/111122223333/"
 NAMES = StageNames("trial", "trial-")
 
-PLAIN = Exchange("xs_plain", None, AT)
-ALTERNATE = Exchange("xs_alt", "alice", AT, alternate="xs_plain", version=3)
+PLAIN = ExchangeRecord("xs_plain", None, AT)
+ALTERNATE = ExchangeRecord("xs_alt", "alice", AT, alternate="xs_plain", version=3)
 RULES = {"": Retention(), "news.": Retention(count=5), "old.": Retention(age=90 * DAY)}
-LIVE = Exchange(
+LIVE = ExchangeRecord(
     "xs_live.fifo",
     "alice",
     AT,
     live=LiveSettings(OrderBy.PUBLISHER, "guest", Retention(10, timedelta(hours=1.5)), RULES),
 )
-SIMPLE_LIVE = Exchange("xs_simple.fifo", None, AT, live=LiveSettings())
+SIMPLE_LIVE = ExchangeRecord("xs_simple.fifo", None, AT, live=LiveSettings())
 ISSUERS = (
     Issuer("https://a.example.org", "a"),
     Issuer("https://b.example.org", "b", "lab", "email", "role", "roles", 30, "page", ("https://c.example.org",)),
 )
-TRUSTING = Exchange("xs_trusting.fifo", None, AT, live=LiveSettings(issuers=ISSUERS))
-DELETED = Exchange("xs_gone", None, AT, is_deleting=True)
+TRUSTING = ExchangeRecord("xs_trusting.fifo", None, AT, live=LiveSettings(issuers=ISSUERS))
+DELETED = ExchangeRecord("xs_gone", None, AT, is_deleting=True)
 EXCHANGES = (ALTERNATE, DELETED, LIVE, PLAIN, SIMPLE_LIVE, TRUSTING)
 
 PLAIN_QUEUE = DeclaredQueue("q_plain", None, AT, AT + SECOND)
@@ -254,13 +254,13 @@ READ = {
     "unbind": commands.Unbind(TO_EXCHANGE),
     "unbind_user": commands.UnbindUser("alice"),
     "bindings": commands.ListBindings("xs_plain"),
-    "publish": commands.Publish("xs_plain", IN_WORDS, "q-1"),
+    "publish": commands.PublishMessage("xs_plain", IN_WORDS, "q-1"),
     "consuming": commands.ConsumerHeartbeat("q_plain"),
     "status": commands.Status(("q_*",)),
     "whoami": commands.WhoAmI(),
     "exchanges": commands.ListExchanges(),
     "queues": commands.ListQueues(),
-    "replay": commands.Replay(
+    "replay": commands.ReplayMessages(
         "q_plain", (commands.ReplayedMessage("xs_plain", IN_WORDS, "m-1", "alice", 1_772_366_400_250),)
     ),
 }

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from signalbox.aws.history.firehose import DeliveryStream, FirehoseHistory, Overflow
 from signalbox.aws.history.replay_records import S3ReplayRecords
 from signalbox.history.event import HistoryEvent
-from signalbox.history.replay_state import Claim, ReplayProgress, ReplayState
+from signalbox.history.replay_state import ReplayClaim, ReplayProgress, ReplayState
 from tests.golden.files import Json, RecordingSqs, golden
 
 AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -52,7 +52,7 @@ UNDER_WAY = ReplayProgress(
     refused={"m-4": "too long"},
     refused_count=1,
     doubtful=("m-5",),
-    claim=Claim(("m-6", "m-7"), AT),
+    claim=ReplayClaim(("m-6", "m-7"), AT),
     last=("m-2", "m-3"),
     kept=("m-1",),
 )

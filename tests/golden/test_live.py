@@ -50,7 +50,7 @@ from signalbox.live.model.effects import (
     Leave,
     Post,
 )
-from signalbox.live.model.state import Elapsed, Killed, Lost, RightsChanged, Session, State, opened
+from signalbox.live.model.state import Elapsed, Killed, Lost, RightsChanged, Session, SessionState, opened
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
 from signalbox.live.outbox.items import (
     BackfillRequest,
@@ -76,7 +76,7 @@ from signalbox.live.router.publication_metadata import (
 )
 from signalbox.live.session.inbox import parse
 from signalbox.live.wamp.audience import Audience, Listener
-from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
+from signalbox.live.wamp.authentication import AuthMethod, Identity, StoredSecret
 from signalbox.live.wamp.messages import Call, Payload, Subscribed, Unsubscribed
 from signalbox.live.wamp.options import AfterPublication, AfterSequence, AfterTime, AfterTopicSequences, LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -131,7 +131,7 @@ FULL_SESSION = Session(
     opened_at=AT - SECOND,
     deadline=AT + 9 * SECOND,
     user_agent="y/2",
-    state=State.JOINED,
+    state=SessionState.JOINED,
     realm=REALM,
     session=2**53,
     identity=Identity("alice", "source", AuthMethod.WAMPCRA),
@@ -143,7 +143,7 @@ FULL_SESSION = Session(
 )
 TOKEN_SESSION = replace(
     opened("c4=", now=AT),
-    state=State.JOINED,
+    state=SessionState.JOINED,
     realm=REALM,
     session=8,
     identity=Identity("carol@lab", "subscriber", AuthMethod.TICKET, "lab"),
@@ -180,7 +180,7 @@ LOGGED_EVENTS = (FULL_EVENT, TEXT_EVENT, OMITTED_EVENT, LONG_EVENT)
 
 GRANTS = (Grant(Right.READ, BY_PREFIX), Grant(Right.WRITE, EXACT))
 DENIES = (Grant(Right.READ, EXACT),)
-SECRETS = {"alice": Credentials("5a17", "ver1f1er", "k3y"), "bob": Credentials("5a18", "ver1f1er")}
+SECRETS = {"alice": StoredSecret("5a17", "ver1f1er", "k3y"), "bob": StoredSecret("5a18", "ver1f1er")}
 TOTALS = Totals(events=3, replies=2, size=512, lags=(1, 2, *[0] * 18), longest_ms=7, noted_at=AT)
 FULL_OUTBOX = OutboxState(
     subscribed=frozenset({EXACT.subscription_id, BY_PREFIX.subscription_id}),
@@ -301,7 +301,7 @@ def other_messages() -> dict[str, object]:
     }
 
 
-CREDENTIALS = Credentials.of("s3cret", salt="5a17" * 8, with_key=True)
+CREDENTIALS = StoredSecret.of("s3cret", salt="5a17" * 8, with_key=True)
 GRANTED = {"user": "bob", "exchange": REALM, "right": "read", "match": "prefix", "uri": "a."}
 COMMANDS_SENT = {
     "grant": (GRANTED, GiveGrant("bob", REALM, GRANTS[0])),

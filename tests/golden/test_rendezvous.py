@@ -20,7 +20,7 @@ from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.queues import Lease, QueueName, QueueUrl
 from signalbox.rendezvous.model.pace import Pace, ProxyGroup, ProxyKind, first_pace
-from signalbox.rendezvous.model.states import Claimant, OfferState, Rendezvous, RendezvousMethod
+from signalbox.rendezvous.model.states import Claimant, OfferState, RendezvousMethod, RendezvousRecord
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
@@ -35,9 +35,11 @@ DAY, DAY_KEY = date(2026, 3, 1), bytes(range(32))
 QUEUE = QueueUrl("https://sqs.us-east-1.amazonaws.com/111122223333/trial-snowflake-client-c1")
 
 
-def offer(client_id: str, **optional: object) -> Rendezvous:
+def offer(client_id: str, **optional: object) -> RendezvousRecord:
     times = {"created_at": AT, "available_at": AT, "deadline": AT + 60 * SECOND}
-    return Rendezvous(client_id, **{"method": RendezvousMethod.SQS, "state": OfferState.PENDING, **times, **optional})
+    return RendezvousRecord(
+        client_id, **{"method": RendezvousMethod.SQS, "state": OfferState.PENDING, **times, **optional}
+    )
 
 
 FULL = {

@@ -22,7 +22,7 @@ from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery
 from signalbox.splitting.control import commands
 from signalbox.splitting.model import events
-from signalbox.splitting.model.claims import Decision, Mode, Outcome, SessionVerdict
+from signalbox.splitting.model.claims import Decision, FilterOutcome, Mode, SessionVerdict
 from signalbox.splitting.model.observed_state import QueueUse, Sample
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
@@ -148,7 +148,7 @@ COMMANDS_SENT = {
     ),
     "heartbeat": (SESSION, commands.Heartbeat(APP, "ann")),
     "stop": (SESSION, commands.Stop(APP, "ann")),
-    "status": (ON_APP, commands.Status(APP)),
+    "status": (ON_APP, commands.SplitStatus(APP)),
     "explain": ({**ON_APP, "queue_id": "memes", "messages": [DOCUMENT]}, commands.Explain(APP, "memes", [DOCUMENT])),
     "audit": ({"message_id": "m-1", "days": 3}, commands.Audit("m-1", 3)),
 }
@@ -166,8 +166,8 @@ def control_messages() -> dict[str, object]:
     return {**commands, "result": result, "error": error}
 
 
-MATCH = SessionVerdict("ann", Mode.STEAL, Outcome.MATCH, "author matches '^ann'")
-COPY = SessionVerdict("bob", Mode.MIRROR, Outcome.MATCH, "author matches 'n'")
+MATCH = SessionVerdict("ann", Mode.STEAL, FilterOutcome.MATCH, "author matches '^ann'")
+COPY = SessionVerdict("bob", Mode.MIRROR, FilterOutcome.MATCH, "author matches 'n'")
 OWNED, UNOWNED = Decision("ann", ("bob",), (MATCH, COPY)), Decision(None, (), ())
 OF = {"split": FULL_SPLIT, "queue": QUEUES[1], "at": AT}
 OWNER, MIRROR = events.routed(MESSAGE, OWNED, **OF)

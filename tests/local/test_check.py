@@ -10,7 +10,7 @@ import pytest
 
 from signalbox.local import check_results, tiers
 from signalbox.local.check import REMARKS, run
-from signalbox.local.check_results import Counts, ReleaseRecord, Result
+from signalbox.local.check_results import CheckResult, Counts, ReleaseRecord
 from signalbox.local.files import CHECKOUT
 from signalbox.local.tiers import Check
 
@@ -99,8 +99,8 @@ def test_counts_are_those_of_all_closing_lines() -> None:
 
 def test_each_run_leaves_a_line_and_the_summary_names_its_failures(tmp_path: Path) -> None:
     file = tmp_path / "results.jsonl"
-    good = Result("tests", passed=True, output="20 passed in 1.00s\n", seconds=1, processor_seconds=2)
-    bad = Result(
+    good = CheckResult("tests", passed=True, output="20 passed in 1.00s\n", seconds=1, processor_seconds=2)
+    bad = CheckResult(
         "stage", passed=False, output=f"FAILED tests/x.py::y[a b] - E\n{CLOSED}\n", seconds=3, processor_seconds=4
     )
 
@@ -119,7 +119,7 @@ def test_each_run_leaves_a_line_and_the_summary_names_its_failures(tmp_path: Pat
 def test_a_release_goes_on_after_the_parts_that_have_passed_with_the_same_sources(tmp_path: Path) -> None:
     record = ReleaseRecord("of these sources", tmp_path / "release.json")
     for name, passed in (("core", True), ("java", False), ("jobs", True), ("core", False)):
-        record.keep(Result(name, passed=passed, output="", seconds=0, processor_seconds=0))
+        record.keep(CheckResult(name, passed=passed, output="", seconds=0, processor_seconds=0))
 
     assert record.passed(["core", "java", "jobs"]) == ("jobs",)
     assert replace(record, digest="of others").passed(["core", "java", "jobs"]) == ()
@@ -128,6 +128,6 @@ def test_a_release_goes_on_after_the_parts_that_have_passed_with_the_same_source
 
 def test_a_complete_release_is_run_anew(tmp_path: Path) -> None:
     record = ReleaseRecord("of these sources", tmp_path / "release.json")
-    record.keep(Result("core", passed=True, output="", seconds=0, processor_seconds=0))
+    record.keep(CheckResult("core", passed=True, output="", seconds=0, processor_seconds=0))
 
     assert record.passed(["core"]) == ()

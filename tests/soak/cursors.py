@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.live.wamp.messages import Event, PublicationId
 
 
 @dataclass
-class StrictCursor(Cursor):
+class StrictCursor(PatternCursor):
     """A cursor that counts redeliveries, which are permitted, and collects violations.
 
     A redelivery has the publication id and the `_seq` of an event that arrived before.

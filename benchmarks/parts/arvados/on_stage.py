@@ -22,15 +22,15 @@ from signalbox.clients.bridge.postgres import PostgresLogs
 from signalbox.clients.bridge.realm import BridgedRealm
 from signalbox.clients.bridge.run import BridgeRun
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import PatternCursor
 from signalbox.clients.live.session import Login
 from signalbox.clients.web_socket import connector
 from signalbox.errors import UnavailableError
 from signalbox.exchange.model.records import OrderBy
 from signalbox.live.bridge.log_positions import LogPosition
 from signalbox.live.bridge.log_reader import ContainerReader
-from signalbox.live.bridge.ports import LogTable, Realm
-from signalbox.live.bridge.service import Bridge
+from signalbox.live.bridge.ports import BridgeRealm, LogTable
+from signalbox.live.bridge.service import ArvadosBridge
 from signalbox.live.bridge.topics import log_topic
 from signalbox.live.wamp.patterns import TopicPattern
 from tests.fakes.arvados.cluster import ArvadosCluster, new_uuid
@@ -70,7 +70,7 @@ def line_milliseconds(realm: BridgedRealm) -> Summary | None:
     endpoint.records = note
     with serving(endpoint) as server, realm.live() as viewer, ThreadPoolExecutor(2) as pool, ExitStack() as stack:
         stack.callback(over.set)
-        viewer.follow(Cursor(TopicPattern.parse(log_topic(owner, CONTAINER, "stdout"))))
+        viewer.follow(PatternCursor(TopicPattern.parse(log_topic(owner, CONTAINER, "stdout"))))
         list(viewer.backfill())
         position = LogPosition(CONTAINER, REQUEST, (owner,))
         pool.submit(_poll, ContainerReader(position, Client.of(server.url, TOKEN), LogRealm(realm)), over)
@@ -121,9 +121,9 @@ def queued_milliseconds(realm: BridgedRealm) -> dict[str, Summary]:
 
 
 def _publish(realm: BridgedRealm, database: ClusterDatabase, over: threading.Event) -> None:
-    def made(table: LogTable, target: Realm) -> Bridge:
+    def made(table: LogTable, target: BridgeRealm) -> ArvadosBridge:
         run, patience = secrets.token_hex(4), timedelta(seconds=30)
-        return Bridge(table, target, lambda: datetime.now(UTC), run, patience, start=0, is_ending=over.is_set)
+        return ArvadosBridge(table, target, lambda: datetime.now(UTC), run, patience, start=0, is_ending=over.is_set)
 
     connect = partial(PostgresLogs.connect, database.dsn)
     BridgeRun(connect, realm, REALM, made, over.is_set, say=lambda _: None, report=lambda _: None).run()

@@ -10,7 +10,7 @@ from signalbox.exchange.messages.publications import TrustedSenders
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
+from signalbox.exchange.model.records import Binding, ExchangeRecord, ResourceKind, ResourceRef
 from signalbox.exchange.routing.batch_reader import BatchReader
 from signalbox.exchange.routing.batch_report import Reporter
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
@@ -67,7 +67,7 @@ class _Table:
         assert list(exchanges) == [EXCHANGE]
         assert (list(senders), heads) == ([], None)
         self.looks += 1
-        return RoutingSnapshot({EXCHANGE: Exchange(EXCHANGE, None, NOW)}, {})
+        return RoutingSnapshot({EXCHANGE: ExchangeRecord(EXCHANGE, None, NOW)}, {})
 
     def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Sequence[Binding]:
         assert (exchange, first_word) == (EXCHANGE, None)

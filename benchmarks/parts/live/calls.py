@@ -26,7 +26,7 @@ from signalbox.aws.live.items import subscriber_key
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.shared.dynamodb import milliseconds
 from signalbox.exchange.model.names import StageNames
-from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
@@ -111,7 +111,9 @@ class Realm:
         session.register("after-call", self._answered)
         boto3.setup_default_session(botocore_session=session)
         exchanges, live = (_table(name) for name in ("Exchanges", "Live"))
-        DynamoExchanges(exchanges).create(Exchange(REALM, None, datetime.now(UTC), live=LiveSettings(self.order_by)))
+        DynamoExchanges(exchanges).create(
+            ExchangeRecord(REALM, None, datetime.now(UTC), live=LiveSettings(self.order_by))
+        )
         create_history_stream()
         os.environ.update(_settings())
         self.subscribers = DynamoSubscribers(live)

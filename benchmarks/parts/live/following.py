@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import PatternCursor
 from signalbox.errors import UnavailableError
 
 READY_SECONDS = 300.0
@@ -15,7 +15,7 @@ READY_SECONDS = 300.0
 class Subscriber(Protocol):
     """A client that follows topics."""
 
-    cursor: Cursor
+    cursor: PatternCursor
 
     def follow(self, over: threading.Event) -> None:
         """Follow until `over` is set."""

@@ -10,7 +10,7 @@ from functools import partial
 from benchmarks.parts.live.following import following, wait
 from benchmarks.shared.figures import Summary, summary
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import PatternCursor
 from signalbox.clients.live.session import ConnectionLost, Login, join
 from signalbox.clients.web_socket import connector
 from signalbox.errors import UnavailableError
@@ -61,7 +61,7 @@ class _Subscriber:
     """A client in its own thread, and the time at which each event arrived."""
 
     client: LiveClient
-    cursor: Cursor
+    cursor: PatternCursor
     arrived: dict[int, float] = field(default_factory=dict)
 
     def follow(self, over: threading.Event) -> None:
@@ -89,7 +89,7 @@ def measure(routers: Sequence[Router], say: Callable[[str], None]) -> list[Laten
 
 def _measured(router: Router, count: int) -> Latency:
     topic = f"{TOPIC}.{time.time_ns()}"
-    subscribers = [_Subscriber(router.client(), Cursor(TopicPattern.parse(topic))) for _ in range(count)]
+    subscribers = [_Subscriber(router.client(), PatternCursor(TopicPattern.parse(topic))) for _ in range(count)]
     with following(subscribers):
         sent, replied = _one_by_one(router, topic, subscribers)
         latencies = [one.arrived[number] - sent[number] for one in subscribers for number in sent]

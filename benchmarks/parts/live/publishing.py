@@ -9,7 +9,7 @@ from functools import partial
 
 from benchmarks.parts.live import crossbar_side
 from benchmarks.parts.live import rules as live_rules
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import PatternCursor
 from signalbox.clients.live.session import ClientSession, Login, join
 from signalbox.clients.web_socket import connector
 from signalbox.errors import UnavailableError
@@ -107,7 +107,7 @@ def _held(url: str, login: Login, match: MatchPolicy, size: int) -> Iterator[Cli
         for index, holder in enumerate(holders):
             _subscribe(holder, [_pattern(match, number) for number in range(index, size - 1, SESSIONS)])
         follower = holders[-1]
-        follower.subscribe(Cursor(_pattern(match, size - 1)))
+        follower.subscribe(PatternCursor(_pattern(match, size - 1)))
         _check_delivery(
             publisher, follower, f"trial.n{size - 1}.log" if match is MatchPolicy.PREFIX else f"trial.log.n{size - 1}"
         )

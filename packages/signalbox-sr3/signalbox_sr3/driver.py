@@ -15,7 +15,7 @@ from sarracenia.moth import Moth
 
 from signalbox.errors import SignalboxError
 from signalbox.exchange.messages.properties import InvalidPublication
-from signalbox.sarracenia.broker_url import Broker
+from signalbox.sarracenia.broker_url import BrokerAccount
 from signalbox.sarracenia.topics import InvalidTopic
 from signalbox_sr3.messages import Message, UnreadableMessage, posted, received
 from signalbox_sr3.receive_buffer import ReceiveBuffer
@@ -164,7 +164,7 @@ class AMQPSQS(Moth):  # type: ignore[misc]  # sr3 has no types
 
     def _connected(self) -> "ExchangeClient":
         if self._client is None:
-            client: ExchangeClient = _stage().client_of(Broker.parse(self._credential.url.geturl()))
+            client: ExchangeClient = _stage().client_of(BrokerAccount.parse(self._credential.url.geturl()))
             self._client = client
         return self._client
 

@@ -12,7 +12,7 @@ from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.exchange.errors import translated_errors
 from signalbox.errors import UnavailableError
 from signalbox.exchange.model.names import StageNames
-from signalbox.sarracenia.broker_url import Broker
+from signalbox.sarracenia.broker_url import BrokerAccount
 
 if TYPE_CHECKING:
     from signalbox.clients.exchange.consumer import Consumer
@@ -27,7 +27,7 @@ class StageUnreachable(UnavailableError):
     """Raised when SQS does not answer or refuses the access key; sr3 retries with growing pauses."""
 
 
-def client_of(broker: Broker) -> ExchangeClient:
+def client_of(broker: BrokerAccount) -> ExchangeClient:
     """Return a client of a broker's exchanges.
 
     Raises `StageUnreachable`, and the errors of commands that the stage refuses.
@@ -43,7 +43,7 @@ def client_of(broker: Broker) -> ExchangeClient:
     return client
 
 
-def _sqs(broker: Broker) -> Any:  # noqa: ANN401 - botocore creates client classes at run time
+def _sqs(broker: BrokerAccount) -> Any:  # noqa: ANN401 - botocore creates client classes at run time
     config = Config(
         connect_timeout=CONNECT_SECONDS,
         read_timeout=READ_SECONDS,

@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError, UnknownRegionError
 from signalbox.aws.shared.errors import reason
 from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.doctor.findings import CallDenied, CallFailed
-from signalbox.doctor.rules import ALL, ALL_BUT, QUEUE, SOME, Concurrency, Identity, QueueSources, Recorder
+from signalbox.doctor.rules import ALL, ALL_BUT, QUEUE, SOME, CallerIdentity, Concurrency, QueueSources, Recorder
 from signalbox.queues import STAGE_TAG
 from signalbox.redrive import allowed_sources
 
@@ -50,13 +50,13 @@ def call(permission: str) -> Iterator[None]:
         raise CallFailed(reason(error, permission)) from error
 
 
-def identity(session: "boto3.Session") -> Identity:
+def identity(session: "boto3.Session") -> CallerIdentity:
     """Return the account and ARN of the credentials.
 
     Raises botocore's errors; in a region that the account has not enabled, STS refuses valid credentials, too.
     """
     found = session.client("sts", config=PATIENCE).get_caller_identity()
-    return Identity(found["Account"], found["Arn"])
+    return CallerIdentity(found["Account"], found["Arn"])
 
 
 def partition(session: "boto3.Session", region: str) -> str | None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from signalbox.aws.doctor.probes import PATIENCE, call
-from signalbox.doctor.resources import USER_ACTIONS, Topic, UserRights
+from signalbox.doctor.resources import USER_ACTIONS, AlarmTopic, DeniedUserActions
 
 if TYPE_CHECKING:
     import boto3
@@ -16,7 +16,7 @@ ALLOWED, BY_IAM = "allowed", "IAM_ALLOWED_PRINCIPALS"
 CDK_ROLE = "cdk-hnb659fds-cfn-exec-role-{account}-{region}"
 
 
-def topic(session: "boto3.Session", arn: str) -> Topic | None:
+def topic(session: "boto3.Session", arn: str) -> AlarmTopic | None:
     """Return an SNS topic, or None if it does not exist. Raises the errors of `call`."""
     with call("sns:GetTopicAttributes"):
         sns = session.client("sns", region_name=arn.split(":")[3], config=PATIENCE)
@@ -26,7 +26,7 @@ def topic(session: "boto3.Session", arn: str) -> Topic | None:
             if error.response["Error"]["Code"] in MISSING_TOPIC:
                 return None
             raise
-    return Topic(found.get("KmsMasterKeyId", ""))
+    return AlarmTopic(found.get("KmsMasterKeyId", ""))
 
 
 def visibility_seconds(session: "boto3.Session", queue_arn: str) -> int | None:
@@ -50,7 +50,7 @@ def is_catalog_governed(session: "boto3.Session") -> bool:
     return not all(any(one["Principal"]["DataLakePrincipalIdentifier"] == BY_IAM for one in each) for each in defaults)
 
 
-def user_rights(session: "boto3.Session", account: str) -> UserRights | None:
+def user_rights(session: "boto3.Session", account: str) -> DeniedUserActions | None:
     """Return the rights of the CDK's role to make users, or None if there is no such role. Raises the errors of `call`.
 
     The simulation covers the organization's policies: its answers have an `OrganizationsDecisionDetail`.
@@ -70,4 +70,4 @@ def user_rights(session: "boto3.Session", account: str) -> UserRights | None:
         for one in refused
         if not one.get("OrganizationsDecisionDetail", {}).get("AllowedByOrganizations", True)
     )
-    return UserRights(by_organization, tuple(one["EvalActionName"] for one in refused))
+    return DeniedUserActions(by_organization, tuple(one["EvalActionName"] for one in refused))

@@ -42,7 +42,7 @@ from signalbox.backoff import Backoff
 from signalbox.errors import Contended
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.events import ADMINISTRATOR
-from signalbox.exchange.model.records import DeclaredQueue, Exchange, ResourceKind, ResourceRef, User
+from signalbox.exchange.model.records import DeclaredQueue, ExchangeRecord, ResourceKind, ResourceRef, User
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 if TYPE_CHECKING:
@@ -63,16 +63,16 @@ class DynamoExchanges:
 
     table: "Table"
 
-    def find(self, name: ExchangeName) -> Exchange | None:
+    def find(self, name: ExchangeName) -> ExchangeRecord | None:
         """Return an exchange, or None."""
         item = _read(self.table, record_key(ResourceRef(ResourceKind.EXCHANGE, name)))
         return EXCHANGE_RECORD.read(item) if item else None
 
-    def every(self) -> Sequence[Exchange]:
+    def every(self) -> Sequence[ExchangeRecord]:
         """Return all exchanges, by name, eventually consistent."""
         return [EXCHANGE_RECORD.read(item) for item in _of_kind(self.table, ResourceKind.EXCHANGE)]
 
-    def create(self, exchange: Exchange) -> bool:
+    def create(self, exchange: ExchangeRecord) -> bool:
         """Store a new record; return whether none existed."""
         item = exchange_item(exchange)
         if self.find(exchange.name) is None:
@@ -81,12 +81,12 @@ class DynamoExchanges:
             )  # a router may have written them after the deletion of an earlier one
         return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=IS_NEW))
 
-    def save(self, exchange: Exchange, *, replacing: Exchange) -> Exchange | None:
+    def save(self, exchange: ExchangeRecord, *, replacing: ExchangeRecord) -> ExchangeRecord | None:
         """Store a changed record with the next version; return None if the stored one differs from `replacing`."""
         stored = replace(exchange, version=replacing.version + 1)
         return stored if _replaces(self.table, exchange_item(stored), replacing.version) else None
 
-    def forget(self, exchange: Exchange) -> bool:
+    def forget(self, exchange: ExchangeRecord) -> bool:
         """Delete a record, heads of keys and counters; return whether the record was unchanged since it was read."""
         # The heads go first: a new exchange of that name must start its numbers at one.
         if self.find(exchange.name) == exchange:

@@ -10,7 +10,7 @@ from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import (
     Binding,
     DeclaredQueue,
-    Exchange,
+    ExchangeRecord,
     LiveSettings,
     MinuteCounts,
     QueueSettings,
@@ -97,7 +97,7 @@ def arvados_key() -> Item:
     return {"pk": "arvados", "sk": "realm"}
 
 
-def exchange_item(exchange: Exchange) -> Item:
+def exchange_item(exchange: ExchangeRecord) -> Item:
     """Return the item of an exchange's record."""
     return record_key(exchange.resource) | {"kind": str(ResourceKind.EXCHANGE)} | EXCHANGE_RECORD.write(exchange)
 
@@ -180,7 +180,7 @@ FORMS.record(
     sparse=["expires", "message_ttl", "keep", "group_by"],
 )
 EXCHANGE_RECORD = FORMS.record(
-    Exchange, names={"is_deleting": IS_DELETING}, sparse=["created_by", "alternate", "is_deleting", "live"]
+    ExchangeRecord, names={"is_deleting": IS_DELETING}, sparse=["created_by", "alternate", "is_deleting", "live"]
 )
 QUEUE_RECORD = FORMS.record(
     DeclaredQueue,

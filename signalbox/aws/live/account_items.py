@@ -9,7 +9,7 @@ from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.rights.coverage import may_overlap
 from signalbox.live.rights.grants import NO_GRANTS, NO_RIGHTS, Grant, GrantSet, GroupGrants, Rights
 from signalbox.live.rights.principals import GroupName, PrincipalName
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 USER = "user"  # the sort key of a user's record
@@ -93,11 +93,11 @@ def rights_in(
     )
 
 
-def credentials_item(user: UserName, credentials: Credentials) -> Item:
+def credentials_item(user: UserName, credentials: StoredSecret) -> Item:
     """Return the item of a user's credentials."""
     return secret_key(user) | CREDENTIALS.write(credentials)
 
 
-CREDENTIALS = FORMS.record(Credentials, sparse=["key"])
+CREDENTIALS = FORMS.record(StoredSecret, sparse=["key"])
 # A pattern is not parsed: a stored grant stays valid if the rules for patterns change.
 GRANT = FORMS.record(Grant, flat=["pattern"])

@@ -32,7 +32,7 @@ from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.model.state import Account
 from signalbox.live.ports import RealmAccess
 from signalbox.live.rights.grants import Rights
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class DynamoAccounts:
     def _account(self, name: UserName, token: TokenIdentity | None, rights: Rights, items: dict[str, Item]) -> Account:
         role = user_of(items[USER]).role if token is None else token.role
         secret = items.get("secret")
-        credentials = CREDENTIALS.read(secret) if secret else Credentials.decoy(name, pepper=self.pepper)
+        credentials = CREDENTIALS.read(secret) if secret else StoredSecret.decoy(name, pepper=self.pepper)
         return Account(name, role, credentials, rights)
 
 

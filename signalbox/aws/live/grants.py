@@ -37,7 +37,7 @@ from signalbox.backoff import Backoff
 from signalbox.live.admin.ports import GrantsTooLarge, StoredGrants, TooManyGroups
 from signalbox.live.rights.grants import GrantSet, GroupGrants
 from signalbox.live.rights.principals import GroupName, PrincipalName, group_of
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class DynamoSecrets:
     table: "Table"
     backoff: Backoff = BACKOFF
 
-    def put(self, secrets: Mapping[UserName, Credentials]) -> None:
+    def put(self, secrets: Mapping[UserName, StoredSecret]) -> None:
         """Store users' credentials, replacing older ones, 25 in a call. Raises `ItemBusy`; some may then be stored."""
         items = [credentials_item(user, credentials) for user, credentials in secrets.items()]
         put_all(self.table, items, backoff=self.backoff)

@@ -23,8 +23,8 @@ from signalbox.rendezvous.model.states import (
     OfferPool,
     OfferState,
     ProxySessionId,
-    Rendezvous,
     RendezvousMethod,
+    RendezvousRecord,
     offer_pool,
 )
 from signalbox.rendezvous.reporting import events
@@ -48,7 +48,7 @@ MARK = "#"
 
 @dataclass(frozen=True, slots=True)
 class DynamoOffers:
-    """`Offers` in the table `Rendezvous`: a partition for each pool, sorted by the time an offer was sent.
+    """`Offers` in the table `RendezvousRecord`: a partition for each pool, sorted by the time an offer was sent.
 
     `kept_for` is the time from an offer to the end of the lease of its client's queue.
     """
@@ -56,25 +56,25 @@ class DynamoOffers:
     table: "DynamoTable"
     kept_for: timedelta
 
-    def find(self, draft: Rendezvous) -> Rendezvous | None:
+    def find(self, draft: RendezvousRecord) -> RendezvousRecord | None:
         """Return the stored record with the key of `draft`, or None."""
         item = self.table.get_item(Key=_key(draft), ConsistentRead=True).get("Item")
         return parse_record(item) if item else None
 
-    def of_client(self, client_id: ClientId, *, since: datetime) -> list[Rendezvous]:
+    def of_client(self, client_id: ClientId, *, since: datetime) -> list[RendezvousRecord]:
         """Return the records of a client that were sent since a time and are among the newest of their pools."""
         ending = f"{MARK}{client_id}"
         pages = (self._newest(pool, since, limit=SOUGHT_RECORDS, ConsistentRead=True) for pool in OfferPool)
         items = (item for page in pages for item in page["Items"])
         return [parse_record(item) for item in items if item["sk"].endswith(ending)]
 
-    def open(self, record: Rendezvous) -> bool:
+    def open(self, record: RendezvousRecord) -> bool:
         """Store a new record and return True, or return False if there is one with its key."""
         expires_at = round((record.created_at + self.kept_for + KEPT_FOR).timestamp())
         item = _item(record) | {"expires_at": expires_at}
         return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=Attr("pk").not_exists()))
 
-    def recent(self, pool: OfferPool, *, since: datetime) -> list[Rendezvous]:
+    def recent(self, pool: OfferPool, *, since: datetime) -> list[RendezvousRecord]:
         """Return the newest records of a pool that were sent since a time, newest first."""
         return [parse_record(item) for item in self._newest(pool, since, limit=PAGE_SIZE)["Items"]]
 
@@ -93,7 +93,9 @@ class DynamoOffers:
                 return
             start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
-    def claim(self, record: Rendezvous, *, proxy: Claimant, now: datetime, until: datetime) -> Rendezvous | None:
+    def claim(
+        self, record: RendezvousRecord, *, proxy: Claimant, now: datetime, until: datetime
+    ) -> RendezvousRecord | None:
         """Claim an offer for a proxy until `until`; return the record, or None if it is not `is_claimable`."""
         is_open = Attr("state").is_in(sorted(OPEN_STATES))
         in_time = Attr("deadline").gt(milliseconds(now)) & Attr("available_at").lte(milliseconds(now))
@@ -116,25 +118,29 @@ class DynamoOffers:
         )
         return parse_record(item) if item else None
 
-    def matched_by(self, sid: ProxySessionId, *, since: datetime) -> Rendezvous | None:
+    def matched_by(self, sid: ProxySessionId, *, since: datetime) -> RendezvousRecord | None:
         """Return the record, sent since a time, that is matched with a proxy session, or None."""
         # The newest page of each pool, then the next one of each.
         pages = zip_longest(*(self._pages(pool, since) for pool in OfferPool), fillvalue=[])
         items = chain.from_iterable(page for both in pages for page in both)
         return next((parse_record(item) for item in items if item.get("sid") == sid), None)
 
-    def answer(self, record: Rendezvous, *, sid: ProxySessionId, reply: str, now: datetime) -> Rendezvous | None:
+    def answer(
+        self, record: RendezvousRecord, *, sid: ProxySessionId, reply: str, now: datetime
+    ) -> RendezvousRecord | None:
         """Store the answer to an offer and return the record, or return None if it is not `is_answerable`."""
         is_mine = Attr("state").eq(OfferState.MATCHED) & Attr("sid").eq(sid)
         in_time = Attr("deadline").gt(milliseconds(now))
         return self._finish(record, OfferState.ANSWERED, reply=reply, condition=is_mine & in_time)
 
-    def close(self, record: Rendezvous, *, state: OfferState, reply: str) -> Rendezvous | None:
+    def close(self, record: RendezvousRecord, *, state: OfferState, reply: str) -> RendezvousRecord | None:
         """Move an open offer to a final state and return the record, or return None if it was already final."""
         is_open = Attr("state").is_in(sorted(OPEN_STATES))
         return self._finish(record, state, reply=reply, condition=is_open)
 
-    def _finish(self, record: Rendezvous, state: OfferState, *, reply: str, condition: Condition) -> Rendezvous | None:
+    def _finish(
+        self, record: RendezvousRecord, state: OfferState, *, reply: str, condition: Condition
+    ) -> RendezvousRecord | None:
         item = updated(
             self.table,
             {
@@ -153,7 +159,7 @@ class DynamoOffers:
         del item["session_description"]
         return parse_record(item | {"state": state, "reply": packed(reply)})
 
-    def renew(self, record: Rendezvous, *, receipt_handle: str) -> bool:
+    def renew(self, record: RendezvousRecord, *, receipt_handle: str) -> bool:
         """Store the newest receipt handle of an open offer's message; return False if the offer is not open."""
         return succeeds(
             lambda: self.table.update_item(
@@ -167,7 +173,7 @@ class DynamoOffers:
 
 @dataclass(frozen=True, slots=True)
 class DynamoQueueLeases:
-    """`QueueLeases` in the keys of the table `Rendezvous`: no write marks an offer's end.
+    """`QueueLeases` in the keys of the table `RendezvousRecord`: no write marks an offer's end.
 
     `queues_url` is the common start of the URLs of client queues, and `kept_for` the time from an offer to the end of
     the lease. It reads keys alone, so its function need not see addresses.
@@ -200,7 +206,7 @@ class DynamoQueueLeases:
         return (_parse_key(item) for item in every_item(self.table.query, query))
 
 
-def _key(record: Rendezvous) -> Item:
+def _key(record: RendezvousRecord) -> Item:
     sent = f"{milliseconds(record.created_at):013}"
     return {"pk": offer_pool(record.nat), "sk": f"{sent}{MARK}{record.client_id}"}
 
@@ -220,7 +226,7 @@ def _method(client_id: ClientId) -> RendezvousMethod:
     return RendezvousMethod(method) if colon else RendezvousMethod.SQS
 
 
-def _item(record: Rendezvous) -> Item:
+def _item(record: RendezvousRecord) -> Item:
     item: Item = _key(record) | {
         "state": record.state,
         "available_at": milliseconds(record.available_at),
@@ -241,11 +247,11 @@ def _item(record: Rendezvous) -> Item:
     return {name: value for name, value in item.items() if value is not None}
 
 
-def parse_record(item: Item) -> Rendezvous:
+def parse_record(item: Item) -> RendezvousRecord:
     """Return the record of an item."""
     sent, client_id = _parse_key(item)
     sid, reply = item.get("sid"), item.get("reply")
-    return Rendezvous(
+    return RendezvousRecord(
         client_id=client_id,
         method=_method(client_id),
         state=OfferState(item["state"]),

@@ -24,7 +24,7 @@ from signalbox.splitting.model.observed_state import Sample, TemporaryQueue
 from signalbox.splitting.model.split import SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import SentBack
-from signalbox.splitting.queues.queue_attributes import DeadLetterQueue, cloned
+from signalbox.splitting.queues.queue_attributes import OriginalDeadLetterQueue, cloned
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
@@ -133,9 +133,9 @@ class SqsSplitQueues:
         # The type has attributes that only SetQueueAttributes accepts.
         return cast("Mapping[str, str]", page["Attributes"]), tags
 
-    def _dead_letter_queue(self, attributes: Mapping[str, str]) -> DeadLetterQueue:
+    def _dead_letter_queue(self, attributes: Mapping[str, str]) -> OriginalDeadLetterQueue:
         if not attributes.get("RedrivePolicy"):
-            return DeadLetterQueue()
+            return OriginalDeadLetterQueue()
         # SQS requires it in the account and region of its source.
         name = str(json.loads(attributes["RedrivePolicy"])["deadLetterTargetArn"]).rpartition(":")[2]
         with translate_write_errors(_queue(name)):
@@ -144,8 +144,8 @@ class SqsSplitQueues:
             except ClientError as error:
                 if is_retryable(error):
                     raise
-                return DeadLetterQueue(unreadable=str(error.response["Error"]["Code"]))
-        return DeadLetterQueue(redrive_allow_policy=page.get("Attributes", {}).get("RedriveAllowPolicy"))
+                return OriginalDeadLetterQueue(unreadable=str(error.response["Error"]["Code"]))
+        return OriginalDeadLetterQueue(redrive_allow_policy=page.get("Attributes", {}).get("RedriveAllowPolicy"))
 
     def _create(self, name: QueueName, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
         try:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from signalbox.cli.destroy.inventory import Inventory
     from signalbox.cli.destroy.plan import Plan
-    from signalbox.cli.destroy.removal import Result
+    from signalbox.cli.destroy.removal import RemovalResult
 
 FAILED = 1
 HOW_TO_DELETE_DATA = (
@@ -129,7 +129,7 @@ def _print_plan(plan: "Plan", inventory: "Inventory", *, as_json: bool) -> None:
         print_line(HOW_TO_DELETE_DATA.format(stage=inventory.stage))
 
 
-def _print_result(result: "Result", plan: "Plan", stage: str, *, as_json: bool) -> None:
+def _print_result(result: "RemovalResult", plan: "Plan", stage: str, *, as_json: bool) -> None:
     from signalbox.cli.destroy.plan import WHY_IT_STAYS, item_document
 
     if as_json:

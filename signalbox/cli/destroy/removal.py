@@ -37,7 +37,7 @@ class Failure:
 
 
 @dataclass(slots=True)
-class Result:
+class RemovalResult:
     """What a removal has removed, and what it has not."""
 
     removed: list[Item] = field(default_factory=list)
@@ -50,9 +50,9 @@ class Removal:
 
     inventory: Inventory
     say: Callable[[str], None]
-    result: Result = field(default_factory=Result)
+    result: RemovalResult = field(default_factory=RemovalResult)
 
-    def run(self, *, everything: bool) -> Result:
+    def run(self, *, everything: bool) -> RemovalResult:
         """Remove the resources of the stage: those created at run time, its stack, and its data with `everything`.
 
         A failure stops neither the other resources of its kind nor those of other kinds, with two exceptions: a split

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Examination:
     """A check: its name in the report, and the function that looks and judges."""
 
     name: str
@@ -83,37 +83,37 @@ def _runtime() -> Finding:
     return runtime_finding(LAMBDA_PYTHON, today=datetime.now(UTC).date(), has_compiler=has_compiler)
 
 
-def _account_checks(session: "boto3.Session", config: "Config") -> Iterator[Check]:
+def _account_checks(session: "boto3.Session", config: "Config") -> Iterator[Examination]:
     require_settings()
     from stacks.settings.needs import needs
 
     demand, region = Demand(**asdict(needs(config))), str(session.region_name)
-    yield Check(CONCURRENCY, lambda: concurrency_finding(concurrency(session), demand, region=region))
+    yield Examination(CONCURRENCY, lambda: concurrency_finding(concurrency(session), demand, region=region))
     if config.has("rendezvous"):
-        yield Check(RECORDER, lambda: recorder_finding(recorders(session)))
+        yield Examination(RECORDER, lambda: recorder_finding(recorders(session)))
     prefixes = name_prefixes(
         config.stage,
         exchanges=config.exchange_prefix,
         temporary=config.temporary_queue_prefix,
         broker=config.broker_queue,
     )
-    yield Check(SOURCES, lambda: sources_finding(queue_sources(session, prefixes, stage=config.stage)))
+    yield Examination(SOURCES, lambda: sources_finding(queue_sources(session, prefixes, stage=config.stage)))
 
 
-def _resource_checks(session: "boto3.Session", config: "Config", account: str) -> Iterator[Check]:
+def _resource_checks(session: "boto3.Session", config: "Config", account: str) -> Iterator[Examination]:
     if config.has("rendezvous") or config.has("exchange"):
-        yield Check(USERS, lambda: users_finding(config.stage, user_rights(session, account)))
+        yield Examination(USERS, lambda: users_finding(config.stage, user_rights(session, account)))
     if config.has("history"):
         database = config.history_database
-        yield Check(CATALOG, lambda: catalog_finding(database, is_governed=is_catalog_governed(session)))
+        yield Examination(CATALOG, lambda: catalog_finding(database, is_governed=is_catalog_governed(session)))
     if alarms := config.alarm_topic_arn:
-        yield Check(TOPIC, lambda: topic_finding(alarms, topic(session, alarms)))
+        yield Examination(TOPIC, lambda: topic_finding(alarms, topic(session, alarms)))
     if config.has("rendezvous") and (queue := config.broker_queue_arn):
         needed, name = config.offer_timeout_seconds, config.broker_queue
-        yield Check(QUEUE, lambda: broker_queue_finding(name, visibility_seconds(session, queue), needed=needed))
+        yield Examination(QUEUE, lambda: broker_queue_finding(name, visibility_seconds(session, queue), needed=needed))
 
 
-def _side_by_side(checks: Iterable[Check]) -> Iterator[Finding]:
+def _side_by_side(checks: Iterable[Examination]) -> Iterator[Finding]:
     with ThreadPoolExecutor() as pool:
         for done in as_completed([pool.submit(check.finding) for check in checks]):
             yield done.result()

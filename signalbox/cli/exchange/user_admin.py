@@ -92,12 +92,12 @@ class UserAdmin:
         say(f"in {self.deployment.place}")
 
     def _key_document(self, key: "AccessKey") -> dict[str, object]:
-        from signalbox.sarracenia.broker_url import Broker
+        from signalbox.sarracenia.broker_url import BrokerAccount
 
         stage = stage_name(self.deployment.outputs["ExchangeControlQueueUrl"])
         endpoint = self.deployment.session().client("sqs").meta.endpoint_url
         host, region = urlsplit(endpoint).netloc, self.deployment.region
-        broker = Broker(self.name, host, stage, key.access_key_id, key.secret_access_key, region)
+        broker = BrokerAccount(self.name, host, stage, key.access_key_id, key.secret_access_key, region)
         return {
             "access_key_id": key.access_key_id,
             "secret_access_key": key.secret_access_key,

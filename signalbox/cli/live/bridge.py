@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient
     from signalbox.clients.live.client import LiveClient
     from signalbox.clients.live.session import Login
-    from signalbox.live.bridge.ports import LogTable, Realm
+    from signalbox.live.bridge.ports import BridgeRealm, LogTable
 
 TOKEN = "ARVADOS_API_TOKEN"  # the name that Arvados' own programs read  # noqa: S105
 TOPICS = ("record.", "container.", "bridge.")
@@ -102,7 +102,7 @@ def bridge(
     from signalbox.cli.shared.signals import Ending
     from signalbox.clients.bridge.postgres import PostgresLogs
     from signalbox.clients.bridge.run import BridgeRun
-    from signalbox.live.bridge.service import Bridge
+    from signalbox.live.bridge.service import ArvadosBridge
 
     if ignore_checkpoint and from_log_id is None:
         raise RejectedError("--ignore-checkpoint needs --from-log-id, the row to start after")
@@ -111,8 +111,8 @@ def bridge(
     wait = timedelta(seconds=seconds(patience, "--patience") or 0)
     ending = Ending()
 
-    def made(table: "LogTable", target: "Realm") -> Bridge:
-        return Bridge(
+    def made(table: "LogTable", target: "BridgeRealm") -> ArvadosBridge:
+        return ArvadosBridge(
             table,
             target,
             now=lambda: datetime.now(UTC),
@@ -159,7 +159,7 @@ def _log_worker(api: str, names: "Sequence[str]", database: str, realm: "Bridged
     from signalbox.clients.bridge.log_realm import LogRealm, Subscriptions
     from signalbox.clients.bridge.log_relay import LogRelay, RelayConnections
     from signalbox.clients.bridge.worker import Worker
-    from signalbox.live.bridge.log_selection import SUBSCRIBED, LogSelection
+    from signalbox.live.bridge.log_selection import SUBSCRIBED, ContainerSelection
 
     token = os.environ.get(TOKEN)
     if not token:
@@ -171,7 +171,7 @@ def _log_worker(api: str, names: "Sequence[str]", database: str, realm: "Bridged
             # Only administrators, and users with a grant, may see who is subscribed to which topic.
             yield RelayConnections(cluster, Subscriptions.follow(client) if SUBSCRIBED in names else None)
 
-    relay = LogRelay(LogRealm(realm), LogEndpoint.of(api, token), LogSelection.parse(names), connections)
+    relay = LogRelay(LogRealm(realm), LogEndpoint.of(api, token), ContainerSelection.parse(names), connections)
     return Worker("logs", relay.work, relay.figures, say)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from signalbox.cli.exchange.stage import seconds
-from signalbox.cli.live.stage import Access, events, joining
+from signalbox.cli.live.stage import JoinOptions, events, joining
 from signalbox.cli.shared.output import print_json, print_line
 from signalbox.cli.shared.stage import say
 from signalbox.errors import RejectedError
@@ -50,15 +50,15 @@ def tail(
         ),
     ] = True,
     maximum: Maximum = None,
-    access: Access,
+    access: JoinOptions,
     as_json: Json = False,
 ) -> None:
     """Print the events of a topic: past events first, then each new event, without gaps."""
     from signalbox.cli.shared.signals import Ending
-    from signalbox.clients.live.cursor import Cursor
+    from signalbox.clients.live.cursor import PatternCursor
     from signalbox.live.wamp.patterns import TopicPattern
 
-    cursor = Cursor(TopicPattern.parse(topic, match), _past(last, since))
+    cursor = PatternCursor(TopicPattern.parse(topic, match), _past(last, since))
     ending = Ending()
     with ending.awaited(), joining(access) as client:
         for number, event in enumerate(events(client, cursor, ending, follow=follow), start=1):
@@ -72,15 +72,15 @@ def watch(
     *,
     record: Annotated[str, typer.Argument(help="Topic of a record's states.", metavar="RECORD")],
     maximum: Maximum = None,
-    access: Access,
+    access: JoinOptions,
     as_json: Json = False,
 ) -> None:
     """Print the latest state of a record, then its changes."""
     from signalbox.cli.shared.signals import Ending
-    from signalbox.clients.live.cursor import Cursor
+    from signalbox.clients.live.cursor import PatternCursor
     from signalbox.live.wamp.patterns import TopicPattern
 
-    cursor = Cursor(TopicPattern.parse(record), get_retained=True)
+    cursor = PatternCursor(TopicPattern.parse(record), get_retained=True)
     ending, state = Ending(), dict[str, object]()
     with ending.awaited(), joining(access) as client:
         for number, event in enumerate(events(client, cursor, ending), start=1):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from signalbox.cli.shared.signals import Ending
     from signalbox.clients.deployment import Deployment
     from signalbox.clients.live.client import LiveClient
-    from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+    from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
     from signalbox.clients.live.session import JoinRefused, Login
     from signalbox.live.wamp.patterns import TopicPattern
 
@@ -65,7 +65,7 @@ Page = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Access(StageOptions):
+class JoinOptions(StageOptions):
     """The options for the stage, the realm and the user to join as."""
 
     exchange: Exchange = None
@@ -76,7 +76,7 @@ class Access(StageOptions):
 
 
 @contextmanager
-def joining(access: Access) -> "Iterator[LiveClient]":
+def joining(access: JoinOptions) -> "Iterator[LiveClient]":
     """Provide a client that joins a realm at its first request."""
     from signalbox.clients.live.client import LiveClient
     from signalbox.clients.live.session import JoinRefused
@@ -102,7 +102,7 @@ def _near_realm(deployment: "Deployment", realm: str, error: "JoinRefused") -> s
     return suggestion(realm, listed_realms(deployment))
 
 
-def _deployment(access: Access) -> "Deployment":
+def _deployment(access: JoinOptions) -> "Deployment":
     if access.page is None:
         return access.deployment()
     if access.aws:
@@ -112,7 +112,7 @@ def _deployment(access: Access) -> "Deployment":
     return deployment_of_page(access.page)
 
 
-def _login(deployment: "Deployment", access: Access) -> "Login":
+def _login(deployment: "Deployment", access: JoinOptions) -> "Login":
     if not access.sign_in:
         if access.issuer is not None:
             raise RejectedError("--issuer needs --sign-in")
@@ -168,7 +168,7 @@ def is_terminal() -> bool:
 
 
 def events(
-    client: "LiveClient", cursor: "Cursor", ending: "Ending", *, follow: bool = True
+    client: "LiveClient", cursor: "PatternCursor", ending: "Ending", *, follow: bool = True
 ) -> "Iterator[ReceivedEvent]":
     """Yield events until a signal or, without `follow`, the end of the past events; report gaps and reconnects.
 

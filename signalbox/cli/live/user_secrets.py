@@ -14,7 +14,7 @@ from signalbox.cli.shared.stage import say
 
 if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient
-    from signalbox.live.wamp.authentication import Credentials
+    from signalbox.live.wamp.authentication import StoredSecret
 
 # Both are too random to be guessed.
 SECRET_BYTES, SALT_BYTES = 24, 16
@@ -26,15 +26,15 @@ class CreatedSecret:
 
     user: str
     secret: str
-    credentials: "Credentials"
+    credentials: "StoredSecret"
 
     @classmethod
     def of(cls, user: str, *, wampcra: bool) -> "CreatedSecret":
         """Return a new random secret of a user."""
-        from signalbox.live.wamp.authentication import Credentials
+        from signalbox.live.wamp.authentication import StoredSecret
 
         created = secrets.token_urlsafe(SECRET_BYTES)
-        return cls(user, created, Credentials.of(created, salt=secrets.token_hex(SALT_BYTES), with_key=wampcra))
+        return cls(user, created, StoredSecret.of(created, salt=secrets.token_hex(SALT_BYTES), with_key=wampcra))
 
     @property
     def fields(self) -> dict[str, object]:

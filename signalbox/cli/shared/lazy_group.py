@@ -12,7 +12,7 @@ from typer.main import get_command, get_group
 from signalbox.cli.shared.option_groups import with_option_groups
 
 
-class Part(NamedTuple):
+class LazyCommand(NamedTuple):
     """A command or a group of commands of a module."""
 
     name: str
@@ -44,7 +44,7 @@ def _imported(path: str) -> Any:  # noqa: ANN401 - whatever it names
 class LazyCommands(Mapping[str, Any]):
     """The commands of a group by name: the given ones, then its parts, each loaded when it is first read."""
 
-    def __init__(self, present: Mapping[str, Any], parts: Sequence[Part]) -> None:
+    def __init__(self, present: Mapping[str, Any], parts: Sequence[LazyCommand]) -> None:
         self._parts = {part.name: part for part in parts}
         self._names = (*present, *self._parts)
         self._loaded = dict(present)
@@ -69,7 +69,7 @@ class LazyCommands(Mapping[str, Any]):
 class LazyGroup(TyperGroup):
     """A group of the commands that Typer adds, and then of those of its class, which are loaded when they are used."""
 
-    parts: ClassVar[Sequence[Part]] = ()
+    parts: ClassVar[Sequence[LazyCommand]] = ()
 
     def __init__(self, *, commands: Mapping[str, Any] | None = None, **options: Any) -> None:  # noqa: ANN401 - Typer's own
         super().__init__(**options)
@@ -86,6 +86,6 @@ class LazyGroup(TyperGroup):
         TyperGroup.format_help(outline, context, formatter)
 
 
-def group_of(*parts: Part) -> type[LazyGroup]:
+def group_of(*parts: LazyCommand) -> type[LazyGroup]:
     """Return the class of a group with these commands, for `typer.Typer(cls=...)`."""
     return type("LazyGroup", (LazyGroup,), {"parts": parts})

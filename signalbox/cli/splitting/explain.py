@@ -97,7 +97,7 @@ def _rows(decisions: Iterable[Document]) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _reason(verdict: Document) -> str:
-    from signalbox.splitting.model.claims import Outcome
+    from signalbox.splitting.model.claims import FilterOutcome
 
     text = f"{verdict['session']} ({verdict['mode']}): {verdict['reason']}"
-    return f"{text}; its session would be cancelled" if verdict["outcome"] == Outcome.STOPPED else text
+    return f"{text}; its session would be cancelled" if verdict["outcome"] == FilterOutcome.STOPPED else text

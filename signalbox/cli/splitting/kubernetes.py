@@ -13,7 +13,7 @@ from signalbox.errors import RejectedError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from signalbox.splitting.consumers.rbac import Document, Rights
+    from signalbox.splitting.consumers.rbac import Document, RoleRights
     from signalbox.splitting.model.target import Target
 
 app = CommandGroup("Kubernetes clusters whose workloads may be split.")
@@ -67,7 +67,7 @@ def rbac(
 
     if no_config_maps and config_map:
         raise RejectedError("give either --config-map or --no-config-maps")
-    rights = roles.Rights(
+    rights = roles.RoleRights(
         tuple(_placed(Target.parse(text), namespace) for text in target or ()),
         config_maps=() if no_config_maps else None if config_map is None else tuple(config_map),
         reads_registries=crd,
@@ -106,7 +106,7 @@ def _placed(target: "Target", namespace: str) -> "Target":
     return target.placed(namespace, None) if target.is_on_kubernetes else target
 
 
-def _remarks(rights: "Rights", subject: "Document") -> "Iterator[str]":
+def _remarks(rights: "RoleRights", subject: "Document") -> "Iterator[str]":
     yield "Apply it as an administrator of the cluster: kubectl apply -f FILE"
     yield f"It gives {subject['kind']} {subject['name']} what splitting needs, and nothing else."
     if rights.config_maps is None:

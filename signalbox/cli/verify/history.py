@@ -15,7 +15,7 @@ from signalbox.flows.splitting import MESSAGES
 from signalbox.flows.trial import expect
 from signalbox.verify.patience import LAKE_SECONDS
 from signalbox.verify.questions import DELAY, JOB_RUN, RECORD, TRUST
-from signalbox.verify.report import Answer, Outcome
+from signalbox.verify.report import Answer, TrialOutcome
 
 CAPABILITY = "history"
 JOB = "compact_history"
@@ -101,7 +101,7 @@ def _has_all(trial: NamedTrial) -> bool:
 
 def _await_facts(trial: NamedTrial) -> dict[tuple[str, str], int]:
     """Wait for the events of the capabilities that worked, and return the numbers of all of the run's events."""
-    failed = {row.capability for row in trial.journal.rows if row.outcome is Outcome.FAILED}
+    failed = {row.capability for row in trial.journal.rows if row.outcome is TrialOutcome.FAILED}
     worked, has_live = {row.capability for row in trial.journal.rows} - failed, "live" in trial.deployment.capabilities
     expected = {fact: least for fact, least in FACTS.items() if fact[0] in worked and (fact[1] != LOGGED or has_live)}
 

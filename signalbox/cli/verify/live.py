@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from signalbox.cli.verify.trial import NamedTrial
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import PatternCursor
 from signalbox.clients.live.session import (
     LOOKUP,
     ClientSession,
@@ -33,7 +33,7 @@ from signalbox.flows.live import (
 )
 from signalbox.flows.trial import Trial, WrongResult, expect
 from signalbox.live.admin.commands import secret_fields
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.live.wamp.codec import SUBPROTOCOL
 from signalbox.live.wamp.messages import Payload, Publish
 from signalbox.live.wamp.patterns import TopicPattern
@@ -91,7 +91,7 @@ def reading_grant(names: RunNames, pattern: str) -> dict[str, object]:
 def _login(administrator: "ExchangeClient", realm: str, user: str) -> Login:
     """Give a user a secret and return the login with it."""
     ticket = secrets.token_urlsafe(SECRET_BYTES)
-    credentials = Credentials.of(ticket, salt=secrets.token_hex(SALT_BYTES), with_key=False)
+    credentials = StoredSecret.of(ticket, salt=secrets.token_hex(SALT_BYTES), with_key=False)
     administrator.ask("secret", {"user": user, **secret_fields(credentials)})
     return Login(realm, user, ticket)
 
@@ -131,7 +131,7 @@ def _session(trial: NamedTrial, login: Login) -> Iterator[ClientSession]:
 def _check_past(trial: NamedTrial, login: Login) -> None:
     """Compare the answer of the procedure for past events with what was published."""
     with live_client(trial, login) as client:
-        client.follow(Cursor(TopicPattern.parse(TOPIC)))
+        client.follow(PatternCursor(TopicPattern.parse(TOPIC)))
         list(client.backfill())
         subscription = confirmed(trial, lambda: client.call(LOOKUP, Payload((TOPIC, {"match": "exact"})))).arguments[0]
         asked = Payload((subscription,), {"limit": 2 * (BEFORE + AFTER)})
@@ -145,7 +145,7 @@ def _order_of_frames(trial: NamedTrial, writer: Login, reader: Login) -> str:
     """Send frames on one connection without waiting, and compare the order in the topic's log with it."""
     received: list[int] = []
     with live_client(trial, reader) as subscriber:
-        subscriber.follow(Cursor(TopicPattern.parse(FRAME_TOPIC)))
+        subscriber.follow(PatternCursor(TopicPattern.parse(FRAME_TOPIC)))
         list(subscriber.backfill())
         with _session(trial, writer) as session:
             for number in range(FRAMES):

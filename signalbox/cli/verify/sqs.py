@@ -13,7 +13,7 @@ from signalbox.cli.exchange.stage import stage_name
 from signalbox.cli.verify.fairness import BURST, IN_WORK, overtaken
 from signalbox.cli.verify.trial import NamedTrial
 from signalbox.clients.deployment import AwsDeployment
-from signalbox.doctor.findings import Verdict
+from signalbox.doctor.findings import Judgement
 from signalbox.doctor.rules import name_prefixes, sources_finding
 from signalbox.flows.trial import expect
 from signalbox.queues import STAGE_TAG, own_tags
@@ -93,7 +93,7 @@ def _refused_redrive(trial: NamedTrial, sqs: "SQSClient") -> str:
         broker=outputs.get("BrokerQueueName", f"{stage}-"),
     )
     finding = sources_finding(queue_sources(trial.deployment.session(), prefixes, stage=stage))
-    expect(finding.verdict is Verdict.OK, finding.text)
+    expect(finding.verdict is Judgement.OK, finding.text)
     name = outputs["ExchangeControlQueueUrl"].rpartition("/")[2]
     arn = outputs["RouteFunctionArn"].partition(":function:")[0].replace(":lambda:", ":sqs:")
     redrive = {"deadLetterTargetArn": f"{arn}:{name}", "maxReceiveCount": 1}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from signalbox.clients.bridge.realm import MARGIN, BridgedRealm
 from signalbox.clients.exchange.publisher import PublishRequest
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import PatternCursor
 from signalbox.clients.live.session import RequestRefused
 from signalbox.live.bridge.log_positions import LogPosition, LogPositions
 from signalbox.live.bridge.log_reader import LogPublication
@@ -65,7 +65,7 @@ class LogRealm:
         by_prefix = {prefix: one for one in positions for prefix in one.prefixes()}
         with self.realm.live() as client:
             for prefix in by_prefix:
-                client.follow(Cursor(TopicPattern.parse(prefix, MatchPolicy.PREFIX), AfterTime(since - MARGIN)))
+                client.follow(PatternCursor(TopicPattern.parse(prefix, MatchPolicy.PREFIX), AfterTime(since - MARGIN)))
             for event in client.backfill():
                 position = by_prefix.get(f"{event.topic.rpartition('.')[0]}.")
                 end = event.headers.get("end", "")
@@ -84,7 +84,7 @@ class Subscriptions:
     @classmethod
     def follow(cls, client: "LiveClient") -> Self:
         """Return the subscriptions of the realm of a client."""
-        client.follow(Cursor(TopicPattern.parse(ON_CREATE)))
+        client.follow(PatternCursor(TopicPattern.parse(ON_CREATE)))
         return cls(client)
 
     def patterns(self, now: datetime) -> Iterable[TopicPattern]:

@@ -13,7 +13,7 @@ from typing import Protocol
 from signalbox.clients.bridge.worker import Worker
 from signalbox.live.bridge.log_positions import MAXIMUM_BYTES, LogPosition, LogPositions
 from signalbox.live.bridge.log_reader import ContainerReader, LogFiles, LogSink, LogStatistics
-from signalbox.live.bridge.log_selection import ListedContainer, LogSelection
+from signalbox.live.bridge.log_selection import ContainerSelection, ListedContainer
 from signalbox.live.wamp.patterns import TopicPattern
 
 TICK_SECONDS = 0.05
@@ -30,7 +30,7 @@ class Positions(LogSink, Protocol):
         """Save how far logs are published."""
 
 
-class Cluster(Protocol):
+class ClusterContainers(Protocol):
     """The containers of a cluster."""
 
     def containers(self, known: Sequence[str]) -> Sequence[ListedContainer]:
@@ -48,12 +48,12 @@ class Wanted(Protocol):
 class RelayConnections:
     """What a relay works with until an error; `subscriptions` are None if they select no log."""
 
-    cluster: Cluster
+    cluster: ClusterContainers
     subscriptions: Wanted | None
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RelayPace:
     """The seconds between two lists of containers and between two saved positions, and how many logs are followed."""
 
     list_seconds: float = 2.0
@@ -67,9 +67,9 @@ class LogRelay:
 
     realm: Positions
     files: LogFiles
-    selection: LogSelection
+    selection: ContainerSelection
     connect: Callable[[], AbstractContextManager[RelayConnections]]
-    pace: Pace = field(default_factory=Pace)
+    pace: RelayPace = field(default_factory=RelayPace)
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
     monotonic: Callable[[], float] = time.monotonic
     refused: int = 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import yaml
 
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.live.bridge.rows import IdRange, LogRow, RowContainer
+from signalbox.live.bridge.rows import DatabaseRow, IdRange, RowContainer
 from signalbox.live.bridge.topics import CONTAINER, REQUEST, kind_of
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class PostgresLogs:
         low, high = [one.first for one in ranges], [one.last for one in ranges]
         return [number for (number,) in self._query(IDS_WITHIN, low, high)]
 
-    def rows(self, ids: Sequence[int]) -> Sequence[LogRow]:
+    def rows(self, ids: Sequence[int]) -> Sequence[DatabaseRow]:
         """Return the rows that still exist, with the present containers of those of containers and of requests."""
         rows = [self._row(*values) for values in self._query(ROWS, list(ids))]
         uuids = {row.id: _container_of(row) for row in rows}
@@ -151,11 +151,11 @@ class PostgresLogs:
         with translated_errors():
             return self.connection.execute(statement.encode(), values).fetchall()
 
-    def _row(self, number: int, uuid: str, *values: Any) -> LogRow:  # noqa: ANN401 - columns of a row
+    def _row(self, number: int, uuid: str, *values: Any) -> DatabaseRow:  # noqa: ANN401 - columns of a row
         object_uuid, object_owner_uuid, event_type, event_at, created_at, properties, is_newest = values
         found = parse_properties(properties)
         self.unreadable += found is None
-        return LogRow(
+        return DatabaseRow(
             number,
             uuid or "",
             object_uuid or "",
@@ -168,7 +168,7 @@ class PostgresLogs:
         )
 
 
-def _container_of(row: LogRow) -> str:
+def _container_of(row: DatabaseRow) -> str:
     """Return the UUID of a row's container, or of the container of its request, or an empty text."""
     kind = kind_of(row.object_uuid)
     named = row.new.get("container_uuid") or row.old.get("container_uuid")

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from signalbox.clients.exchange.publisher import PublishRequest
-from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.model.records import OrderBy
 from signalbox.live.bridge.checkpoints import Checkpoint, Intent, StoredCheckpoint
@@ -67,7 +67,7 @@ class BridgedRealm:
         routed.
         """
         with self.live() as client:
-            client.follow(Cursor(TopicPattern.parse(topic), get_retained=True))
+            client.follow(PatternCursor(TopicPattern.parse(topic), get_retained=True))
             yield from filter(None, map(_document_and_time, client.backfill()))
             token = secrets.token_hex(8)
             self.send(PublishRequest(topic, json.dumps({MARKER: token}), deduplication_id=token))
@@ -93,7 +93,7 @@ class BridgedRealm:
         found = set[Intent]()
         with self.live() as client:
             for topic in dict.fromkeys(one.topic for one in window):
-                client.follow(Cursor(TopicPattern.parse(topic), AfterTime(since - MARGIN)))
+                client.follow(PatternCursor(TopicPattern.parse(topic), AfterTime(since - MARGIN)))
             for event in client.backfill():
                 text = event.headers.get(LOG_ID, "")
                 found |= {Intent(int(text), event.topic)} if text.isascii() and text.isdigit() else set()

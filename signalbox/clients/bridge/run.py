@@ -11,8 +11,8 @@ from typing import Protocol
 from signalbox.backoff import longest_pause
 from signalbox.clients.bridge.worker import Worker
 from signalbox.errors import UnavailableError
-from signalbox.live.bridge.ports import LogTable, Realm
-from signalbox.live.bridge.service import Bridge
+from signalbox.live.bridge.ports import BridgeRealm, LogTable
+from signalbox.live.bridge.service import ArvadosBridge
 
 # A row's notification ends the wait at once; the wait without one is for rows whose notification was lost.
 IDLE_SECONDS = 0.5
@@ -35,7 +35,7 @@ class LockedTable(LogTable, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class BridgeClock:
     """The clocks, sleep and random source of a bridge."""
 
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
@@ -53,16 +53,16 @@ class BridgeRun:
     """
 
     connect: Callable[[], AbstractContextManager[LockedTable]]
-    realm: Realm
+    realm: BridgeRealm
     realm_name: str
-    bridge: Callable[[LogTable, Realm], Bridge]
+    bridge: Callable[[LogTable, BridgeRealm], ArvadosBridge]
     is_ending: Callable[[], bool]
     say: Callable[[str], None]
     report: Callable[[Mapping[str, object]], None]
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext
     workers: Sequence[Worker] = ()
-    clock: Clock = field(default_factory=Clock)
-    _bridge: Bridge | None = None
+    clock: BridgeClock = field(default_factory=BridgeClock)
+    _bridge: ArvadosBridge | None = None
     _unreadable: int = 0
     _failures: int = 0
     _reported_at: float = 0.0
@@ -110,7 +110,7 @@ class BridgeRun:
             table.wait(LOCK_SECONDS)
         return False
 
-    def _publish(self, bridge: Bridge, table: LockedTable) -> None:
+    def _publish(self, bridge: ArvadosBridge, table: LockedTable) -> None:
         idle_since = self.clock.monotonic()
         while not self.is_ending():
             for worker in self.workers:

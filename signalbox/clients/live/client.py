@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from signalbox.clients.identity.provider import ProviderUnavailable
-from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.clients.live.renewal import Renewal
 from signalbox.clients.live.session import ClientSession, ConnectionLost, Login, Socket, join, refusal
 from signalbox.errors import SignalboxError, UnavailableError
@@ -38,7 +38,7 @@ class RequestUnconfirmed(UnavailableError):
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class ClientClock:
     """The clocks, sleep and random source of a client."""
 
     now: Callable[[], float] = time.monotonic
@@ -57,14 +57,14 @@ class LiveClient:
 
     connect: Callable[[], Socket]
     login: Login
-    clock: Clock = field(default_factory=Clock)
+    clock: ClientClock = field(default_factory=ClientClock)
     connections: int = 0
     """The number of sessions that were opened."""
     _session: ClientSession | None = None
     _renewal: Renewal | None = None
     _failures: int = 0
     _resume_at: float = 0.0
-    _cursors: list[Cursor] = field(default_factory=list)
+    _cursors: list[PatternCursor] = field(default_factory=list)
     _events: deque[ReceivedEvent] = field(default_factory=deque)
 
     def __enter__(self) -> Self:
@@ -81,7 +81,7 @@ class LiveClient:
             self._session.socket.close()
             self._session = None
 
-    def follow(self, cursor: Cursor) -> None:
+    def follow(self, cursor: PatternCursor) -> None:
         """Subscribe now and on each new connection. A refusal is raised by the next method that reads."""
         self._cursors.append(cursor)
         if self._session is not None:

@@ -50,7 +50,7 @@ class ReceivedEvent:
 
 
 @dataclass(slots=True)
-class Cursor:
+class PatternCursor:
     """The position of a client in a pattern's events. `backfill_start` is that of the first backfill.
 
     `is_caught_up` is true when the backfill is complete; `since` is the router's time at which the session that

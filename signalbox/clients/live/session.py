@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
-from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.live.wamp import uris
 from signalbox.live.wamp.codec import parse, serialize
@@ -110,11 +110,11 @@ class ClientSession:
     is_settled: bool = False
     replies: dict[RequestId, Message] = field(default_factory=dict)
     _requests: int = 0
-    _subscribing: dict[RequestId, Cursor] = field(default_factory=dict)
-    _backfilling: dict[RequestId, tuple[Cursor, ...]] = field(default_factory=dict)
-    _subscribed: dict[SubscriptionId, Cursor] = field(default_factory=dict)
+    _subscribing: dict[RequestId, PatternCursor] = field(default_factory=dict)
+    _backfilling: dict[RequestId, tuple[PatternCursor, ...]] = field(default_factory=dict)
+    _subscribed: dict[SubscriptionId, PatternCursor] = field(default_factory=dict)
 
-    def subscribe(self, *cursors: Cursor) -> None:
+    def subscribe(self, *cursors: PatternCursor) -> None:
         """Subscribe to the patterns of cursors, and request a marker for the end of their backfills.
 
         The marker is the reply to a call without side effects. Messages of a connection are ordered, so the reply

@@ -95,7 +95,7 @@ class BrokerUnreachableError(UnavailableError):
     """Raised when the broker does not respond in time, or with a status other than 200."""
 
 
-class Post(Protocol):
+class HttpPost(Protocol):
     """A function that sends one HTTP POST."""
 
     def __call__(self, url: str, body: bytes, *, headers: Mapping[str, str], timeout_seconds: float) -> bytes:
@@ -171,7 +171,7 @@ class ProxySimulator:
     answer_after_seconds: float = 0
     address: str = PROXY_ADDRESS
     comes_from: str | None = None
-    post: Post = post
+    post: HttpPost = post
     sleep: Callable[[float], None] = time.sleep
     new_session_id: Callable[[], str] = new_session_id
 

@@ -20,9 +20,9 @@ from signalbox.exchange.control.commands import (
     ListBindings,
     ListExchanges,
     ListQueues,
-    Publish,
-    Replay,
+    PublishMessage,
     ReplayedMessage,
+    ReplayMessages,
     Status,
     Unbind,
     UnbindUser,
@@ -42,7 +42,7 @@ from signalbox.exchange.model.records import (
     Binding,
     BindOutcome,
     DeclaredQueue,
-    Exchange,
+    ExchangeRecord,
     OrderBy,
     ResourceKind,
     ResourceRef,
@@ -53,7 +53,7 @@ from signalbox.nearest import suggestion
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
 
-Record = TypeVar("Record", Exchange, DeclaredQueue)
+Record = TypeVar("Record", ExchangeRecord, DeclaredQueue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +88,10 @@ class _CommandHandler:
             ListExchanges: self._exchanges,
             ListQueues: self._queues,
             ListBindings: self._bindings,
-            Publish: self._publish,
+            PublishMessage: self._publish,
             ConsumerHeartbeat: self._consuming,
             WhoAmI: self._who_am_i,
-            Replay: self._replay,
+            ReplayMessages: self._replay,
             Status: self._status,
         }
         try:
@@ -184,7 +184,7 @@ class _CommandHandler:
         found = (binding for exchange in exchanges for binding in self.ports.store.bindings.of(exchange))
         return [binding_document(binding) for binding in found if self._may_read(binding.target)]
 
-    def _publish(self, command: Publish) -> object:
+    def _publish(self, command: PublishMessage) -> object:
         resource = ResourceRef(ResourceKind.EXCHANGE, command.exchange)
         self.caller.require((Right.WRITE, resource))
         exchange = _refuse_missing(resource, self.ports.store.exchanges.find(command.exchange))
@@ -225,7 +225,7 @@ class _CommandHandler:
             "region": config.region,
         }
 
-    def _replay(self, command: Replay) -> object:
+    def _replay(self, command: ReplayMessages) -> object:
         resource = ResourceRef(ResourceKind.QUEUE, command.queue)
         self.caller.require((Right.WRITE, resource))
         queue = self._queue(resource)

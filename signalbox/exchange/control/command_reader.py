@@ -18,10 +18,10 @@ from signalbox.exchange.control.commands import (
     ListBindings,
     ListExchanges,
     ListQueues,
-    Publish,
+    PublishMessage,
     QueueSettingsPatch,
-    Replay,
     ReplayedMessage,
+    ReplayMessages,
     Status,
     Unbind,
     UnbindUser,
@@ -208,7 +208,7 @@ def _publish(section: Section) -> Command:
     request_id = section.required_text("id")
     if len(request_id) > MAXIMUM_REQUEST_ID:
         section.problem("id", f"has {len(request_id)} characters; at most {MAXIMUM_REQUEST_ID} are allowed")
-    return Publish(_exchange(section), _properties(section), request_id)
+    return PublishMessage(_exchange(section), _properties(section), request_id)
 
 
 def _properties(section: Section) -> MessageProperties:
@@ -227,7 +227,7 @@ def _replay(section: Section) -> Command:
     messages = tuple(map(_replayed, section.sections("messages")))
     if not 1 <= len(messages) <= MAXIMUM_REPLAYED:
         section.problem("messages", f"expected 1 to {MAXIMUM_REPLAYED} messages, not {len(messages)}")
-    return Replay(queue, messages)
+    return ReplayMessages(queue, messages)
 
 
 def _replayed(section: Section) -> ReplayedMessage:

@@ -142,7 +142,7 @@ class ListBindings:
 
 
 @dataclass(frozen=True, slots=True)
-class Publish:
+class PublishMessage:
     """`publish {exchange, routing_key, body, headers?}`. Result: {exchange, routing_key, message_id}.
 
     An ordered exchange publishes repeated commands of a user with the same `id` once.
@@ -177,7 +177,7 @@ class ReplayedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class ReplayMessages:
     """`replay {queue, messages: [{exchange, routing_key, body, headers?, message_id, publisher?, published_at}]}`.
 
     Sends up to 100 messages to the queue as if they were routed there; `published_at` is in milliseconds since 1970.
@@ -209,10 +209,10 @@ Command = (
     | ListExchanges
     | ListQueues
     | ListBindings
-    | Publish
+    | PublishMessage
     | ConsumerHeartbeat
     | WhoAmI
-    | Replay
+    | ReplayMessages
     | Status
 )
 

@@ -19,7 +19,7 @@ from signalbox.exchange.model.control_ports import ChangedMeanwhile, ControlPort
 from signalbox.exchange.model.names import dead_letter_problem, exchange_name_problem
 from signalbox.exchange.model.records import (
     DeclaredQueue,
-    Exchange,
+    ExchangeRecord,
     QueueSettings,
     QueueSpec,
     ResourceKind,
@@ -140,11 +140,11 @@ class DeclarationService:
         found = self.ports.store.exchanges.find(name)
         return found is None or found.is_deleting
 
-    def _stored_exchange(self, command: DeclareExchange, stored: Exchange | None) -> Exchange:
+    def _stored_exchange(self, command: DeclareExchange, stored: ExchangeRecord | None) -> ExchangeRecord:
         exchanges, now = self.ports.store.exchanges, self._now()
         if stored is None:
             live = command.live.apply_to(None) if command.live else None
-            new = Exchange(command.exchange, self.caller.name, now, command.alternate, live=live)
+            new = ExchangeRecord(command.exchange, self.caller.name, now, command.alternate, live=live)
             self.ports.leave_nothing_of(new.resource)
             if not exchanges.create(new):
                 raise ChangedMeanwhile.of(new.resource)
@@ -206,7 +206,7 @@ def declared_queue_spec(resource: ResourceRef, settings: QueueSettings, ports: C
     )
 
 
-def _refuse_deleting(stored: Exchange | DeclaredQueue | None) -> None:
+def _refuse_deleting(stored: ExchangeRecord | DeclaredQueue | None) -> None:
     if stored is not None and stored.is_deleting:
         raise BeingDeleted(f"{stored.resource} is being deleted: retry later, or delete it again if this lasts")
 

@@ -18,7 +18,14 @@ from signalbox.exchange.model import events
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.control_ports import ChangedMeanwhile, ControlPorts
 from signalbox.exchange.model.names import dead_letter_name
-from signalbox.exchange.model.records import Binding, DeclaredQueue, Exchange, QueueSize, ResourceKind, ResourceRef
+from signalbox.exchange.model.records import (
+    Binding,
+    DeclaredQueue,
+    ExchangeRecord,
+    QueueSize,
+    ResourceKind,
+    ResourceRef,
+)
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.sarracenia.rights.permissions import Right, Role, is_permitted
@@ -99,7 +106,7 @@ class DeletionService:
                 raise ChangedMeanwhile.of(queue.resource)
         return self._delete(queue, reason=reason)
 
-    def _delete(self, record: Exchange | DeclaredQueue, *, reason: str | None = None) -> dict[str, object]:
+    def _delete(self, record: ExchangeRecord | DeclaredQueue, *, reason: str | None = None) -> dict[str, object]:
         resource, name = record.resource, self.ports.names.queue(record.name)
         unbound = self._unbind(self._bindings(resource))
         self._end_use(resource)
@@ -116,7 +123,7 @@ class DeletionService:
             "dead_letters": dead_letters,
         }
 
-    def _refuse_use(self, exchange: Exchange) -> None:
+    def _refuse_use(self, exchange: ExchangeRecord) -> None:
         resource = exchange.resource
         bindings = self._bindings(resource)
         if bindings:
@@ -139,7 +146,7 @@ class DeletionService:
         of = found.of(ExchangeName(resource.name)) if resource.kind is ResourceKind.EXCHANGE else ()
         return [*of, *found.to(resource)]
 
-    def _users_of(self, alternate: ResourceRef) -> Sequence[Exchange]:
+    def _users_of(self, alternate: ResourceRef) -> Sequence[ExchangeRecord]:
         if alternate.kind is ResourceKind.QUEUE:
             return ()
         return [one for one in self.ports.store.exchanges.every() if one.alternate == alternate.name]

@@ -6,7 +6,14 @@ from datetime import datetime, timedelta
 
 from signalbox.exchange.control.issuers import issuer_document
 from signalbox.exchange.model.names import StageNames
-from signalbox.exchange.model.records import Binding, DeclaredQueue, Exchange, LiveSettings, ResourceKind, Retention
+from signalbox.exchange.model.records import (
+    Binding,
+    DeclaredQueue,
+    ExchangeRecord,
+    LiveSettings,
+    ResourceKind,
+    Retention,
+)
 from signalbox.queues import QueueName, QueueUrl
 
 
@@ -17,7 +24,7 @@ class Presenter:
     names: StageNames
     queue_url: Callable[[QueueName], QueueUrl]
 
-    def exchange(self, exchange: Exchange) -> dict[str, object]:
+    def exchange(self, exchange: ExchangeRecord) -> dict[str, object]:
         """Return the document of an exchange."""
         return {
             "exchange": exchange.name,

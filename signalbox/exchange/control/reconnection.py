@@ -15,10 +15,10 @@ from typing import TypeVar
 
 from signalbox.errors import RejectedError, SignalboxError, UnavailableError
 from signalbox.exchange.model.connections import (
+    AccountMappings,
     Connection,
     ConnectionCheck,
     ConnectionChecks,
-    Connections,
     FunctionArn,
     QueueMissing,
     Readers,
@@ -58,7 +58,7 @@ class ReconnectionService:
     """Connects the queues of exchanges and users to the functions of the deployed stage."""
 
     ports: ControlPorts
-    connections: Connections
+    connections: AccountMappings
     checks: ConnectionChecks
     readers: Readers
 

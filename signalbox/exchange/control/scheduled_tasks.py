@@ -100,7 +100,7 @@ FAMILIES = ("x", "q_")  # prefixes of the names of exchanges and of queues
 
 
 @dataclass(frozen=True, slots=True)
-class OrphanQueueSweeper:
+class ExchangeQueueSweeper:
     """Deletes orphan queues. It never deletes a queue without this stage's tags."""
 
     ports: ControlPorts

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from signalbox.exchange.model.records import (
     DeclaredQueue,
-    Exchange,
+    ExchangeRecord,
     MinuteCounts,
     QueueActivity,
     QueueSize,
@@ -89,7 +89,7 @@ class ResourceStatus:
         }
 
 
-def exchange_status(exchange: Exchange, seen: Observation, now: datetime) -> ResourceStatus:
+def exchange_status(exchange: ExchangeRecord, seen: Observation, now: datetime) -> ResourceStatus:
     """Return the status of an exchange; its backlog is the messages that are not routed yet."""
     total, size = _total(seen.minutes, now), seen.size or QueueSize(0)
     lag = _routing_lag(exchange, seen, total, now)
@@ -163,7 +163,7 @@ def backlog_lag(minutes: Sequence[MinuteCounts], waiting: int, now: datetime) ->
     return HISTORY
 
 
-def _routing_lag(exchange: Exchange, seen: Observation, total: MinuteCounts, now: datetime) -> timedelta:
+def _routing_lag(exchange: ExchangeRecord, seen: Observation, total: MinuteCounts, now: datetime) -> timedelta:
     """Estimate the age of an exchange's oldest message: the backlog divided by the routing rate.
 
     Waiting messages are not counted until they are routed, so the counters do not show their age. If nothing is routed,
@@ -178,7 +178,7 @@ def _routing_lag(exchange: Exchange, seen: Observation, total: MinuteCounts, now
 
 
 def _state(
-    record: Exchange | DeclaredQueue,
+    record: ExchangeRecord | DeclaredQueue,
     seen: Observation,
     total: MinuteCounts,
     *,

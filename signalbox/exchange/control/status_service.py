@@ -8,7 +8,7 @@ from signalbox.errors import RejectedError
 from signalbox.exchange.control.status import HISTORY, WINDOW, Observation, exchange_status, queue_status
 from signalbox.exchange.model.control_ports import ControlPorts
 from signalbox.exchange.model.names import dead_letter_name, is_existing
-from signalbox.exchange.model.records import DeclaredQueue, Exchange, QueueSize, ResourceRef
+from signalbox.exchange.model.records import DeclaredQueue, ExchangeRecord, QueueSize, ResourceRef
 
 # The number that fits into one reply with names of any length, and into the time of one function call.
 MAXIMUM_OBSERVED = 500
@@ -24,7 +24,7 @@ class StatusService:
 
     ports: ControlPorts
 
-    def status(self, exchanges: Sequence[Exchange], queues: Sequence[DeclaredQueue]) -> object:
+    def status(self, exchanges: Sequence[ExchangeRecord], queues: Sequence[DeclaredQueue]) -> object:
         """Return the result of `status`. Raises `TooManyResources` and `UnavailableError`."""
         count = len(exchanges) + len(queues)
         if count > MAXIMUM_OBSERVED:
@@ -39,7 +39,7 @@ class StatusService:
             "queues": list(parallel_map(lambda one: self._queue(one, now), queues)),
         }
 
-    def _exchange(self, exchange: Exchange, now: datetime) -> object:
+    def _exchange(self, exchange: ExchangeRecord, now: datetime) -> object:
         return exchange_status(exchange, self._seen(exchange.resource, now), now).as_document()
 
     def _queue(self, queue: DeclaredQueue, now: datetime) -> object:

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from signalbox.exchange.model.records import Exchange, MinuteCounts, latest
+from signalbox.exchange.model.records import ExchangeRecord, MinuteCounts, latest
 
 
 @dataclass(frozen=True, slots=True)
 class CountedExchange:
     """An exchange and its recent counters."""
 
-    exchange: Exchange
+    exchange: ExchangeRecord
     minutes: Sequence[MinuteCounts]
 
 

@@ -7,7 +7,7 @@ from itertools import islice
 from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import WILDCARDS
-from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
+from signalbox.exchange.model.records import Binding, ExchangeRecord, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey, words_of
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -36,7 +36,7 @@ class Routes:
 class _Compiled:
     """An exchange and its bindings: all of them, or those whose patterns begin with one of `words`."""
 
-    exchange: Exchange
+    exchange: ExchangeRecord
     words: frozenset[str] | None = None
     bindings: BindingTrie[ResourceRef] = field(default_factory=BindingTrie)
     count: int = 0
@@ -66,7 +66,7 @@ class RoutingGraph:
     maximum: int = MAXIMUM_BINDINGS
     _compiled: dict[ExchangeName, _Compiled] = field(default_factory=dict)
 
-    def put(self, exchange: Exchange, bindings: Iterable[Binding]) -> None:
+    def put(self, exchange: ExchangeRecord, bindings: Iterable[Binding]) -> None:
         """Compile an exchange, replacing its former version. With more than `maximum` bindings none is kept."""
         compiled = _Compiled(exchange)
         compiled.add(islice(bindings, self.maximum + 1))
@@ -98,11 +98,11 @@ class RoutingGraph:
         """Remove an exchange that does not exist any more."""
         self._compiled.pop(name, None)
 
-    def exchange(self, name: ExchangeName) -> Exchange:
+    def exchange(self, name: ExchangeName) -> ExchangeRecord:
         """Return the record of an exchange as of its compilation."""
         return self._compiled[name].exchange
 
-    def knows(self, exchange: Exchange) -> bool:
+    def knows(self, exchange: ExchangeRecord) -> bool:
         """Return whether the compiled exchange is up to date: each change of its bindings changes its version."""
         known = self._compiled.get(exchange.name)
         return known is not None and known.exchange == exchange

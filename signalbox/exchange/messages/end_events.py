@@ -40,7 +40,7 @@ def died(message: Message, queue: DeclaredName) -> HistoryEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class ReplayOrigin:
     """A replay: its id, the kind and name of its source, and its destination, an exchange or a queue."""
 
     replay_id: str

@@ -44,7 +44,7 @@ class ConnectionCheck:
     at: datetime
 
 
-class Connections(Protocol):
+class AccountMappings(Protocol):
     """The event source mappings of the account and region."""
 
     def every(self) -> Sequence[Connection]:

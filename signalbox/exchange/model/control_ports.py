@@ -55,7 +55,7 @@ class StageConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class ExchangeStore:
     """The stored records."""
 
     exchanges: Exchanges
@@ -72,7 +72,7 @@ class ControlPorts:
     `end_realm` ends the sessions, rights and log of the realm of a name, and returns whether nothing is left of it.
     """
 
-    store: Store
+    store: ExchangeStore
     sqs: ExchangeQueues
     mappings: Mappings
     metrics: Metrics

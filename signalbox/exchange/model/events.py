@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from signalbox.exchange.model.records import Binding, DeclaredQueue, Exchange, ResourceKind
+from signalbox.exchange.model.records import Binding, DeclaredQueue, ExchangeRecord, ResourceKind
 from signalbox.history.event import HistoryEvent
 from signalbox.sarracenia.rights.names import UserName
 
@@ -10,13 +10,13 @@ CAPABILITY = "exchange"
 ADMINISTRATOR = "_"  # not a valid user name
 
 
-def declared(record: Exchange | DeclaredQueue, *, user: UserName | None, at: datetime) -> HistoryEvent:
+def declared(record: ExchangeRecord | DeclaredQueue, *, user: UserName | None, at: datetime) -> HistoryEvent:
     """Return the event of a new exchange or queue, or of one whose settings have changed."""
     return _of_record(record, kind="declared", user=user, at=at, key=f":{record.version}")
 
 
 def deleted(
-    record: Exchange | DeclaredQueue, *, user: UserName | None, at: datetime, reason: str | None = None
+    record: ExchangeRecord | DeclaredQueue, *, user: UserName | None, at: datetime, reason: str | None = None
 ) -> HistoryEvent:
     """Return the event of a deleted exchange or queue; `reason` is None for a deletion by command."""
     return _of_record(record, kind="deleted", user=user, at=at, reason=reason)
@@ -33,7 +33,7 @@ def unbound(binding: Binding, *, user: UserName | None, at: datetime) -> History
 
 
 def _of_record(
-    record: Exchange | DeclaredQueue,
+    record: ExchangeRecord | DeclaredQueue,
     *,
     kind: str,
     user: UserName | None,

@@ -15,7 +15,7 @@ from signalbox.exchange.model.records import (
     BindOutcome,
     CreatedQueue,
     DeclaredQueue,
-    Exchange,
+    ExchangeRecord,
     MinuteCounts,
     QueueActivity,
     QueueSize,
@@ -31,19 +31,19 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 class Exchanges(Protocol):
     """The records of exchanges. Reads are consistent, and each write is conditional."""
 
-    def find(self, name: ExchangeName) -> Exchange | None:
+    def find(self, name: ExchangeName) -> ExchangeRecord | None:
         """Return an exchange, or None."""
 
-    def every(self) -> Sequence[Exchange]:
+    def every(self) -> Sequence[ExchangeRecord]:
         """Return all exchanges, by name; a new one may be missing for a second."""
 
-    def create(self, exchange: Exchange) -> bool:
+    def create(self, exchange: ExchangeRecord) -> bool:
         """Store a new record; return whether none existed."""
 
-    def save(self, exchange: Exchange, *, replacing: Exchange) -> Exchange | None:
+    def save(self, exchange: ExchangeRecord, *, replacing: ExchangeRecord) -> ExchangeRecord | None:
         """Store a changed record with the next version; return None if the stored one differs from `replacing`."""
 
-    def forget(self, exchange: Exchange) -> bool:
+    def forget(self, exchange: ExchangeRecord) -> bool:
         """Delete a record, heads of keys and counters; return whether the record was unchanged since it was read."""
 
     def arvados_realm(self) -> ExchangeName | None:

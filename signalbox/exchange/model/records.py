@@ -86,7 +86,7 @@ class LiveSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ExchangeRecord:
     """The stored record of an exchange.
 
     `version` grows with every change of the record and of the bindings from it and to it, so that a router detects

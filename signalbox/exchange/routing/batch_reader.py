@@ -19,7 +19,7 @@ from signalbox.exchange.messages.publications import (
     read_publication,
 )
 from signalbox.exchange.model.denies import DenyReader
-from signalbox.exchange.model.records import Exchange, OrderBy
+from signalbox.exchange.model.records import ExchangeRecord, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.denied_routes import RouteDenies
@@ -42,7 +42,7 @@ class ExchangeUnknown(UnavailableError):
 class ReadBatch:
     """The messages of an exchange's queue as publications and rejections, in order, and the heads of their keys."""
 
-    exchange: Exchange
+    exchange: ExchangeRecord
     entries: Sequence[Entry]
     heads: Mapping[RoutingKey, Head]
 
@@ -134,7 +134,10 @@ class BatchReader:
         return heads
 
     def _compile(
-        self, names: Collection[ExchangeName], stored: Mapping[ExchangeName, Exchange], keys: Collection[RoutingKey]
+        self,
+        names: Collection[ExchangeName],
+        stored: Mapping[ExchangeName, ExchangeRecord],
+        keys: Collection[RoutingKey],
     ) -> None:
         for name in names:
             exchange = stored.get(name)

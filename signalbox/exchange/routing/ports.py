@@ -10,7 +10,7 @@ from typing import Protocol
 
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.records import Binding, Exchange, GroupBy, ResourceRef
+from signalbox.exchange.model.records import Binding, ExchangeRecord, GroupBy, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import MessageId
@@ -28,7 +28,7 @@ class RoutingSnapshot:
     `heads` is None if none were read.
     """
 
-    exchanges: Mapping[ExchangeName, Exchange]
+    exchanges: Mapping[ExchangeName, ExchangeRecord]
     users: Mapping[str, UserName]
     heads: Mapping[RoutingKey, Head] | None = None
 
@@ -144,11 +144,11 @@ Delivery = Callable[[], Collection[MessageId]]
 class LiveDelivery(Protocol):
     """Delivers publications of a live exchange to its connections."""
 
-    def store(self, exchange: Exchange, published: Sequence[NumberedPublication]) -> Delivery:
+    def store(self, exchange: ExchangeRecord, published: Sequence[NumberedPublication]) -> Delivery:
         """Store publications, in order, in the log; return their delivery to subscribed connections."""
 
     def store_with(
-        self, exchange: Exchange, published: Sequence[NumberedPublication], writes: BatchWrites
+        self, exchange: ExchangeRecord, published: Sequence[NumberedPublication], writes: BatchWrites
     ) -> Delivery | None:
         """Store publications as `store` does, and `writes`, all or none; return None if nothing was stored."""
 

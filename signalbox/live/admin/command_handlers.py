@@ -28,7 +28,7 @@ from signalbox.live.admin.rights_changes import RightsChanges, listed_grant
 from signalbox.live.admin.rights_sources import RightsSources, RightsSourcesReader
 from signalbox.live.rights.grants import GrantSet
 from signalbox.live.rights.principals import EVERYONE, PrincipalName, group_of, principal_of, user_of
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
 
@@ -172,7 +172,7 @@ class _Execution:
             raise NotPermitted("only administrators may replace the secrets of several users")
         return self._stored({one.user: one.credentials for one in command.secrets if one.user is not None})
 
-    def _stored(self, secrets: Mapping[UserName, Credentials]) -> list[dict[str, object]]:
+    def _stored(self, secrets: Mapping[UserName, StoredSecret]) -> list[dict[str, object]]:
         """Store the credentials of users, and return the results. Raises `NotFound` before anything is stored."""
         known = self.ports.users.find_all(secrets)
         missing = [repr(str(user)) for user in secrets if user not in known]

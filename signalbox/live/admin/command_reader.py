@@ -28,7 +28,7 @@ from signalbox.live.admin.fields import (
     read_realm,
     read_right,
 )
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.sarracenia.rights.permissions import Role
 
 HEXADECIMAL = frozenset("0123456789abcdef")
@@ -135,7 +135,7 @@ def _named_secret(section: Section) -> PutSecret:
 
 
 def _put_secret(section: Section) -> PutSecret:
-    credentials = Credentials(
+    credentials = StoredSecret(
         salt=_hexadecimal(section, "salt", SALT_LENGTH),
         verifier=_hexadecimal(section, "verifier", VERIFIER_LENGTH),
         key=section.text("key"),

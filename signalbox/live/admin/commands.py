@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.rights.grants import Grant
 from signalbox.live.rights.principals import GroupName, PrincipalName
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
 
@@ -119,7 +119,7 @@ class PutSecret:
     """
 
     user: UserName | None
-    credentials: Credentials
+    credentials: StoredSecret
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ Command = (
 )
 
 
-def secret_fields(credentials: Credentials) -> dict[str, object]:
+def secret_fields(credentials: StoredSecret) -> dict[str, object]:
     """Return the fields of the command `secret` for new credentials."""
     fields: dict[str, object] = {"salt": credentials.salt, "verifier": credentials.verifier}
     return fields if credentials.key is None else {**fields, "key": credentials.key}

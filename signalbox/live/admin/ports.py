@@ -15,7 +15,7 @@ from signalbox.live.model.state import ConnectionId, Signal
 from signalbox.live.ports import RealmSessions, Sessions
 from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.rights.principals import GroupName, PrincipalName
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
@@ -85,7 +85,7 @@ class Groups(Protocol):
 class Secrets(Protocol):
     """The credentials of users, which their secrets are compared with."""
 
-    def put(self, secrets: Mapping[UserName, Credentials]) -> None:
+    def put(self, secrets: Mapping[UserName, StoredSecret]) -> None:
         """Store users' credentials, replacing older ones. A failure may leave some of them stored."""
 
     def remove(self, user: UserName) -> None:

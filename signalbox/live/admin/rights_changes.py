@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from signalbox.errors import Contended, RejectedError
-from signalbox.exchange.model.records import Exchange
+from signalbox.exchange.model.records import ExchangeRecord
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin import events
 from signalbox.live.admin.commands import ChangeMembers, GiveGrant, SetUserGroups, TakeGrant
@@ -118,7 +118,7 @@ class RightsChanges:
         notified = sessions.end(connections, "the user was removed")
         return {"user": user, "ended": ended, "notified_sessions": notified}
 
-    def refuse_anonymous(self, realm: Exchange) -> None:
+    def refuse_anonymous(self, realm: ExchangeRecord) -> None:
         """End the admission of sessions without a secret: the next user of the name is another one."""
         live = None if realm.live is None else replace(realm.live, anonymous=None)
         if self.ports.exchanges.save(replace(realm, live=live), replacing=realm) is None:

@@ -23,13 +23,13 @@ class ListedContainer:
 
 
 @dataclass(frozen=True, slots=True)
-class LogSelection:
+class ContainerSelection:
     """The names in `--logs`: `all`, `subscribed`, or UUIDs of containers, requests, projects and users."""
 
     names: frozenset[str]
 
     @classmethod
-    def parse(cls, names: Iterable[str]) -> "LogSelection":
+    def parse(cls, names: Iterable[str]) -> "ContainerSelection":
         """Return the selection of names. Raises `RejectedError`."""
         wrong = [name for name in names if name not in (ALL, SUBSCRIBED) and _UUID.fullmatch(name) is None]
         if wrong:

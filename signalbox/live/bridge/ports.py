@@ -7,7 +7,7 @@ from typing import Protocol
 from signalbox.live.bridge.checkpoints import Checkpoint, Intent, StoredCheckpoint
 from signalbox.live.bridge.publications import RowPublication
 from signalbox.live.bridge.row_order import Writer
-from signalbox.live.bridge.rows import IdRange, LogRow
+from signalbox.live.bridge.rows import DatabaseRow, IdRange
 
 
 class LogTable(Protocol):
@@ -22,14 +22,14 @@ class LogTable(Protocol):
     def ids_within(self, ranges: Sequence[IdRange]) -> Sequence[int]:
         """Return the ids within ranges."""
 
-    def rows(self, ids: Sequence[int]) -> Sequence[LogRow]:
+    def rows(self, ids: Sequence[int]) -> Sequence[DatabaseRow]:
         """Return the rows that still exist, in any order."""
 
     def writers(self) -> Collection[Writer]:
         """Return the transactions that hold the lock of a writer of the table."""
 
 
-class Realm(Protocol):
+class BridgeRealm(Protocol):
     """The realm; each method raises `UnavailableError` when AWS does not answer or its answer is unknown."""
 
     def checkpoint(self) -> StoredCheckpoint | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from signalbox.live.bridge.rows import NEW, OLD, LogRow, RowContainer
+from signalbox.live.bridge.rows import NEW, OLD, DatabaseRow, RowContainer
 from signalbox.live.bridge.topics import (
     CONTAINER,
     PERMISSION_GRAPH,
@@ -63,7 +63,7 @@ class RowPublication:
         return f"log-{self.id}-{hashlib.sha256(self.topic.encode()).hexdigest()[:32]}"
 
 
-def row_publications(row: LogRow) -> list[RowPublication]:
+def row_publications(row: DatabaseRow) -> list[RowPublication]:
     """Return the publications of a row, each with a topic of its own."""
     found: dict[str, RowPublication] = {}
     for one in _every(row):
@@ -71,7 +71,7 @@ def row_publications(row: LogRow) -> list[RowPublication]:
     return list(found.values())
 
 
-def _every(row: LogRow) -> Iterator[RowPublication]:
+def _every(row: DatabaseRow) -> Iterator[RowPublication]:
     for owner in _owners(row):
         yield _event(row, event_topic(owner, row.object_uuid, row.event_type))
     if row.event_type not in (CREATE, UPDATE, DELETE):
@@ -83,13 +83,13 @@ def _every(row: LogRow) -> Iterator[RowPublication]:
         yield _publication(row, PERMISSION_GRAPH, {}, is_retained=True)
 
 
-def _owners(row: LogRow) -> tuple[str, ...]:
+def _owners(row: DatabaseRow) -> tuple[str, ...]:
     """Return whose readers may read the object: for a container those of its requests."""
     is_container = kind_of(row.object_uuid) == CONTAINER and row.container is not None
     return (row.container.owners if is_container and row.container else ()) or (row.object_owner_uuid,)
 
 
-def _event(row: LogRow, topic: str) -> RowPublication:
+def _event(row: DatabaseRow, topic: str) -> RowPublication:
     message = message_of(row)
     body = _text(message)
     is_cut = len(body) > MAXIMUM_BODY_BYTES
@@ -98,7 +98,7 @@ def _event(row: LogRow, topic: str) -> RowPublication:
     return RowPublication(row.id, topic, body, is_cut, {LOG_ID: str(row.id)})
 
 
-def _states(row: LogRow) -> Iterator[RowPublication]:
+def _states(row: DatabaseRow) -> Iterator[RowPublication]:
     """Yield the object's state for its readers, and before it for those of its old owner that it has moved."""
     uuid, old_owner = row.object_uuid, row.old.get("owner_uuid")
     if row.event_type == UPDATE and isinstance(old_owner, str) and old_owner != row.object_owner_uuid:
@@ -117,14 +117,14 @@ def _states(row: LogRow) -> Iterator[RowPublication]:
             )
 
 
-def _moved(row: LogRow, uuid: str, owner: str) -> Iterator[RowPublication]:
+def _moved(row: DatabaseRow, uuid: str, owner: str) -> Iterator[RowPublication]:
     """Yield the publications for the readers of an old owner: neither the new owner nor an attribute."""
     gone = {"uuid": uuid, "owner_uuid": owner, "event_type": MOVED}
     yield _publication(row, event_topic(owner, uuid, MOVED), gone)
     yield _publication(row, state_topic(owner, uuid), gone, is_retained=True)
 
 
-def _container_events(row: LogRow) -> Iterator[RowPublication]:
+def _container_events(row: DatabaseRow) -> Iterator[RowPublication]:
     container, kind = row.container, kind_of(row.object_uuid)
     if container is None:
         return
@@ -142,7 +142,7 @@ def _container_events(row: LogRow) -> Iterator[RowPublication]:
             yield from _container_event(row, "queued", container, container.state)
 
 
-def _container_event(row: LogRow, event: str, container: RowContainer, state: str) -> Iterator[RowPublication]:
+def _container_event(row: DatabaseRow, event: str, container: RowContainer, state: str) -> Iterator[RowPublication]:
     for owner in container.owners or (row.object_owner_uuid,):
         body = {"uuid": container.uuid, "state": state, "is_wanted": container.is_wanted}
         yield _publication(row, container_topic(owner, container.uuid, event), body)
@@ -153,7 +153,7 @@ def _is_wanted(request: Mapping[str, object]) -> bool:
     return isinstance(priority, int) and priority > 0
 
 
-def _changes_permissions(row: LogRow) -> bool:
+def _changes_permissions(row: DatabaseRow) -> bool:
     kind = kind_of(row.object_uuid)
     if kind == "link":
         return PERMISSION_LINK in (row.old.get("link_class"), row.new.get("link_class"))
@@ -161,14 +161,14 @@ def _changes_permissions(row: LogRow) -> bool:
 
 
 def _publication(
-    row: LogRow, topic: str, document: Mapping[str, object], *, is_retained: bool = False
+    row: DatabaseRow, topic: str, document: Mapping[str, object], *, is_retained: bool = False
 ) -> RowPublication:
     body = _text({**document, "event_at": time_text(row.event_at), LOG_ID: row.id})
     retained = {RETAIN_HEADER: RETAINED} if is_retained else {}
     return RowPublication(row.id, topic, body, headers={LOG_ID: str(row.id), **retained})
 
 
-def message_of(row: LogRow) -> dict[str, object]:
+def message_of(row: DatabaseRow) -> dict[str, object]:
     """Return arvados-ws's message without `msgID`, and with `created_at`, which its filters read.
 
     services/ws/session_v0.go, EventMessage.
@@ -196,7 +196,7 @@ def time_text(at: datetime | None) -> str | None:
     return f"{whole:%Y-%m-%dT%H:%M:%S}{fraction}Z"
 
 
-def _properties(row: LogRow) -> Mapping[str, object]:
+def _properties(row: DatabaseRow) -> Mapping[str, object]:
     """Return the properties that arvados-ws sends: all of a row with a text, such as a dispatcher's."""
     if row.properties.get("text") is not None:
         return row.properties

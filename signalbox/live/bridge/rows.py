@@ -22,7 +22,7 @@ class RowContainer:
 
 
 @dataclass(frozen=True, slots=True)
-class LogRow:
+class DatabaseRow:
     """A row; an absent text is empty, and times are in UTC.
 
     `is_newest` if no row of the object has a later `event_at`: then its attributes are the object's present state.

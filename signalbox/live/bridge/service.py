@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from signalbox.live.bridge.checkpoints import Checkpoint, Intent, StoredCheckpoint, published_part
-from signalbox.live.bridge.ports import LogTable, Realm
+from signalbox.live.bridge.ports import BridgeRealm, LogTable
 from signalbox.live.bridge.publications import RowPublication, row_publications
 from signalbox.live.bridge.row_order import RowOrder
-from signalbox.live.bridge.rows import LogRow
+from signalbox.live.bridge.rows import DatabaseRow
 from signalbox.live.bridge.topics import PERMISSION_GRAPH
 
 READ_IDS = 1_000
@@ -30,7 +30,7 @@ class BridgeStatistics:
 
 
 @dataclass(slots=True)
-class Bridge:
+class ArvadosBridge:
     """One connection's work: `resume` first, then `step` again and again, and `settle` when there is nothing to do.
 
     After an error in any of them the bridge must be resumed, since the outcome of a publication is unknown. `start` is
@@ -38,7 +38,7 @@ class Bridge:
     """
 
     table: LogTable
-    realm: Realm
+    realm: BridgeRealm
     now: Callable[[], datetime]
     run: str
     patience: timedelta
@@ -110,7 +110,9 @@ class Bridge:
             self._complete(number)
         return bool(ids)
 
-    def _window(self, ids: Sequence[int], rows: Mapping[int, LogRow]) -> Iterator[tuple[int, Sequence[RowPublication]]]:
+    def _window(
+        self, ids: Sequence[int], rows: Mapping[int, DatabaseRow]
+    ) -> Iterator[tuple[int, Sequence[RowPublication]]]:
         """Yield the publications of each row that are left; none for a row that was deleted after its id was read."""
         count = 0
         for number in ids:

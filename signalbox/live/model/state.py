@@ -14,7 +14,7 @@ from signalbox.live.identity.trust import is_trusted
 from signalbox.live.model.effects import Effect
 from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
+from signalbox.live.wamp.authentication import AuthMethod, Identity, StoredSecret
 from signalbox.live.wamp.batches import separator_for
 from signalbox.live.wamp.codec import MalformedFrame
 from signalbox.live.wamp.messages import Message, PublicationId, SessionId, SubscriptionId
@@ -33,7 +33,7 @@ KEPT_FOR = timedelta(hours=2, minutes=15)
 MAXIMUM_TIMER = timedelta(minutes=14)  # an SQS message has a delay of 15 minutes at most
 
 
-class State(StrEnum):
+class SessionState(StrEnum):
     """The states of a connection's session."""
 
     OPEN = "OPEN"  # HELLO is awaited
@@ -66,7 +66,7 @@ class Session:
     opened_at: datetime
     deadline: datetime
     user_agent: str = ""
-    state: State = State.OPEN
+    state: SessionState = SessionState.OPEN
     realm: ExchangeName | None = None
     session: SessionId | None = None
     identity: Identity | None = None
@@ -101,7 +101,7 @@ class Session:
     @property
     def listener(self) -> Listener | None:
         """Return the session's public identity, or None before it has joined."""
-        if self.state is not State.JOINED or self.session is None or self.identity is None:
+        if self.state is not SessionState.JOINED or self.session is None or self.identity is None:
             return None
         return Listener(self.session, self.identity.authid, self.identity.authrole)
 
@@ -136,7 +136,7 @@ class Account:
 
     name: UserName
     role: Role
-    credentials: Credentials
+    credentials: StoredSecret
     rights: Rights
 
 
@@ -219,6 +219,6 @@ class Outcome:
     effects: tuple[Effect, ...] = ()
 
 
-def moved(session: Session, state: State, *effects: Effect) -> Outcome:
+def moved(session: Session, state: SessionState, *effects: Effect) -> Outcome:
     """Return the outcome of changing to another state."""
     return Outcome(replace(session, state=state), effects)

@@ -11,7 +11,7 @@ from signalbox.live.outbox.decisions import ItemAction, OutboxState, needs_savin
 from signalbox.live.outbox.frames import Frame
 from signalbox.live.outbox.items import SubscriptionEvent
 from signalbox.live.outbox.ports import Connections, PostResult
-from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
+from signalbox.live.outbox.results import BatchResult, DeliveryOutcome
 from signalbox.live.outbox.snapshots import ConnectionSnapshot, ConnectionSnapshots, owner_of
 from signalbox.live.wamp.codec import size_bytes
 
@@ -53,7 +53,7 @@ class ConnectionDelivery:
     connections: Connections
     now: Callable[[], datetime]
     until: datetime
-    result: DeliveryResult
+    result: BatchResult
     snapshot: ConnectionSnapshot
     _saved: OutboxState = field(init=False)
 

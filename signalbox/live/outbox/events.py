@@ -7,7 +7,7 @@ from statistics import median
 
 from signalbox.history.event import HistoryEvent
 from signalbox.live.model.events import CAPABILITY
-from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
+from signalbox.live.outbox.results import BatchResult, DeliveryOutcome
 
 OUTCOMES = {
     DeliveryOutcome.BLOCKED: "failed",
@@ -23,7 +23,7 @@ REASONS = {
 }
 
 
-def delivery_events(delivered: DeliveryResult, *, now: datetime) -> Iterator[HistoryEvent]:
+def delivery_events(delivered: BatchResult, *, now: datetime) -> Iterator[HistoryEvent]:
     """Yield the history events of a delivery: one for posted events, one for a failure."""
     if delivered.events or delivered.backfilled:
         posted = _event(delivered, "posted", now=now)
@@ -33,7 +33,7 @@ def delivery_events(delivered: DeliveryResult, *, now: datetime) -> Iterator[His
         yield _event(delivered, OUTCOMES[delivered.outcome], now=now, reason=REASONS[delivered.outcome])
 
 
-def closing_summary(delivered: DeliveryResult, *, now: datetime) -> Mapping[str, object]:
+def closing_summary(delivered: BatchResult, *, now: datetime) -> Mapping[str, object]:
     """Return the log record of a closed connection: session, age, counters and delays."""
     session, totals = delivered.session, delivered.totals
     return {
@@ -50,7 +50,7 @@ def closing_summary(delivered: DeliveryResult, *, now: datetime) -> Mapping[str,
     }
 
 
-def _event(delivered: DeliveryResult, outcome: str, *, now: datetime, reason: str | None = None) -> HistoryEvent:
+def _event(delivered: BatchResult, outcome: str, *, now: datetime, reason: str | None = None) -> HistoryEvent:
     session = delivered.session
     facts = {"events": delivered.events, "past": delivered.backfilled, "skipped": delivered.skipped}
     user = {"session": str(session.session), "user": session.identity.authid} if session and session.identity else {}

@@ -26,7 +26,7 @@ class DeliveryOutcome(Enum):
 
 
 @dataclass(slots=True)
-class DeliveryResult:
+class BatchResult:
     """The result of delivering a batch of one connection, mutated during the delivery.
 
     `first` is the batch's first message, and `not_done` are those to redeliver. `events`, `replies` and `backfilled`

@@ -27,7 +27,7 @@ from signalbox.live.outbox.items import (
     SubscriptionEvent,
 )
 from signalbox.live.outbox.ports import Connections, PostResult, TopicLog
-from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
+from signalbox.live.outbox.results import BatchResult, DeliveryOutcome
 from signalbox.live.outbox.snapshots import ConnectionSnapshot, ConnectionSnapshots, request_of
 from signalbox.live.outbox.wamp_dialect import WampDialect
 from signalbox.messages import MessageId
@@ -77,14 +77,14 @@ class OutboxWriter:
         *,
         until: datetime,
         snapshot: ConnectionSnapshot | None = None,
-    ) -> DeliveryResult:
+    ) -> BatchResult:
         """Post a connection's items in their order; begin no event after `until`.
 
         `snapshot` is what `read` returned for the items; without it, it is read.
         """
         if snapshot is None:
             snapshot = self.read({connection: [one.item for one in incoming]})[connection]
-        result = DeliveryResult(connection, snapshot.session, incoming[0].message_id)
+        result = BatchResult(connection, snapshot.session, incoming[0].message_id)
         delivery = ConnectionDelivery(self.snapshots, self.connections, self.now, until, result, snapshot)
         wamp, arvados = WampDialect(self.log, self.texts, self.parallel_map), ArvadosDialect(self.log)
         return _BatchWriter(delivery, wamp, arvados).write(incoming)
@@ -99,7 +99,7 @@ class _BatchWriter:
     arvados: ArvadosDialect
     _newest: dict[RoutingKey, int] = field(default_factory=dict)
 
-    def write(self, incoming: Sequence[ReceivedItem]) -> DeliveryResult:
+    def write(self, incoming: Sequence[ReceivedItem]) -> BatchResult:
         delivery, result = self.delivery, self.delivery.result
         for position, received in enumerate(incoming):
             result.outcome = self._handle(received)

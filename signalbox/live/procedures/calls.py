@@ -37,7 +37,7 @@ class ProcedureUnavailable(UnavailableError):
     """Raised when a call cannot be answered now; its caller gets `wamp.error.unavailable` instead of a retry."""
 
 
-class NotPermitted(RejectedError):
+class RightEnded(RejectedError):
     """Raised when the caller has lost the right to a procedure before its call is answered."""
 
 
@@ -50,7 +50,7 @@ ERRORS: Mapping[type[SignalboxError], str] = {
     InvalidUri: uris.INVALID_URI,
     NoSuchSubscription: uris.NO_SUCH_SUBSCRIPTION,
     NoSuchSession: uris.NO_SUCH_SESSION,
-    NotPermitted: uris.NOT_AUTHORIZED,
+    RightEnded: uris.NOT_AUTHORIZED,
     AnswerTooLarge: uris.PAYLOAD_SIZE_EXCEEDED,
     ProcedureUnavailable: uris.UNAVAILABLE,
 }

@@ -11,7 +11,7 @@ from signalbox.live.model.effects import Post
 from signalbox.live.outbox.items import reply_item
 from signalbox.live.outbox.overview_calls import InvalidOverviewCall, OverviewCall
 from signalbox.live.outbox.ports import Outboxes
-from signalbox.live.procedures.calls import NotPermitted, ProcedureUnavailable, reply
+from signalbox.live.procedures.calls import ProcedureUnavailable, RightEnded, reply
 from signalbox.live.procedures.overview import MayRead, OverviewContext, StageOverview
 from signalbox.live.procedures.table import OVERVIEW_PROCEDURES, Procedure
 from signalbox.live.rights.grants import Rights
@@ -64,7 +64,7 @@ class OverviewService:
 
 def _result(procedure: Procedure[OverviewContext], context: OverviewContext, payload: Payload) -> Payload:
     if not procedure.is_permitted(context.rights):
-        raise NotPermitted("this user may not call this procedure")
+        raise RightEnded("this user may not call this procedure")
     try:
         return procedure.answer(context, payload)
     except UnavailableError as error:

@@ -41,7 +41,7 @@ class CachedSubscriptionLookup:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class RealmSubscription:
     """A subscription of a realm: its pattern, its creation time, and the sessions that have it."""
 
     pattern: TopicPattern
@@ -49,7 +49,7 @@ class Subscription:
     sessions: frozenset[SessionId]
 
 
-def every_subscription(context: CallContext, payload: Payload) -> list[Subscription]:
+def every_subscription(context: CallContext, payload: Payload) -> list[RealmSubscription]:
     """Return all subscriptions of the caller's realm; their creation times are not read and are the call's time."""
     del payload
     store, sessions = context.ports.store, dict[TopicPattern, set[SessionId]]()
@@ -58,30 +58,30 @@ def every_subscription(context: CallContext, payload: Payload) -> list[Subscript
     for number, session in [(one.listener.session, one) for one in found if one.listener]:
         for pattern in session.subscriptions.values():
             sessions.setdefault(pattern, set()).add(number)
-    return [Subscription(pattern, context.cause.at, frozenset(ids)) for pattern, ids in sessions.items()]
+    return [RealmSubscription(pattern, context.cause.at, frozenset(ids)) for pattern, ids in sessions.items()]
 
 
-def one_by_pattern(context: CallContext, payload: Payload) -> list[Subscription]:
+def one_by_pattern(context: CallContext, payload: Payload) -> list[RealmSubscription]:
     """Return the subscription to the pattern in the arguments, if a session has it."""
     return _subscription(context, _pattern(payload))
 
 
-def one_by_id(context: CallContext, payload: Payload) -> list[Subscription]:
+def one_by_id(context: CallContext, payload: Payload) -> list[RealmSubscription]:
     """Return the subscription whose id is the first argument, with its creation time, if a session has it."""
     subscription = payload.arguments[:1]
     found = [one for one in every_subscription(context, payload) if (one.pattern.subscription_id,) == subscription]
     return [precise for one in found for precise in _subscription(context, one.pattern)]
 
 
-def _subscription(context: CallContext, pattern: TopicPattern) -> list[Subscription]:
+def _subscription(context: CallContext, pattern: TopicPattern) -> list[RealmSubscription]:
     attached = context.ports.store.subscription_lookup.attached(context.realm, pattern)
     if not attached:
         return []
     created_at = min(one.created_at for one in attached)
-    return [Subscription(pattern, created_at, frozenset(one.session for one in attached))]
+    return [RealmSubscription(pattern, created_at, frozenset(one.session for one in attached))]
 
 
-def list_ids(payload: Payload, subscriptions: Sequence[Subscription]) -> Payload:
+def list_ids(payload: Payload, subscriptions: Sequence[RealmSubscription]) -> Payload:
     """Return the ids of subscriptions by their matching policies."""
     del payload
     ids: dict[str, list[int]] = {match.value: [] for match in MatchPolicy}
@@ -90,32 +90,32 @@ def list_ids(payload: Payload, subscriptions: Sequence[Subscription]) -> Payload
     return Payload((ids,))
 
 
-def lookup(payload: Payload, subscriptions: Sequence[Subscription]) -> Payload:
+def lookup(payload: Payload, subscriptions: Sequence[RealmSubscription]) -> Payload:
     """Return the id of the subscription to a pattern, or None."""
     pattern = _pattern(payload)
     exists = any(one.pattern == pattern for one in subscriptions)
     return Payload((pattern.subscription_id if exists else None,))
 
 
-def match(payload: Payload, subscriptions: Sequence[Subscription]) -> Payload:
+def match(payload: Payload, subscriptions: Sequence[RealmSubscription]) -> Payload:
     """Return the ids of the subscriptions that match a topic, or None."""
     topic = RoutingKey(_topic(payload))
     ids = [one.pattern.subscription_id for one in subscriptions if one.pattern.matches(topic)]
     return Payload((ids or None,))
 
 
-def get(payload: Payload, subscriptions: Sequence[Subscription]) -> Payload:
+def get(payload: Payload, subscriptions: Sequence[RealmSubscription]) -> Payload:
     """Return the details of a subscription. Raises `NoSuchSubscription`."""
     found = _found(payload, subscriptions)
     return Payload((subscription_details(found.pattern, created_at=found.created_at),))
 
 
-def list_subscribers(payload: Payload, subscriptions: Sequence[Subscription]) -> Payload:
+def list_subscribers(payload: Payload, subscriptions: Sequence[RealmSubscription]) -> Payload:
     """Return the ids of the sessions that have a subscription. Raises `NoSuchSubscription`."""
     return Payload((sorted(_found(payload, subscriptions).sessions),))
 
 
-def count_subscribers(payload: Payload, subscriptions: Sequence[Subscription]) -> Payload:
+def count_subscribers(payload: Payload, subscriptions: Sequence[RealmSubscription]) -> Payload:
     """Return the number of sessions that have a subscription. Raises `NoSuchSubscription`."""
     return Payload((len(_found(payload, subscriptions).sessions),))
 
@@ -140,7 +140,7 @@ def _topic(payload: Payload) -> str:
     return first
 
 
-def _found(payload: Payload, subscriptions: Sequence[Subscription]) -> Subscription:
+def _found(payload: Payload, subscriptions: Sequence[RealmSubscription]) -> RealmSubscription:
     given = payload.arguments[0] if payload.arguments else None
     if not isinstance(given, int) or isinstance(given, bool):
         raise InvalidArgument(f"arguments[0]: expected the id of a subscription, not {shown(given)}")

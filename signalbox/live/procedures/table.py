@@ -12,7 +12,7 @@ from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.procedures import calls, overview, session_meta, subscription_meta
 from signalbox.live.procedures.calls import CallContext
 from signalbox.live.procedures.overview import OverviewContext
-from signalbox.live.procedures.subscription_meta import Subscription
+from signalbox.live.procedures.subscription_meta import RealmSubscription
 from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.messages import Payload
 
@@ -51,8 +51,8 @@ class Procedure(Generic[Context]):
 
 
 def _over(
-    load: Callable[[CallContext, Payload], Sequence[Subscription]],
-    answer: Callable[[Payload, Sequence[Subscription]], Payload],
+    load: Callable[[CallContext, Payload], Sequence[RealmSubscription]],
+    answer: Callable[[Payload, Sequence[RealmSubscription]], Payload],
 ) -> Callable[[CallContext, Payload], Payload]:
     return lambda context, payload: answer(payload, load(context, payload))
 

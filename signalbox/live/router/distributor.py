@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from signalbox.exchange.messages.publications import Publication
-from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.ports import BatchWrites, Delivery
 from signalbox.exchange.routing.ports import NumberedPublication as ToConnections
@@ -97,7 +97,7 @@ class Distributor:
     outboxes: OutboxSender
     parallel_map: ParallelMap = serial_map
 
-    def store(self, exchange: Exchange, published: Sequence[ToConnections]) -> Delivery:
+    def store(self, exchange: ExchangeRecord, published: Sequence[ToConnections]) -> Delivery:
         """Append publications to the logs; return their distribution in their order."""
         events = [_decoded(one) for one in published]
         if events and exchange.live is not None:
@@ -105,7 +105,7 @@ class Distributor:
         return self._delivery(exchange, events)
 
     def store_with(
-        self, exchange: Exchange, published: Sequence[ToConnections], writes: BatchWrites
+        self, exchange: ExchangeRecord, published: Sequence[ToConnections], writes: BatchWrites
     ) -> Delivery | None:
         """Append publications and store `writes`, all or none; return None if nothing was stored."""
         events = [_decoded(one) for one in published]
@@ -114,7 +114,7 @@ class Distributor:
             return None
         return self._delivery(exchange, events)
 
-    def _delivery(self, exchange: Exchange, events: Sequence[_DecodedEvent]) -> Delivery:
+    def _delivery(self, exchange: ExchangeRecord, events: Sequence[_DecodedEvent]) -> Delivery:
         if (live := exchange.live) is None or not events:
             return tuple
         return lambda: self._deliver(events, exchange.name, live.order_by)

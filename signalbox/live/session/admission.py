@@ -12,7 +12,7 @@ from signalbox.live.model.state import Account, Dialect, Session
 from signalbox.live.ports import Accounts, RealmAccess
 from signalbox.live.session.connection import NOT_FOUND, UNAUTHORIZED, UNAVAILABLE, Refusal
 from signalbox.live.session.handshake import MAXIMUM_FAILURES
-from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
+from signalbox.live.wamp.authentication import AuthMethod, Identity, StoredSecret
 from signalbox.live.wamp.messages import SessionId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
@@ -91,7 +91,7 @@ class AdmissionService:
 
 def _verified(token: StageToken, access: RealmAccess) -> Account | None:
     """Return the account whose secret a token has; it takes as long for a user that does not exist."""
-    credentials = access.account.credentials if access.account else Credentials.decoy(token.user, pepper="")
+    credentials = access.account.credentials if access.account else StoredSecret.decoy(token.user, pepper="")
     return access.account if credentials.accepts_ticket(token.secret) else None
 
 

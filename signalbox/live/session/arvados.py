@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from signalbox.live.arvados.filters import LogSubscription
 from signalbox.live.arvados.requests import BadRequest, SubscribeRequest, UnsubscribeRequest, status
 from signalbox.live.model.effects import Attach, CatchUp, Detach, Enter, PostText, RefuseFrame
-from signalbox.live.model.state import Admitted, DecisionContext, Elapsed, Lost, Outcome, Session, State
+from signalbox.live.model.state import Admitted, DecisionContext, Elapsed, Lost, Outcome, Session, SessionState
 from signalbox.live.session import closing
 from signalbox.live.wamp.codec import size_bytes
 from signalbox.live.wamp.messages import SubscriptionId
@@ -27,7 +27,7 @@ KEEP_ALIVE, KEEP_ALIVE_AFTER = "{}", timedelta(minutes=9)
 def admitted(session: Session, received: Admitted, context: DecisionContext) -> Outcome:
     """Join a session whose token was verified when its connection was opened."""
     del received
-    joined = replace(session, state=State.JOINED, deadline=_deadline(session, context))
+    joined = replace(session, state=SessionState.JOINED, deadline=_deadline(session, context))
     entering = [Enter(joined.listener)] if joined.listener else []
     return Outcome(joined, tuple(entering))
 

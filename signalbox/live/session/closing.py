@@ -12,7 +12,7 @@ from signalbox.live.model.state import (
     Lost,
     Outcome,
     Session,
-    State,
+    SessionState,
     moved,
     token_deadline,
 )
@@ -63,7 +63,7 @@ def killed(session: Session, received: Killed, context: DecisionContext) -> Outc
 def ended_with_goodbye(session: Session, reason: str, message: str, context: DecisionContext) -> Outcome:
     """End a joined session with GOODBYE, and wait for the client's."""
     goodbye = Post(Goodbye({"message": message}, reason))
-    ending = replace(_without_subscriptions(session), state=State.CLOSING, deadline=context.now + JOIN_TIMEOUT)
+    ending = replace(_without_subscriptions(session), state=SessionState.CLOSING, deadline=context.now + JOIN_TIMEOUT)
     return Outcome(ending, (*_leaving(session), goodbye))
 
 
@@ -107,7 +107,7 @@ def ignored(session: Session, received: object, context: DecisionContext) -> Out
 
 
 def _ended(session: Session, *effects: Effect) -> Outcome:
-    return moved(_without_subscriptions(session), State.CLOSED, *_leaving(session), *effects)
+    return moved(_without_subscriptions(session), SessionState.CLOSED, *_leaving(session), *effects)
 
 
 def _without_subscriptions(session: Session) -> Session:

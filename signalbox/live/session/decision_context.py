@@ -8,7 +8,7 @@ from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.identity.compact import is_compact_jwt
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal
-from signalbox.live.model.state import DecisionContext, FrameId, Realm, Received, RightsChanged, Session, State
+from signalbox.live.model.state import DecisionContext, FrameId, Realm, Received, RightsChanged, Session, SessionState
 from signalbox.live.ports import RealmAccess, SessionPorts
 from signalbox.live.procedures.session_meta import RENEW
 from signalbox.live.session.inbox import InboxMessage
@@ -48,7 +48,7 @@ class ContextReader:
             size_bytes=message.size_bytes,
             frame=frame,
         )
-        if isinstance(message.received, Hello) and session.state is State.OPEN:
+        if isinstance(message.received, Hello) and session.state is SessionState.OPEN:
             return self._join_context(context, message.received)
         if session.realm is None or not _depends_on_rights(message.received):
             return context

@@ -65,7 +65,7 @@ ANSWERS = {procedure.uri: procedure.answer for procedure in SESSION_PROCEDURES}
 
 
 @dataclass(slots=True)
-class EffectExecutor:
+class FrameEffects:
     """Executes the effects of one frame; `session` is the session after that frame.
 
     `access` returns the user's access to the realm, and `watched` the meta topics that have subscribers.
@@ -262,15 +262,15 @@ def _number_of(item_id: ItemId) -> int:
     return int.from_bytes(hashlib.sha256(item_id.encode()).digest()[:8]) % MAXIMUM_ID + 1
 
 
-METHODS: Mapping[type[Effect], Callable[[EffectExecutor, Any], None]] = {
-    Enter: EffectExecutor.enter,
-    Leave: EffectExecutor.leave,
-    Attach: EffectExecutor.attach,
-    Detach: EffectExecutor.detach,
-    Distribute: EffectExecutor.distribute,
-    AnswerCall: EffectExecutor.answer_call,
-    CatchUp: EffectExecutor.catch_up,
-    RefuseFrame: EffectExecutor.refuse_frame,
-    Drop: EffectExecutor.drop,
-    CountFailure: EffectExecutor.count_failure,
+METHODS: Mapping[type[Effect], Callable[[FrameEffects, Any], None]] = {
+    Enter: FrameEffects.enter,
+    Leave: FrameEffects.leave,
+    Attach: FrameEffects.attach,
+    Detach: FrameEffects.detach,
+    Distribute: FrameEffects.distribute,
+    AnswerCall: FrameEffects.answer_call,
+    CatchUp: FrameEffects.catch_up,
+    RefuseFrame: FrameEffects.refuse_frame,
+    Drop: FrameEffects.drop,
+    CountFailure: FrameEffects.count_failure,
 }

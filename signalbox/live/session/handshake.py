@@ -7,15 +7,15 @@ from signalbox.documents import Problems, Section
 from signalbox.live.identity.tokens import TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.log.events import rfc3339
 from signalbox.live.model.effects import CountFailure, Enter, Post
-from signalbox.live.model.state import Account, DecisionContext, Outcome, Realm, Session, State, token_deadline
+from signalbox.live.model.state import Account, DecisionContext, Outcome, Realm, Session, SessionState, token_deadline
 from signalbox.live.procedures.table import FEATURES
 from signalbox.live.session.closing import aborted
 from signalbox.live.wamp import uris
 from signalbox.live.wamp.authentication import (
     PROVIDER,
     AuthMethod,
-    Credentials,
     Identity,
+    StoredSecret,
     challenge_text,
     chosen_method,
 )
@@ -79,8 +79,8 @@ def _identified(session: Session, request: _JoinRequest, realm: Realm, context: 
     return _challenged(session, credentials, Identity(request.authid, "", method), context)
 
 
-def _challenged(session: Session, credentials: Credentials, identity: Identity, context: DecisionContext) -> Outcome:
-    waiting = replace(session, state=State.CHALLENGED, session=context.session, identity=identity)
+def _challenged(session: Session, credentials: StoredSecret, identity: Identity, context: DecisionContext) -> Outcome:
+    waiting = replace(session, state=SessionState.CHALLENGED, session=context.session, identity=identity)
     method = identity.method
     if method is AuthMethod.TICKET:
         return Outcome(waiting, (Post(Challenge(method.value, {})),))
@@ -123,7 +123,7 @@ def _authenticated_by_token(
     return replace(refused, effects=(refused_token(problem), *refused.effects))
 
 
-def _is_right(given_signature: str, credentials: Credentials, method: AuthMethod, *, challenge: str) -> bool:
+def _is_right(given_signature: str, credentials: StoredSecret, method: AuthMethod, *, challenge: str) -> bool:
     if method is AuthMethod.TICKET:
         return credentials.accepts_ticket(given_signature)
     return credentials.accepts_signature(given_signature, challenge=challenge)
@@ -136,7 +136,7 @@ def _joined(
         return aborted(session, uris.NOT_AUTHORIZED, "this user has no rights in this realm")
     identity = Identity(account.name, account.role, method, provider)
     session_id = session.session or context.session
-    joined = replace(session, state=State.JOINED, session=session_id, identity=identity, challenge="")
+    joined = replace(session, state=SessionState.JOINED, session=session_id, identity=identity, challenge="")
     # `_at` is an extension: a client that reconnects before its first event requests the events since then.
     stage = {"realm": session.realm, "roles": roles(FEATURES), "agent": AGENT}
     details = {**stage, **identity.details, "_at": rfc3339(context.now)}
@@ -171,5 +171,5 @@ def _features(details: Mapping[str, object]) -> list[str]:
     return [name for name, can in found.items() if can is True] if isinstance(found, Mapping) else []
 
 
-def _credentials(account: Account | None, realm: Realm, *, authid: str) -> Credentials:
-    return account.credentials if account else Credentials.decoy(authid, pepper=realm.pepper)
+def _credentials(account: Account | None, realm: Realm, *, authid: str) -> StoredSecret:
+    return account.credentials if account else StoredSecret.decoy(authid, pepper=realm.pepper)

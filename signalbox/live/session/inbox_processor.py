@@ -18,7 +18,7 @@ from signalbox.live.model.state import (
     Received,
     RightsChanged,
     Session,
-    State,
+    SessionState,
     part,
     whole,
 )
@@ -26,7 +26,7 @@ from signalbox.live.ports import SessionPorts, Stored
 from signalbox.live.procedures import meta_events
 from signalbox.live.session import inbox
 from signalbox.live.session.decision_context import ContextReader
-from signalbox.live.session.effect_executor import EffectExecutor
+from signalbox.live.session.effect_executor import FrameEffects
 from signalbox.live.session.inbox import InboxMessage, InvalidInboxMessage
 from signalbox.live.session.machine import receive
 from signalbox.live.wamp.messages import Abort
@@ -142,12 +142,12 @@ class InboxProcessor:
         is_revoked = isinstance(received, RightsChanged)
         cause = Cause(arrival.frame, arrival.at, _reason(decision.outcome, received), is_revoked=is_revoked)
         access, watched = partial(self._context.access, session, arrival.at), partial(self._watched_in, session)
-        EffectExecutor(self.ports, session, cause, access, watched).execute(effects)
-        if session.state is State.CLOSING and effects:
+        FrameEffects(self.ports, session, cause, access, watched).execute(effects)
+        if session.state is SessionState.CLOSING and effects:
             self.ports.timers.start(self.connection)
         if decision.starts_timer:
             self.ports.timers.start(self.connection, after=session.deadline - arrival.at)
-        if session.state is State.CLOSED:
+        if session.state is SessionState.CLOSED:
             self.ports.store.sessions.close(session)
 
     def _watched_in(self, session: Session) -> Collection[RoutingKey]:
@@ -170,9 +170,9 @@ def _starts_timer(before: Session, after: Session, frame: FrameId) -> bool:
     Only a token's session and one in Arvados' dialect have timers while they are joined.
     """
     has_timers = after.token is not None or after.dialect is Dialect.ARVADOS
-    if not has_timers or after.state is not State.JOINED:
+    if not has_timers or after.state is not SessionState.JOINED:
         return False
-    return before.state is not State.JOINED or before.deadline != after.deadline or frame in before.frames
+    return before.state is not SessionState.JOINED or before.deadline != after.deadline or frame in before.frames
 
 
 def _reason(outcome: Outcome, received: Received) -> str:

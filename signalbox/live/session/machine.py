@@ -18,7 +18,7 @@ from signalbox.live.model.state import (
     Received,
     RightsChanged,
     Session,
-    State,
+    SessionState,
     whole,
 )
 from signalbox.live.session import arvados, closing, handshake, renewal, requests
@@ -45,86 +45,86 @@ class Rule:
     """The decision for a message or signal in a state, and the states that it can lead to."""
 
     decide: Decision
-    leads_to: frozenset[State]
+    leads_to: frozenset[SessionState]
 
 
-def _rule(decide: Decision, *states: State) -> Rule:
+def _rule(decide: Decision, *states: SessionState) -> Rule:
     return Rule(decide, frozenset(states))
 
 
 # The specification's chart of a session (basic profile, «Sessions»), from the router's side.
-RULES: Mapping[State, Mapping[type, Rule]] = MappingProxyType(
+RULES: Mapping[SessionState, Mapping[type, Rule]] = MappingProxyType(
     {
-        State.OPEN: {
-            Hello: _rule(handshake.greeted, State.JOINED, State.CHALLENGED, State.CLOSED),
-            Abort: _rule(closing.closed, State.CLOSED),
-            Elapsed: _rule(closing.join_timed_out, State.OPEN, State.CLOSED),
-            Killed: _rule(closing.killed_before_join, State.CLOSED),
-            RightsChanged: _rule(closing.ignored, State.OPEN),
-            Lost: _rule(closing.lost, State.CLOSED),
+        SessionState.OPEN: {
+            Hello: _rule(handshake.greeted, SessionState.JOINED, SessionState.CHALLENGED, SessionState.CLOSED),
+            Abort: _rule(closing.closed, SessionState.CLOSED),
+            Elapsed: _rule(closing.join_timed_out, SessionState.OPEN, SessionState.CLOSED),
+            Killed: _rule(closing.killed_before_join, SessionState.CLOSED),
+            RightsChanged: _rule(closing.ignored, SessionState.OPEN),
+            Lost: _rule(closing.lost, SessionState.CLOSED),
         },
-        State.CHALLENGED: {
-            Authenticate: _rule(handshake.authenticated, State.JOINED, State.CLOSED),
-            Abort: _rule(closing.closed, State.CLOSED),
-            Elapsed: _rule(closing.join_timed_out, State.CHALLENGED, State.CLOSED),
-            Killed: _rule(closing.killed_before_join, State.CLOSED),
-            RightsChanged: _rule(closing.ignored, State.CHALLENGED),
-            Lost: _rule(closing.lost, State.CLOSED),
+        SessionState.CHALLENGED: {
+            Authenticate: _rule(handshake.authenticated, SessionState.JOINED, SessionState.CLOSED),
+            Abort: _rule(closing.closed, SessionState.CLOSED),
+            Elapsed: _rule(closing.join_timed_out, SessionState.CHALLENGED, SessionState.CLOSED),
+            Killed: _rule(closing.killed_before_join, SessionState.CLOSED),
+            RightsChanged: _rule(closing.ignored, SessionState.CHALLENGED),
+            Lost: _rule(closing.lost, SessionState.CLOSED),
         },
-        State.JOINED: {
-            Subscribe: _rule(requests.subscribed, State.JOINED),
-            Unsubscribe: _rule(requests.unsubscribed, State.JOINED),
-            Publish: _rule(requests.published, State.JOINED),
-            Call: _rule(renewal.called, State.JOINED, State.CLOSING),
-            Cancel: _rule(closing.ignored, State.JOINED),  # the call is answered soon
-            Register: _rule(requests.not_registered, State.JOINED),
-            Unregister: _rule(requests.not_unregistered, State.JOINED),
-            Goodbye: _rule(closing.left, State.CLOSED),
-            Abort: _rule(closing.closed, State.CLOSED),
-            Elapsed: _rule(closing.token_elapsed, State.JOINED, State.CLOSING),
-            Killed: _rule(closing.killed, State.CLOSING),
-            RightsChanged: _rule(requests.rights_revoked, State.JOINED),
-            Lost: _rule(closing.lost, State.CLOSED),
+        SessionState.JOINED: {
+            Subscribe: _rule(requests.subscribed, SessionState.JOINED),
+            Unsubscribe: _rule(requests.unsubscribed, SessionState.JOINED),
+            Publish: _rule(requests.published, SessionState.JOINED),
+            Call: _rule(renewal.called, SessionState.JOINED, SessionState.CLOSING),
+            Cancel: _rule(closing.ignored, SessionState.JOINED),  # the call is answered soon
+            Register: _rule(requests.not_registered, SessionState.JOINED),
+            Unregister: _rule(requests.not_unregistered, SessionState.JOINED),
+            Goodbye: _rule(closing.left, SessionState.CLOSED),
+            Abort: _rule(closing.closed, SessionState.CLOSED),
+            Elapsed: _rule(closing.token_elapsed, SessionState.JOINED, SessionState.CLOSING),
+            Killed: _rule(closing.killed, SessionState.CLOSING),
+            RightsChanged: _rule(requests.rights_revoked, SessionState.JOINED),
+            Lost: _rule(closing.lost, SessionState.CLOSED),
         },
-        State.CLOSING: {
-            Goodbye: _rule(closing.closed, State.CLOSED),
-            Abort: _rule(closing.closed, State.CLOSED),
-            Elapsed: _rule(closing.goodbye_timed_out, State.CLOSING, State.CLOSED),
-            Lost: _rule(closing.lost, State.CLOSED),
+        SessionState.CLOSING: {
+            Goodbye: _rule(closing.closed, SessionState.CLOSED),
+            Abort: _rule(closing.closed, SessionState.CLOSED),
+            Elapsed: _rule(closing.goodbye_timed_out, SessionState.CLOSING, SessionState.CLOSED),
+            Lost: _rule(closing.lost, SessionState.CLOSED),
         },
-        State.CLOSED: {},
+        SessionState.CLOSED: {},
     }
 )
 # Of sessions in Arvados' dialect, which has no messages for the start and the end of a session.
-ARVADOS_RULES: Mapping[State, Mapping[type, Rule]] = MappingProxyType(
+ARVADOS_RULES: Mapping[SessionState, Mapping[type, Rule]] = MappingProxyType(
     {
-        State.OPEN: {
-            Admitted: _rule(arvados.admitted, State.JOINED),
-            Killed: _rule(closing.closed, State.CLOSED),
-            Lost: _rule(closing.lost, State.CLOSED),
+        SessionState.OPEN: {
+            Admitted: _rule(arvados.admitted, SessionState.JOINED),
+            Killed: _rule(closing.closed, SessionState.CLOSED),
+            Lost: _rule(closing.lost, SessionState.CLOSED),
         },
-        State.JOINED: {
-            SubscribeRequest: _rule(arvados.subscribed, State.JOINED),
-            UnsubscribeRequest: _rule(arvados.unsubscribed, State.JOINED),
-            BadRequest: _rule(arvados.bad_request, State.JOINED),
-            Elapsed: _rule(arvados.kept_alive, State.JOINED, State.CLOSED),
-            Killed: _rule(closing.closed, State.CLOSED),
-            Lost: _rule(closing.lost, State.CLOSED),
+        SessionState.JOINED: {
+            SubscribeRequest: _rule(arvados.subscribed, SessionState.JOINED),
+            UnsubscribeRequest: _rule(arvados.unsubscribed, SessionState.JOINED),
+            BadRequest: _rule(arvados.bad_request, SessionState.JOINED),
+            Elapsed: _rule(arvados.kept_alive, SessionState.JOINED, SessionState.CLOSED),
+            Killed: _rule(closing.closed, SessionState.CLOSED),
+            Lost: _rule(closing.lost, SessionState.CLOSED),
         },
     }
 )
-VIOLATION = _rule(closing.violated, State.CLOSED)
+VIOLATION = _rule(closing.violated, SessionState.CLOSED)
 # The rule for everything else: a protocol violation before the end of the session, ignored after it.
-OTHERWISE: Mapping[State, Rule] = MappingProxyType(
+OTHERWISE: Mapping[SessionState, Rule] = MappingProxyType(
     {
-        State.OPEN: VIOLATION,
-        State.CHALLENGED: VIOLATION,
-        State.JOINED: VIOLATION,
-        State.CLOSING: _rule(closing.ignored, State.CLOSING),
-        State.CLOSED: _rule(closing.ignored, State.CLOSED),
+        SessionState.OPEN: VIOLATION,
+        SessionState.CHALLENGED: VIOLATION,
+        SessionState.JOINED: VIOLATION,
+        SessionState.CLOSING: _rule(closing.ignored, SessionState.CLOSING),
+        SessionState.CLOSED: _rule(closing.ignored, SessionState.CLOSED),
     }
 )
-WAITING = frozenset({State.OPEN, State.CHALLENGED, State.CLOSING})
+WAITING = frozenset({SessionState.OPEN, SessionState.CHALLENGED, SessionState.CLOSING})
 
 
 def receive(session: Session, received: Received, context: DecisionContext, *, is_in_batch: bool = False) -> Outcome:
@@ -163,11 +163,11 @@ def _rule_of(session: Session, received: Received) -> Rule:
 
 def _is_token_over(session: Session, received: Received, context: DecisionContext) -> bool:
     """Return whether the token of a joined session is over, so that it must end unless the message ends it."""
-    if session.state is not State.JOINED or session.token is None:
+    if session.state is not SessionState.JOINED or session.token is None:
         return False
     return session.token.is_over(context.now) and not isinstance(received, Lost | Killed | Goodbye | Abort)
 
 
-def rule(state: State, received: Received) -> Rule:
+def rule(state: SessionState, received: Received) -> Rule:
     """Return the rule for a message or signal in a state of a WAMP session."""
     return RULES[state].get(type(received), OTHERWISE[state])

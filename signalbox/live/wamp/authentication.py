@@ -27,7 +27,7 @@ class AuthMethod(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class StoredSecret:
     """The stored form of a user's secret.
 
     `verifier` is a hash of the key that is derived from the secret, and suffices to check tickets. WAMP-CRA requires
@@ -39,13 +39,13 @@ class Credentials:
     key: str | None = None
 
     @classmethod
-    def of(cls, secret: str, *, salt: str, with_key: bool) -> "Credentials":
+    def of(cls, secret: str, *, salt: str, with_key: bool) -> "StoredSecret":
         """Return the credentials of a new secret. `salt` is 32 random hexadecimal digits, as in `decoy`."""
         key = derived_key(secret, salt=salt)
         return cls(salt, _verifier(key), key if with_key else None)
 
     @classmethod
-    def decoy(cls, authid: str, *, pepper: str) -> "Credentials":
+    def decoy(cls, authid: str, *, pepper: str) -> "StoredSecret":
         """Return the credentials of an unknown user. They are stable for an `authid`, and no secret matches them.
 
         A client therefore cannot distinguish an unknown user from a wrong secret. `pepper` is a secret of the stage.

@@ -14,7 +14,7 @@ STACK, ASSETS = "aws:cloudformation:stack", "cdk:asset-manifest"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DefaultPlace:
     """The account and the region of stacks that name none."""
 
     account: str
@@ -60,7 +60,7 @@ def artifacts_of(assembly: Path) -> Mapping[str, Any]:
     return artifacts
 
 
-def stack_artifacts(artifacts: Mapping[str, Any], place: Place) -> list[StackArtifact]:
+def stack_artifacts(artifacts: Mapping[str, Any], place: DefaultPlace) -> list[StackArtifact]:
     """Return the stacks of an assembly's manifest, each after those on which it depends."""
     return [
         _stack_artifact(name, artifacts[name], place)
@@ -83,7 +83,7 @@ def _in_order(artifacts: Mapping[str, Any]) -> Iterable[str]:
     return ordered
 
 
-def _stack_artifact(name: str, artifact: Mapping[str, Any], place: Place) -> StackArtifact:
+def _stack_artifact(name: str, artifact: Mapping[str, Any], place: DefaultPlace) -> StackArtifact:
     properties, region = artifact["properties"], artifact["environment"].rpartition("/")[2]
     region = place.region if region == UNKNOWN_REGION else region
     bucket_and_key = place.fill(properties["stackTemplateAssetObjectUrl"], region).removeprefix("s3://")
@@ -96,7 +96,7 @@ def _stack_artifact(name: str, artifact: Mapping[str, Any], place: Place) -> Sta
     )
 
 
-def assets(assembly: Path, artifacts: Mapping[str, Any], place: Place) -> Iterator[Asset]:
+def assets(assembly: Path, artifacts: Mapping[str, Any], place: DefaultPlace) -> Iterator[Asset]:
     """Yield the assets of all stacks, each object once."""
     found: dict[tuple[str, str], Asset] = {}
     for artifact in artifacts.values():
@@ -107,7 +107,7 @@ def assets(assembly: Path, artifacts: Mapping[str, Any], place: Place) -> Iterat
     yield from found.values()
 
 
-def _destinations(assembly: Path, file: Mapping[str, Any], place: Place) -> Iterator[Asset]:
+def _destinations(assembly: Path, file: Mapping[str, Any], place: DefaultPlace) -> Iterator[Asset]:
     source = file["source"]
     for destination in file["destinations"].values():
         region = destination.get("region", place.region)

@@ -6,7 +6,7 @@ from typing import Any
 
 import boto3
 
-from signalbox.local.assembly.artifacts import Place, artifacts_of, assets
+from signalbox.local.assembly.artifacts import DefaultPlace, artifacts_of, assets
 from signalbox.local.assembly.deployment import COMPLETE, found_stack
 from signalbox.local.emulator.lifecycle import Emulator
 from signalbox.local.emulator.program import ACCOUNT
@@ -34,7 +34,7 @@ def _digest_of(assembly: Path) -> str | None:
 
 def _is_whole(assembly: Path) -> bool:
     """Return whether all assets exist: they are outside of the assembly."""
-    return all(asset.path.exists() for asset in assets(assembly, artifacts_of(assembly), Place(ACCOUNT, "")))
+    return all(asset.path.exists() for asset in assets(assembly, artifacts_of(assembly), DefaultPlace(ACCOUNT, "")))
 
 
 def deployment_of(session: boto3.Session, stacks: Iterable[str], digest: str | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import boto3
 from botocore.exceptions import ClientError
 
 from signalbox.errors import UnavailableError
-from signalbox.local.assembly.artifacts import Asset, Place, StackArtifact, artifacts_of, assets, stack_artifacts
+from signalbox.local.assembly.artifacts import Asset, DefaultPlace, StackArtifact, artifacts_of, assets, stack_artifacts
 from signalbox.local.progress import Say
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ IN_PROGRESS, FAILED, CAUSES = "_IN_PROGRESS", "_FAILED", 5
 NO_UPDATES = "No updates are to be performed"
 
 
-def deploy(assembly: Path, session: boto3.Session, place: Place, say: Say) -> None:
+def deploy(assembly: Path, session: boto3.Session, place: DefaultPlace, say: Say) -> None:
     """Upload the assets that S3 does not have, and create or update each stack after those on which it depends.
 
     Raises `UnavailableError` with the first causes if a stack fails; CloudFormation then restores its former state.

@@ -15,7 +15,7 @@ from signalbox.local.demo.live import show_live
 from signalbox.local.demo.rendezvous import show_rendezvous
 from signalbox.local.demo.splitting import show_splitting
 from signalbox.local.progress import step
-from signalbox.verify.report import Outcome, Row
+from signalbox.verify.report import Row, TrialOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,9 @@ def _wait_for_events(trial: Trial) -> None:
 
 def _raise_failures(trial: Trial) -> None:
     failed = [
-        f"{row.capability}: {row.what}: {row.detail}" for row in trial.journal.rows if row.outcome is Outcome.FAILED
+        f"{row.capability}: {row.what}: {row.detail}"
+        for row in trial.journal.rows
+        if row.outcome is TrialOutcome.FAILED
     ]
     if failed:
         raise UnavailableError("\n".join(failed))

@@ -22,7 +22,7 @@ from signalbox.local.emulator import lifecycle
 from signalbox.local.progress import step
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.rbac import Rights, group, role_documents
+from signalbox.splitting.consumers.rbac import RoleRights, group, role_documents
 from signalbox.splitting.model.target import Target
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class DeployedWorkload:
         url = session.client("sqs").create_queue(QueueName=QUEUE, Attributes=attributes)["QueueUrl"]
         pods = Pods(api, NAMESPACE, f"app={NAME}", session, [variable_of(QUEUE)])
         workload = cls(session, api, {QUEUE: url}, pods)
-        rights = Rights((Target.parse(workload.target),), config_maps=(), reads_registries=False)
+        rights = RoleRights((Target.parse(workload.target),), config_maps=(), reads_registries=False)
         roles = role_documents(rights, name=NAME, subject=group(stage))
         for document in (NAMESPACE_MANIFEST, *roles, _manifest()):
             api.create(document)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from signalbox.local.files import read_json, write_json
-from signalbox.verify.report import Outcome, Row
+from signalbox.verify.report import Row, TrialOutcome
 
 RECORD = "demo.json"
 
@@ -18,7 +18,9 @@ def recorded(folder: Path, local: Mapping[str, Any]) -> tuple[str, Sequence[Row]
     found = read_json(folder / RECORD)
     if found is None or found["stage"] != _identity(local):
         return None
-    return found["at"], [Row(capability, what, Outcome.OK, detail=detail) for capability, what, detail in found["rows"]]
+    return found["at"], [
+        Row(capability, what, TrialOutcome.OK, detail=detail) for capability, what, detail in found["rows"]
+    ]
 
 
 def record(folder: Path, local: Mapping[str, Any], rows: Sequence[Row], *, now: datetime) -> None:

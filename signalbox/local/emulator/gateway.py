@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from signalbox.local.emulator.asgi import Application, Receive, Scope, Send
 from signalbox.local.emulator.handshakes import with_refusal_status, with_subprotocol
-from signalbox.local.emulator.routes import Routes
+from signalbox.local.emulator.routes import ApiPaths
 
 HEALTH = "/_signalbox/health"
 # MiniStack's own pages need no signature and can reset everything, so only these are open. A stack's custom resources
@@ -26,7 +26,7 @@ class Gateway:
     """An ASGI application that wraps MiniStack's."""
 
     application: Application
-    routes: Routes
+    routes: ApiPaths
     instance: str
     """Id of this emulator, which its health page shows."""
 

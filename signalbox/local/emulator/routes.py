@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 
-class Routes:
+class ApiPaths:
     """Stable path prefixes and the paths of the APIs that they lead to, as the last deployment wrote them."""
 
     def __init__(self, path: Path) -> None:

@@ -19,7 +19,7 @@ from signalbox.local.emulator.fault_injection.patches import fault_patches
 from signalbox.local.emulator.gateway import Gateway
 from signalbox.local.emulator.patches import patches
 from signalbox.local.emulator.patches.patch import apply_all
-from signalbox.local.emulator.routes import Routes
+from signalbox.local.emulator.routes import ApiPaths
 
 # API Gateway closes a WebSocket with 1009 on a larger message, and on a larger frame of it.
 # https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-execution-service-websocket-limits-table.html
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> None:
     with Path(folder, "lock").open("a+") as lock:
         _hold(lock)
         application = _ministack(root["access_key_id"], root["faults"])
-        gateway = Gateway(application, Routes(Path(folder, "routes.json")), root["instance"])
+        gateway = Gateway(application, ApiPaths(Path(folder, "routes.json")), root["instance"])
         _serve(gateway, int(socket_number))
 
 

@@ -84,7 +84,7 @@ class Claimant:
 
 
 @dataclass(frozen=True, slots=True)
-class Rendezvous:
+class RendezvousRecord:
     """The record of one rendezvous; its pool, `created_at` and `client_id` identify it.
 
     `created_at` is when the client sent the offer, and `deadline` the end of its patience. `available_at` is the time
@@ -133,7 +133,7 @@ def parse_client_id(text: str, *, prefix: str) -> ClientId:
     return ClientId(text)
 
 
-def next_step(record: Rendezvous, delivery: OfferDelivery, *, now: datetime) -> OfferStep:
+def next_step(record: RendezvousRecord, delivery: OfferDelivery, *, now: datetime) -> OfferStep:
     """Return the next step for a delivered offer whose key has a stored record."""
     if record.message_id != delivery.message_id:
         return OfferStep.DROP  # a copy of the message, sent in the same millisecond
@@ -142,7 +142,7 @@ def next_step(record: Rendezvous, delivery: OfferDelivery, *, now: datetime) -> 
     return OfferStep.EXPIRE if now >= record.deadline else OfferStep.STAY
 
 
-def is_copy(draft: Rendezvous, others: Iterable[Rendezvous]) -> bool:
+def is_copy(draft: RendezvousRecord, others: Iterable[RendezvousRecord]) -> bool:
     """Return whether an offer repeats one of the same client.
 
     The same client id with another offer is a new rendezvous when the one before is over.
@@ -150,22 +150,22 @@ def is_copy(draft: Rendezvous, others: Iterable[Rendezvous]) -> bool:
     return any(other.state in OPEN_STATES or other.offer_digest == draft.offer_digest for other in others)
 
 
-def hidden_until(record: Rendezvous, now: datetime) -> datetime:
+def hidden_until(record: RendezvousRecord, now: datetime) -> datetime:
     """Return the time until which the message of a parked offer is hidden: its deadline, or an earlier check."""
     longest = max(LONGEST_HIDDEN, (record.deadline - record.created_at) / HIDDEN_PARTS)
     return min(record.deadline, now + longest)
 
 
-def is_claimable(record: Rendezvous, *, now: datetime) -> bool:
+def is_claimable(record: RendezvousRecord, *, now: datetime) -> bool:
     """Return whether a proxy may claim this offer at `now`."""
     return record.state in OPEN_STATES and record.available_at <= now < record.deadline
 
 
-def is_answerable(record: Rendezvous, *, sid: ProxySessionId, now: datetime) -> bool:
+def is_answerable(record: RendezvousRecord, *, sid: ProxySessionId, now: datetime) -> bool:
     """Return whether the proxy session `sid` may still answer this offer."""
     return record.state is OfferState.MATCHED and record.sid == sid and now < record.deadline
 
 
-def was_matched(record: Rendezvous) -> bool:
+def was_matched(record: RendezvousRecord) -> bool:
     """Return whether any proxy was ever matched with this offer."""
     return record.matches > 0

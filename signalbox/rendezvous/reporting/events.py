@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueName
-from signalbox.rendezvous.model.states import OfferDelivery, Rendezvous, was_matched
+from signalbox.rendezvous.model.states import OfferDelivery, RendezvousRecord, was_matched
 
 if TYPE_CHECKING:
     from signalbox.rendezvous.wire.proxy import ProxyPoll
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 CAPABILITY = "rendezvous"
 
 
-def offer(record: Rendezvous, outcome: str, *, at: datetime, reason: str | None = None) -> HistoryEvent:
+def offer(record: RendezvousRecord, outcome: str, *, at: datetime, reason: str | None = None) -> HistoryEvent:
     """Return the event of an offer; `outcome` is `parked`, `denied`, `stale` or `rejected`."""
     return _of_client(
         record,
@@ -26,7 +26,7 @@ def offer(record: Rendezvous, outcome: str, *, at: datetime, reason: str | None 
     )
 
 
-def duplicate_offer(record: Rendezvous, delivery: OfferDelivery, *, at: datetime) -> HistoryEvent:
+def duplicate_offer(record: RendezvousRecord, delivery: OfferDelivery, *, at: datetime) -> HistoryEvent:
     """Return the event of a duplicate of a stored offer."""
     return HistoryEvent(
         event_id=f"offer:{delivery.message_id}:duplicate",
@@ -39,7 +39,7 @@ def duplicate_offer(record: Rendezvous, delivery: OfferDelivery, *, at: datetime
     )
 
 
-def answer(record: Rendezvous, *, at: datetime) -> HistoryEvent:
+def answer(record: RendezvousRecord, *, at: datetime) -> HistoryEvent:
     """Return the event of a delivered answer; its latency counts from the creation of the record."""
     labels = {"proxy_type": record.proxy_type} if record.proxy_type else {}
     return _of_client(
@@ -53,7 +53,7 @@ def answer(record: Rendezvous, *, at: datetime) -> HistoryEvent:
     )
 
 
-def timeout(record: Rendezvous, *, at: datetime) -> HistoryEvent:
+def timeout(record: RendezvousRecord, *, at: datetime) -> HistoryEvent:
     """Return the event of a client whose patience ended without an answer."""
     reason = "silent proxy" if was_matched(record) else "no proxy"
     latency_ms = _milliseconds_since(record.created_at, at)
@@ -95,7 +95,7 @@ def proxy_poll(
     )
 
 
-def proxy_answer(outcome: str, *, at: datetime, sid_hash: str, record: Rendezvous | None) -> HistoryEvent:
+def proxy_answer(outcome: str, *, at: datetime, sid_hash: str, record: RendezvousRecord | None) -> HistoryEvent:
     """Return the event of a proxy's answer: `success` or `client_gone`."""
     return HistoryEvent(
         event_id=f"proxy_answer:{sid_hash}:{at.timestamp():.3f}",
@@ -150,7 +150,7 @@ def queue(name: QueueName, outcome: str, *, at: datetime) -> HistoryEvent:
 
 
 def _of_client(
-    record: Rendezvous,
+    record: RendezvousRecord,
     kind: str,
     outcome: str,
     *,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from signalbox.rendezvous.model.states import ProxySessionId, Rendezvous, RendezvousMethod
+from signalbox.rendezvous.model.states import ProxySessionId, RendezvousMethod, RendezvousRecord
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
 from signalbox.rendezvous.wire.proxy import ProxyAnswer
 from signalbox.rendezvous.wire.reply import answer_reply
@@ -49,7 +49,7 @@ class AnswerService:
     policy: RendezvousPolicy
     misses: Misses = field(default_factory=Misses)
 
-    def accept(self, answer: ProxyAnswer, *, network: int | None) -> Rendezvous | None:
+    def accept(self, answer: ProxyAnswer, *, network: int | None) -> RendezvousRecord | None:
         """Deliver the answer to its client and return the rendezvous, or return None if no client waits for it.
 
         `network` identifies the proxy's public network.
@@ -67,7 +67,7 @@ class AnswerService:
             self._send(record, reply)
         return record
 
-    def _send(self, record: Rendezvous, reply: str) -> None:
+    def _send(self, record: RendezvousRecord, reply: str) -> None:
         # An HTTP client has no queue: the function that holds its request polls the record.
         if record.method is RendezvousMethod.SQS:
             self.client_queues.send(record.client_id, reply)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.rendezvous.model.pace import has_compatible_proxy
-from signalbox.rendezvous.model.states import ClientId, OfferState, Rendezvous, RendezvousMethod, was_matched
+from signalbox.rendezvous.model.states import ClientId, OfferState, RendezvousMethod, RendezvousRecord, was_matched
 from signalbox.rendezvous.rules.offer_service import with_offer
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
 from signalbox.rendezvous.wire.bridges import BridgeList
@@ -29,10 +29,10 @@ class ClientService:
     bridges: BridgeList
     policy: RendezvousPolicy
 
-    def serve(self, offer: Offer, *, client_id: ClientId, method: RendezvousMethod, country: str) -> Rendezvous:
+    def serve(self, offer: Offer, *, client_id: ClientId, method: RendezvousMethod, country: str) -> RendezvousRecord:
         """Wait for an answer and return the rendezvous in its final state, with the reply for the client."""
         now = self.clock.now()
-        record = Rendezvous(
+        record = RendezvousRecord(
             client_id=client_id,
             method=method,
             state=OfferState.PENDING,
@@ -47,7 +47,7 @@ class ClientService:
         self.offers.open(record)
         return self._wait(record)
 
-    def _wait(self, record: Rendezvous) -> Rendezvous:
+    def _wait(self, record: RendezvousRecord) -> RendezvousRecord:
         while record.state is not OfferState.ANSWERED:
             if self.clock.now() >= record.deadline:
                 return self._expire(record)
@@ -55,7 +55,7 @@ class ClientService:
             record = self.offers.find(record) or record
         return record
 
-    def _expire(self, record: Rendezvous) -> Rendezvous:
+    def _expire(self, record: RendezvousRecord) -> RendezvousRecord:
         reply = error_reply(TIMED_OUT if was_matched(record) else NO_PROXIES)
         closed = self.offers.close(record, state=OfferState.EXPIRED, reply=reply)
         # `close` returns None if the answer arrived just before.

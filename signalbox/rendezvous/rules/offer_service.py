@@ -11,8 +11,8 @@ from signalbox.rendezvous.model.states import (
     OfferDelivery,
     OfferState,
     OfferStep,
-    Rendezvous,
     RendezvousMethod,
+    RendezvousRecord,
     hidden_until,
     is_copy,
     next_step,
@@ -51,7 +51,7 @@ class DeliveryResult:
 class ParsedOffer:
     """The draft of a record for a delivered offer; `refusal` is the error text of an invalid offer."""
 
-    draft: Rendezvous
+    draft: RendezvousRecord
     refusal: str | None = None
 
 
@@ -84,7 +84,7 @@ class OfferService:
             return self._open(offer, delivery) or DeliveryResult(done=False)
         return self._continue(record, delivery)
 
-    def _continue(self, record: Rendezvous, delivery: OfferDelivery) -> DeliveryResult:
+    def _continue(self, record: RendezvousRecord, delivery: OfferDelivery) -> DeliveryResult:
         step = next_step(record, delivery, now=self.clock.now())
         if step is OfferStep.STAY:
             return self._stay(record, delivery)
@@ -94,10 +94,10 @@ class OfferService:
             return self._resend(record)
         return self._drop(record, delivery)
 
-    def _drop(self, record: Rendezvous, delivery: OfferDelivery) -> DeliveryResult:
+    def _drop(self, record: RendezvousRecord, delivery: OfferDelivery) -> DeliveryResult:
         return DeliveryResult(done=True, events=(events.duplicate_offer(record, delivery, at=self.clock.now()),))
 
-    def _stay(self, record: Rendezvous, delivery: OfferDelivery) -> DeliveryResult:
+    def _stay(self, record: RendezvousRecord, delivery: OfferDelivery) -> DeliveryResult:
         if not self.offers.renew(record, receipt_handle=delivery.receipt_handle):
             # Answered at the same time, perhaps with the older receipt handle: the next delivery deletes the message.
             return DeliveryResult(done=False)
@@ -132,7 +132,7 @@ class OfferService:
         # A proxy that polls soon is likely to answer before the message comes again: no call is spent on hiding it.
         return DeliveryResult(done=False, events=(events.offer(draft, "parked", at=now),))
 
-    def _over(self, draft: Rendezvous, delivery: OfferDelivery) -> DeliveryResult | None:
+    def _over(self, draft: RendezvousRecord, delivery: OfferDelivery) -> DeliveryResult | None:
         """Return the result of an offer whose client has a queue for another message, or None for a new rendezvous."""
         others = self.offers.of_client(draft.client_id, since=draft.created_at - self.policy.kept_for)
         if is_copy(draft, others):
@@ -142,7 +142,7 @@ class OfferService:
         self.client_queues.adopt(draft.client_id, message_id=delivery.message_id)
         return None
 
-    def _refuse(self, draft: Rendezvous, *, text: str, outcome: str) -> DeliveryResult | None:
+    def _refuse(self, draft: RendezvousRecord, *, text: str, outcome: str) -> DeliveryResult | None:
         reply = error_reply(text)
         record = replace(draft, state=OfferState.REFUSED, reply=reply)
         if not self.offers.open(record):
@@ -151,7 +151,7 @@ class OfferService:
         reason = None if outcome == "denied" else text
         return DeliveryResult(done=True, events=(events.offer(record, outcome, at=self.clock.now(), reason=reason),))
 
-    def _expire(self, record: Rendezvous) -> DeliveryResult:
+    def _expire(self, record: RendezvousRecord) -> DeliveryResult:
         reply = error_reply(TIMED_OUT if was_matched(record) else NO_PROXIES)
         closed = self.offers.close(record, state=OfferState.EXPIRED, reply=reply)
         if closed is None:
@@ -159,13 +159,13 @@ class OfferService:
         self.client_queues.send(closed.client_id, reply)
         return DeliveryResult(done=True, events=(events.timeout(closed, at=self.clock.now()),))
 
-    def _resend(self, record: Rendezvous) -> DeliveryResult:
+    def _resend(self, record: RendezvousRecord) -> DeliveryResult:
         if record.reply and self.client_queues.is_empty(record.client_id):
             self.client_queues.send(record.client_id, record.reply)
         return DeliveryResult(done=True)
 
 
-def with_offer(record: Rendezvous, offer: Offer, bridges: BridgeList) -> Rendezvous:
+def with_offer(record: RendezvousRecord, offer: Offer, bridges: BridgeList) -> RendezvousRecord:
     """Return the record with the fields of the parsed offer; the parser has already checked the bridge."""
     return replace(
         record,
@@ -175,8 +175,8 @@ def with_offer(record: Rendezvous, offer: Offer, bridges: BridgeList) -> Rendezv
     )
 
 
-def _draft(delivery: OfferDelivery, *, policy: RendezvousPolicy) -> Rendezvous:
-    return Rendezvous(
+def _draft(delivery: OfferDelivery, *, policy: RendezvousPolicy) -> RendezvousRecord:
+    return RendezvousRecord(
         client_id=delivery.client_id,
         method=RendezvousMethod.SQS,
         state=OfferState.PENDING,

@@ -11,7 +11,7 @@ from signalbox.rendezvous.model.states import (
     Claimant,
     OfferPool,
     ProxySessionId,
-    Rendezvous,
+    RendezvousRecord,
     compatible_pools,
     is_claimable,
 )
@@ -40,7 +40,7 @@ SHORT_LOOK, LONG_LOOKS = timedelta(seconds=12), 0.1
 class PollResult:
     """The result of a poll: the matched offer, if any, and the time until the proxy's next poll."""
 
-    match: Rendezvous | None
+    match: RendezvousRecord | None
     interval: timedelta
 
 
@@ -63,7 +63,7 @@ class PollService:
         match = self._claim_any(poll, now) if is_served else None
         return PollResult(match, waiting_time(pace, random=self.random()))
 
-    def _claim_any(self, poll: ProxyPoll, now: datetime) -> Rendezvous | None:
+    def _claim_any(self, poll: ProxyPoll, now: datetime) -> RendezvousRecord | None:
         proxy = Claimant(ProxySessionId(poll.sid), poll.proxy_type)
         found = [record for pool in compatible_pools(poll.nat) for record in self._open_offers(pool, poll.nat, now)]
         for record in sorted(found, key=lambda record: _turn(record, proxy))[:CLAIMS]:
@@ -72,7 +72,7 @@ class PollService:
                 return match
         return None
 
-    def _open_offers(self, pool: OfferPool, nat: Nat, now: datetime) -> list[Rendezvous]:
+    def _open_offers(self, pool: OfferPool, nat: Nat, now: datetime) -> list[RendezvousRecord]:
         is_short = pool in self.busy and self.random() >= LONG_LOOKS
         found = self.offers.recent(pool, since=now - (SHORT_LOOK if is_short else self.policy.longest_patience))
         if not is_short:
@@ -83,6 +83,6 @@ class PollService:
         return [record for record in found if record.created_at <= latest and is_claimable(record, now=now)]
 
 
-def _turn(record: Rendezvous, proxy: Claimant) -> tuple[int, int]:
+def _turn(record: RendezvousRecord, proxy: Claimant) -> tuple[int, int]:
     """Return the place of an offer in the order of a proxy's claims."""
     return (record.created_at - EPOCH) // SHUFFLED_WITHIN, crc32(f"{proxy.sid} {record.client_id}".encode())

@@ -31,7 +31,7 @@ class NoQueueName(UnresolvedQueue):
         super().__init__(f"variable {variable!r} holds no queue name where the registry expects one")
 
 
-class ForeignQueue(UnresolvedQueue):
+class QueueElsewhere(UnresolvedQueue):
     """Raised when a target names a queue of another account or region, which a stage cannot split."""
 
 
@@ -93,9 +93,9 @@ class Resolver:
         return json.dumps(changed)
 
     def check_home(self, reference: QueueReference, subject: str) -> None:
-        """Raise `ForeignQueue` if a reference names a queue of another account or region."""
+        """Raise `QueueElsewhere` if a reference names a queue of another account or region."""
         if difference := reference.difference(self.home):
-            raise ForeignQueue(
+            raise QueueElsewhere(
                 f"{subject} names {difference}; this stage splits queues of account {self.home.account} in region "
                 f"{self.home.region}"
             )

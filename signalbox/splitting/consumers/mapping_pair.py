@@ -15,7 +15,7 @@ class MappingState(StrEnum):
     ON = "on"
 
 
-class Step(StrEnum):
+class MappingChange(StrEnum):
     """A change of one mapping of a pair."""
 
     CREATE_TEMPORARY = "create temporary"
@@ -52,31 +52,33 @@ class MappingPair:
         return TargetState.TEMPORARY if is_switched else TargetState.MIXED
 
     @property
-    def step(self) -> Step | None:
+    def step(self) -> MappingChange | None:
         """Return the next step to the temporary queue; None when the switch is complete or AWS is still working."""
         if self.is_replaced:
             return self._step_away
         if self.temporary is MappingState.ABSENT and self.original is not MappingState.CHANGING:
-            return Step.CREATE_TEMPORARY
+            return MappingChange.CREATE_TEMPORARY
         if self.temporary is MappingState.OFF and self.is_enabled:
-            return Step.ENABLE_TEMPORARY
-        return Step.DISABLE_ORIGINAL if self._is_as_wanted and self.original is MappingState.ON else None
+            return MappingChange.ENABLE_TEMPORARY
+        return MappingChange.DISABLE_ORIGINAL if self._is_as_wanted and self.original is MappingState.ON else None
 
     @property
-    def step_back(self) -> Step | None:
+    def step_back(self) -> MappingChange | None:
         """Return the next step back to the original; None when the switch is complete or AWS is still working."""
         if self.is_replaced:
             return self._step_away
         if self.original is MappingState.ABSENT:
-            return Step.CREATE_ORIGINAL
+            return MappingChange.CREATE_ORIGINAL
         if self.original is MappingState.OFF and self.is_enabled:
-            return Step.ENABLE_ORIGINAL
+            return MappingChange.ENABLE_ORIGINAL
         return None if self.original is MappingState.CHANGING else self._step_away
 
     @property
-    def _step_away(self) -> Step | None:
+    def _step_away(self) -> MappingChange | None:
         # It is disabled first: only a disabled mapping has handled everything that it received.
-        return {MappingState.ON: Step.DISABLE_TEMPORARY, MappingState.OFF: Step.DELETE_TEMPORARY}.get(self.temporary)
+        return {MappingState.ON: MappingChange.DISABLE_TEMPORARY, MappingState.OFF: MappingChange.DELETE_TEMPORARY}.get(
+            self.temporary
+        )
 
     @property
     def _is_as_wanted(self) -> bool:

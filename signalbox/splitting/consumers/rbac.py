@@ -27,7 +27,7 @@ class InvalidRole(RejectedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Rights:
+class RoleRights:
     """The rights of one role in each namespace of the targets."""
 
     targets: tuple[Target, ...]
@@ -52,7 +52,7 @@ def service_account(text: str) -> Document:
     return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
 
 
-def role_documents(rights: Rights, *, name: str, subject: Document) -> list[Document]:
+def role_documents(rights: RoleRights, *, name: str, subject: Document) -> list[Document]:
     """Return the roles and bindings of each namespace. Raises `InvalidRole`."""
     _check(rights.targets)
     namespaces = dict.fromkeys(target.namespace or "" for target in rights.targets)
@@ -96,7 +96,7 @@ def _existence(namespace: str) -> Document:
     return _rule("", ["namespaces"], ("get",), [namespace])
 
 
-def _rules(rights: Rights, namespace: str) -> list[Document]:
+def _rules(rights: RoleRights, namespace: str) -> list[Document]:
     return [
         *_workloads([target for target in rights.targets if target.namespace == namespace]),
         # Their old pods have to be gone; names of pods are not known before.

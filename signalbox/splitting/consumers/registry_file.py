@@ -6,7 +6,7 @@ from dataclasses import replace
 from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
 from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.consumers.registry_reader import RegistryReader, optional_section, other_brokers
+from signalbox.splitting.consumers.registry_reader import RegistryConverter, optional_section, other_brokers
 from signalbox.splitting.model.filters import Compiler
 from signalbox.splitting.model.target import DEFAULT_NAMESPACE, InvalidTarget, Target
 from signalbox.splitting.queues.names import DEFAULT_PREFIX
@@ -42,7 +42,7 @@ def parse_registries(
     """
     problems = Problems()
     resources = list(_resources(documents, problems))
-    reader = RegistryReader(compiler, prefix, dict(_property_lists(resources)))
+    reader = RegistryConverter(compiler, prefix, dict(_property_lists(resources)))
     found = [(kind, read) for kind, section in resources if (read := _read(reader, kind, section, cluster))]
     registries = tuple(_one_a_target([(kind, read) for kind, read in found if read.queues], problems))
     if not registries and not problems.found:
@@ -56,7 +56,7 @@ def documents_of(
 ) -> list[Mapping[str, object]]:
     """Return the documents of a valid file that describe a target, with all of the file's property lists."""
     resources = list(_resources(documents, Problems()))
-    reader = RegistryReader(compiler, DEFAULT_PREFIX, dict(_property_lists(resources)))
+    reader = RegistryConverter(compiler, DEFAULT_PREFIX, dict(_property_lists(resources)))
     registries = [(_read(reader, kind, section, cluster), section) for kind, section in resources]
     return [section.fields for read, section in registries if read is None or read.target == target]
 
@@ -85,7 +85,7 @@ def _resource(section: Section) -> Iterator[tuple[str, Section]]:
     yield kind, section
 
 
-def _read(reader: RegistryReader, kind: str, section: Section, cluster: str | None) -> Registry | None:
+def _read(reader: RegistryConverter, kind: str, section: Section, cluster: str | None) -> Registry | None:
     section.refuse_unknown(("apiVersion", "kind", "metadata", "spec", "status"))
     if kind == PROPERTIES:
         return None

@@ -49,7 +49,7 @@ NEW_KINDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class RegistryReader:
+class RegistryConverter:
     """Reads registry resources; problems are added to their section."""
 
     compiler: Compiler

@@ -18,8 +18,8 @@ from signalbox.splitting.control.commands import (
     ListRegistries,
     Reconcile,
     Remove,
+    SplitStatus,
     Start,
-    Status,
     Stop,
 )
 from signalbox.splitting.control.ports import AuditTrail, Discovery
@@ -73,7 +73,7 @@ class ControlService:
             Start: partial(self.starter.start, principal=principal),
             Heartbeat: self._changed,
             Stop: self._changed,
-            Status: self._status,
+            SplitStatus: self._status,
             Explain: self._explain,
             Audit: self._audit,
             Keep: self.starter.keeping.keep,
@@ -94,8 +94,8 @@ class ControlService:
         """Return a command with its target's full name."""
         if isinstance(command, Remove | Discover | Start | Heartbeat | Stop | Explain):
             return replace(command, target=self.registries.completed(command.target))
-        if isinstance(command, Status) and command.target is not None:
-            return Status(self.registries.completed(command.target))
+        if isinstance(command, SplitStatus) and command.target is not None:
+            return SplitStatus(self.registries.completed(command.target))
         return command
 
     def _apply(self, command: Apply) -> object:
@@ -129,7 +129,7 @@ class ControlService:
             self.loop.chains.wake(command.target)
         return self.starter.presenter.session(stored.split, command.session_id)
 
-    def _status(self, command: Status) -> object:
+    def _status(self, command: SplitStatus) -> object:
         presenter = self.starter.presenter
         found = self.splits.every() if command.target is None else [self.splits.find(command.target)]
         return {

@@ -79,7 +79,7 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class SplitStatus:
     """Show all splits, or the split of one target."""
 
     target: Target | None
@@ -129,7 +129,18 @@ def holder_of(random_part: str, *, runs_before: int) -> str:
 
 
 Command = (
-    Apply | Remove | ListRegistries | Discover | Start | Heartbeat | Stop | Status | Explain | Audit | Keep | Reconcile
+    Apply
+    | Remove
+    | ListRegistries
+    | Discover
+    | Start
+    | Heartbeat
+    | Stop
+    | SplitStatus
+    | Explain
+    | Audit
+    | Keep
+    | Reconcile
 )
 
 
@@ -191,7 +202,7 @@ def _target(section: Section) -> Target:
 
 
 def _status(section: Section) -> Command:
-    return Status(None if section.fields.get("target") is None else _target(section))
+    return SplitStatus(None if section.fields.get("target") is None else _target(section))
 
 
 def _explain(section: Section) -> Command:

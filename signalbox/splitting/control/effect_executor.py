@@ -9,12 +9,12 @@ from signalbox.splitting.control.observation import record_start
 from signalbox.splitting.control.ports import Outlets, Resources, Store
 from signalbox.splitting.control.replays import SessionReplayer
 from signalbox.splitting.control.returned_messages import MessageReturner
-from signalbox.splitting.control.routes import Routes
+from signalbox.splitting.control.routes import RouteReader
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model.actions import (
     CloseQueue,
     CreateQueue,
-    DeleteQueue,
+    DeleteTemporaryQueue,
     Effect,
     RemoveForwarding,
     ReplayKept,
@@ -39,7 +39,7 @@ class EffectExecutor:
     store: Store
     resources: Resources
     outlets: Outlets
-    routes: Routes
+    routes: RouteReader
     replayer: SessionReplayer
 
     def execute(self, stored: StoredSplit, registry: Registry, effect: Effect) -> bool:
@@ -52,7 +52,7 @@ class EffectExecutor:
         match effect:
             case CreateQueue():
                 self._create(split, effect)
-            case DeleteQueue(name):
+            case DeleteTemporaryQueue(name):
                 self.resources.queues.delete(name)
             case SwitchTarget():
                 targets.switch(split, registry)

@@ -12,7 +12,7 @@ from signalbox.splitting.model.actions import (
     Action,
     CloseQueue,
     CreateQueue,
-    DeleteQueue,
+    DeleteTemporaryQueue,
     Effect,
     ForgetSession,
     ForgetSplit,
@@ -211,7 +211,7 @@ class _Step(ObservedSplit):
         if found is None:
             return
         if not is_used or self.is_empty(name, since):
-            yield DeleteQueue(name)
+            yield DeleteTemporaryQueue(name)
         elif found.has_waiting:
             yield ReturnMessages(name, queue.original, to_original=to_original)
 

@@ -50,7 +50,7 @@ MAXIMUM_RUNS = 500
 logger = logging.getLogger(__name__)
 
 
-class Progress(Enum):
+class PassProgress(Enum):
     """The outcome of one reconcile pass."""
 
     NONE = auto()
@@ -84,14 +84,14 @@ class ReconcileLoop:
         target, now, locks = command.target, self._now(), self.chains.locks
         if not locks.acquire(target, holder=command.holder, now=now, until=now + RUN_LEASE):
             return
-        while (progress := self._pass(target)) is Progress.MORE and self._now() - now < RUN_LENGTH:
+        while (progress := self._pass(target)) is PassProgress.MORE and self._now() - now < RUN_LENGTH:
             pass
         runs = command.runs_before + 1
         if runs == MAXIMUM_RUNS:
             self.reconciler.problems.record(target, f"its reconcile is not at rest after {runs} runs, which end here")
         locks.release(target, holder=command.holder)
         newest = self.splits.find(target)
-        if runs < MAXIMUM_RUNS and newest and (progress is not Progress.NONE or not is_at_rest(newest.split)):
+        if runs < MAXIMUM_RUNS and newest and (progress is not PassProgress.NONE or not is_at_rest(newest.split)):
             delay = SOON if _is_waited_for(newest.split) else self._later(newest.split)
             self.chains.wake(target, delay=delay, runs_before=runs)
 
@@ -105,17 +105,17 @@ class ReconcileLoop:
         latest = min(LATER, max(SOON, timings.empty_for / timings.empty_samples))
         return min(latest, max(SOON, (self._now() - changed) / 4))
 
-    def _pass(self, target: Target) -> Progress:
+    def _pass(self, target: Target) -> PassProgress:
         stored = self.splits.find(target)
         if stored is None:
-            return Progress.NONE
+            return PassProgress.NONE
         try:
             return _Pass(self.reconciler, stored, self.registries.of_split(stored)).act()
         except RecordChanged:
-            return Progress.MORE
+            return PassProgress.MORE
         except EffectFailed as error:
             self.reconciler.problems.record(target, str(error))
-            return Progress.SOME
+            return PassProgress.SOME
 
     def _now(self) -> datetime:
         return self.chains.clock.now()
@@ -145,13 +145,13 @@ class _Pass:
     seen: StoredSplit
     registry: Registry
 
-    def act(self) -> Progress:
+    def act(self) -> PassProgress:
         """Execute the due actions."""
-        progress = Progress.NONE
+        progress = PassProgress.NONE
         for action in self._actions(self._now()):
             if isinstance(action, MoveSession | ForgetSession | MoveSplit | ForgetSplit):
                 self._save(action)
-                progress = Progress.MORE
+                progress = PassProgress.MORE
                 continue
             # Effects were decided by this record, so a changed record is read again first.
             newest = self.uses.store.splits.find(self.seen.split.target)
@@ -163,7 +163,7 @@ class _Pass:
                 is_more = self.uses.executor.execute(self.seen, self.registry, action)
             except RejectedError as error:
                 return self._refused(action, str(error))
-            progress = Progress.MORE if is_more or progress is Progress.MORE else Progress.SOME
+            progress = PassProgress.MORE if is_more or progress is PassProgress.MORE else PassProgress.SOME
         return progress
 
     def _now(self) -> datetime:
@@ -185,12 +185,12 @@ class _Pass:
         session = self.seen.split.session(action.session_id) if isinstance(action, ForgetSession) else None
         return session is not None and session.reason != STOPPED and now - session.since < REASON_KEPT_FOR
 
-    def _refused(self, effect: Effect, reason: str) -> Progress:
+    def _refused(self, effect: Effect, reason: str) -> PassProgress:
         self.uses.problems.record(self.seen.split.target, reason)
         moves = after_refusal(self.seen.split, effect, reason=reason)
         for move in moves:
             self._save(move)
-        return Progress.MORE if moves else Progress.SOME
+        return PassProgress.MORE if moves else PassProgress.SOME
 
     def _save(self, action: Record) -> None:
         now, before = self._now(), self.seen.split

@@ -15,7 +15,7 @@ from signalbox.sending import Delivery, batches
 from signalbox.splitting.control.ports import KeptStore, Outlets
 from signalbox.splitting.control.problems import ProblemLog
 from signalbox.splitting.control.record_updates import RecordChanged, changed
-from signalbox.splitting.control.routes import Routes
+from signalbox.splitting.control.routes import RouteReader
 from signalbox.splitting.forwarding.deliveries import marked
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.matching import decide
@@ -61,7 +61,7 @@ class SessionReplayer:
     splits: Splits
     kept: KeptStore | None
     outlets: Outlets
-    routes: Routes
+    routes: RouteReader
     problems: ProblemLog
 
     def step(self, stored: StoredSplit, session_id: SessionId) -> bool:

@@ -13,7 +13,7 @@ from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery, SentBatch, batches
 from signalbox.splitting.control.ports import Outlets
 from signalbox.splitting.control.record_updates import changed
-from signalbox.splitting.control.routes import Routes
+from signalbox.splitting.control.routes import RouteReader
 from signalbox.splitting.forwarding.deliveries import is_replayed
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.matching import decide
@@ -36,7 +36,7 @@ class MessageReturner:
     splits: Splits
     queues: SplitQueues
     outlets: Outlets
-    routes: Routes
+    routes: RouteReader
     route: Route
     name: QueueName
     uses: UseRecorder

@@ -12,7 +12,7 @@ from signalbox.splitting.ports import StoredSplit
 
 
 @dataclass(frozen=True, slots=True)
-class Routes:
+class RouteReader:
     """Reads the routes of queues; `settle` is how long a record may be used (`Timings.settle`)."""
 
     compiler: Compiler

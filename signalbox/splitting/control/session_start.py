@@ -34,7 +34,7 @@ class ConfigTooLarge(RejectedError):
     """Raised when the filters of a session, or of all sessions of a target, are too large to be stored."""
 
 
-class QueueTaken(RejectedError):
+class QueueAlreadySplit(RejectedError):
     """Raised when a queue of a target is already split for another target."""
 
 
@@ -130,7 +130,7 @@ class Admissions:
         for queue in split.queues:
             other = self.splits.of_queue(queue.original)
             if other is not None and other.split.target != split.target:
-                raise QueueTaken(f"queue {queue.original!r} is already split for {other.split.target}")
+                raise QueueAlreadySplit(f"queue {queue.original!r} is already split for {other.split.target}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from signalbox.errors import RejectedError
 from signalbox.messages import InvalidMessage, Message
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.matching import decide
-from signalbox.splitting.model.claims import DEPLOYED, Claim, Decision, Outcome, SessionId
+from signalbox.splitting.model.claims import DEPLOYED, Claim, Decision, FilterOutcome, SessionId
 from signalbox.splitting.model.filters import Compiler
 from signalbox.splitting.model.s3_objects import BatchMetadata
 from signalbox.splitting.model.session_config import (
@@ -91,7 +91,7 @@ def as_document(number: int, decision: Decision) -> dict[str, object]:
         {
             "session": verdict.session,
             "mode": verdict.mode,
-            "matches": verdict.outcome is Outcome.MATCH,
+            "matches": verdict.outcome is FilterOutcome.MATCH,
             "outcome": verdict.outcome,
             "reason": verdict.reason,
         }

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from signalbox.messages import Message
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
-from signalbox.splitting.model.claims import Claim, Decision, Mode, Outcome, SessionId, SessionVerdict
+from signalbox.splitting.model.claims import Claim, Decision, FilterOutcome, Mode, SessionId, SessionVerdict
 from signalbox.splitting.model.filter_input import FilterInput
 from signalbox.splitting.model.filters import FilterStopped, Verdict
 from signalbox.splitting.model.s3_objects import BatchMetadata
@@ -37,7 +37,7 @@ def decide(
         if verdict is None:
             continue
         verdicts.append(verdict)
-        if verdict.outcome is not Outcome.MATCH:
+        if verdict.outcome is not FilterOutcome.MATCH:
             continue
         if claim.mode is Mode.MIRROR:
             copies.append(claim.session)
@@ -51,11 +51,11 @@ def _verdict(
     try:
         verdict = _asked(claim, filter_input, budget)
     except FilterStopped as error:
-        return SessionVerdict(claim.session, claim.mode, Outcome.STOPPED, str(error))
+        return SessionVerdict(claim.session, claim.mode, FilterOutcome.STOPPED, str(error))
     if verdict.matches:
-        return SessionVerdict(claim.session, claim.mode, Outcome.MATCH, verdict.reason)
+        return SessionVerdict(claim.session, claim.mode, FilterOutcome.MATCH, verdict.reason)
     # Building the refusals takes as long as evaluating the filters.
-    return SessionVerdict(claim.session, claim.mode, Outcome.NO_MATCH, verdict.reason) if with_refusal else None
+    return SessionVerdict(claim.session, claim.mode, FilterOutcome.NO_MATCH, verdict.reason) if with_refusal else None
 
 
 def _asked(claim: Claim, filter_input: FilterInput, budget: FilterBudget | None) -> Verdict:

@@ -24,7 +24,7 @@ Entry = Mapping[str, Any]  # an element of `managedFields`
 
 
 @dataclass(frozen=True, slots=True)
-class Ownership:
+class FieldOwnership:
     """The fields of a variable that a manager has: `depth` keys of the variable's path, and the nodes below.
 
     `keeps_entry` is true for a manager that also has the entry itself, and does not lose it.
@@ -41,14 +41,14 @@ class Ownership:
         return {**_without_fields(self.entry), **own}
 
     @classmethod
-    def of_document(cls, document: Mapping[str, Any]) -> "Ownership":
+    def of_document(cls, document: Mapping[str, Any]) -> "FieldOwnership":
         """Return the ownership in a document. One that others wrote raises any error of a wrong type."""
         entry = {name: value for name, value in document.items() if name not in OWN_FIELDS}
         depth, fields, keeps_entry = (document[name] for name in OWN_FIELDS)
         return cls(entry, operator.index(depth), _copied(fields), keeps_entry=bool(keeps_entry))
 
 
-def owners(managed: Iterable[Entry], container: str, variable: str) -> Iterator[Ownership]:
+def owners(managed: Iterable[Entry], container: str, variable: str) -> Iterator[FieldOwnership]:
     """Yield the fields of a variable's value that other managers have, and lose when the value changes."""
     path = variable_path(container, variable)
     for entry in _of_others(managed):
@@ -56,12 +56,12 @@ def owners(managed: Iterable[Entry], container: str, variable: str) -> Iterator[
         if depth == len(path):
             lost = {name: fields for name, fields in node.items() if name not in UNCHANGED}
             if lost:
-                yield Ownership(entry, depth, lost, keeps_entry=not UNCHANGED.isdisjoint(node))
+                yield FieldOwnership(entry, depth, lost, keeps_entry=not UNCHANGED.isdisjoint(node))
         elif not node and depth and path[depth - 1].startswith("f:"):
-            yield Ownership(entry, depth, {}, keeps_entry=False)  # an atomic list above, by a Rollout's definition
+            yield FieldOwnership(entry, depth, {}, keeps_entry=False)  # an atomic list above, by a Rollout's definition
 
 
-def is_given_up(managed: Iterable[Entry], before: Sequence[Ownership], container: str, variable: str) -> bool:
+def is_given_up(managed: Iterable[Entry], before: Sequence[FieldOwnership], container: str, variable: str) -> bool:
     """Return whether the managers that had a variable's entry before the switch have removed it since."""
     path = variable_path(container, variable)
     depths = (_deepest(entry["fieldsV1"], path)[0] for entry in _of_others(managed))
@@ -74,7 +74,7 @@ def is_managed(managed: Iterable[Entry]) -> bool:
 
 
 def returned(
-    managed: Iterable[Entry], variables: Mapping[tuple[str, str], Sequence[Ownership]]
+    managed: Iterable[Entry], variables: Mapping[tuple[str, str], Sequence[FieldOwnership]]
 ) -> list[dict[str, object]]:
     """Return `managedFields` without Signalbox, with the given ownerships of variables, by container and name."""
     entries = {_identity(one): {**one, "fieldsV1": _copied(one["fieldsV1"])} for one in _of_others(managed)}
@@ -89,7 +89,7 @@ def returned(
 
 
 def with_values(
-    managed: Iterable[Entry], variables: Mapping[tuple[str, str], Sequence[Ownership]]
+    managed: Iterable[Entry], variables: Mapping[tuple[str, str], Sequence[FieldOwnership]]
 ) -> list[dict[str, object]]:
     """Return `managedFields` in which the managers that apply a variable have its literal value, instead of Signalbox.
 

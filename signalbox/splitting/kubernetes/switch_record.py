@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from signalbox.splitting.kubernetes.field_managers import Ownership
+from signalbox.splitting.kubernetes.field_managers import FieldOwnership
 
 # On the pod template while it is switched; on the workload itself from the way back until others manage its fields.
 ANNOTATION = "signalbox/split"
@@ -20,7 +20,7 @@ class VariableBefore:
     """A variable before the switch: its entry in `env`, None if it had none, and the managers of its value."""
 
     entry: Document | None
-    owners: tuple[Ownership, ...] = ()
+    owners: tuple[FieldOwnership, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def _before(document: Document) -> VariableBefore:
     entry, owners = document["entry"], document["owners"]
     if entry is not None and entry.get("name") != document["name"]:
         raise ValueError("the entry of another variable")
-    return VariableBefore(entry, tuple(map(Ownership.of_document, owners)))
+    return VariableBefore(entry, tuple(map(FieldOwnership.of_document, owners)))
 
 
 PREFIX = "switched:"  # of the names of annotations, before the time of a switch

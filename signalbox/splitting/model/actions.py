@@ -79,7 +79,7 @@ class CloseQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteQueue:
+class DeleteTemporaryQueue:
     """Delete a temporary queue that is empty or holds only copies."""
 
     name: QueueName
@@ -125,7 +125,7 @@ Effect = (
     | ReplayKept
     | ReturnMessages
     | CloseQueue
-    | DeleteQueue
+    | DeleteTemporaryQueue
 )
 Action = Record | Effect
 

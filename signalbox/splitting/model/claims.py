@@ -21,7 +21,7 @@ class Mode(StrEnum):
     MIRROR = "mirror"
 
 
-class Outcome(StrEnum):
+class FilterOutcome(StrEnum):
     """The outcome of a session's filter."""
 
     MATCH = "match"
@@ -44,7 +44,7 @@ class SessionVerdict:
 
     session: SessionId
     mode: Mode
-    outcome: Outcome
+    outcome: FilterOutcome
     reason: str
 
 
@@ -63,4 +63,4 @@ class Decision:
     @property
     def stopped(self) -> tuple[SessionVerdict, ...]:
         """Return the verdicts whose sessions are to be cancelled."""
-        return tuple(verdict for verdict in self.verdicts if verdict.outcome is Outcome.STOPPED)
+        return tuple(verdict for verdict in self.verdicts if verdict.outcome is FilterOutcome.STOPPED)

@@ -9,7 +9,7 @@ from signalbox.history.event import HistoryEvent
 from signalbox.kept.objects import KeptObject
 from signalbox.messages import Message, MessageId, size_bytes
 from signalbox.queues import QueueName
-from signalbox.splitting.model.claims import Decision, Outcome, SessionId
+from signalbox.splitting.model.claims import Decision, FilterOutcome, SessionId
 from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
 
@@ -212,7 +212,7 @@ def _verdict(decision: Decision, session_id: SessionId | None) -> dict[str, str]
 
     A filter's reason quotes the filter, never the message.
     """
-    matches = [one for one in decision.verdicts if one.session == session_id and one.outcome is Outcome.MATCH]
+    matches = [one for one in decision.verdicts if one.session == session_id and one.outcome is FilterOutcome.MATCH]
     return {"verdict": matches[0].reason} if matches else {}
 
 

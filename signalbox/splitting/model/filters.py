@@ -44,7 +44,7 @@ class FilterUse:
     pattern_bytes: float = OWNER_BYTES
 
 
-class Pattern(Protocol):
+class CompiledPattern(Protocol):
     """A compiled regular expression."""
 
     def matches(self, text: str) -> bool:
@@ -58,7 +58,7 @@ class Capture(Protocol):
         """Return the span of the group `value`, else of the first group. Raises `FilterStopped`."""
 
 
-class Program(Protocol):
+class CompiledProgram(Protocol):
     """A compiled jq program."""
 
     def decision(self, document: object) -> bool | None:
@@ -74,13 +74,13 @@ class Compiler(Protocol):
     def begin(self, use: FilterUse) -> FilterUse:
         """Charge further compilations and evaluations to `use`; return the one charged before."""
 
-    def pattern(self, text: str, *, case_sensitive: bool) -> Pattern:
+    def pattern(self, text: str, *, case_sensitive: bool) -> CompiledPattern:
         """Return a compiled regular expression."""
 
     def capture(self, text: str) -> Capture:
         """Return a regular expression that finds a name within a text."""
 
-    def program(self, text: str) -> Program:
+    def program(self, text: str) -> CompiledProgram:
         """Return a compiled jq program."""
 
 
@@ -107,13 +107,13 @@ class AttributePattern:
     """
 
     key: str
-    pattern: Pattern
+    pattern: CompiledPattern
     absent: Verdict
     found: Verdict
     not_found: Verdict
 
     @classmethod
-    def of(cls, name: str, text: str, pattern: Pattern) -> "AttributePattern":
+    def of(cls, name: str, text: str, pattern: CompiledPattern) -> "AttributePattern":
         """Return the filter for an attribute name; `text` is the source of the pattern."""
         path = f"message_filter.{name}"
         return cls(
@@ -139,12 +139,12 @@ class AttributePattern:
 class MetadataPattern:
     """A `metadata` filter: a pattern that is searched in lines of the form `name: value`; case matters."""
 
-    pattern: Pattern
+    pattern: CompiledPattern
     found: Verdict
     not_found: Verdict
 
     @classmethod
-    def of(cls, path: str, text: str, pattern: Pattern) -> "MetadataPattern":
+    def of(cls, path: str, text: str, pattern: CompiledPattern) -> "MetadataPattern":
         """Return the filter; `path` is its position in the session's file and `text` the source of the pattern."""
         return cls(
             pattern=pattern,
@@ -167,11 +167,11 @@ class ProgramFilter:
     A program that contains the word `S3Metadata` is given the metadata of S3 objects, as in mirrord.
     """
 
-    program: Program
+    program: CompiledProgram
     uses_metadata: bool = False
 
     @classmethod
-    def of(cls, text: str, program: Program) -> "ProgramFilter":
+    def of(cls, text: str, program: CompiledProgram) -> "ProgramFilter":
         """Return the filter; `text` is the source of the program."""
         return cls(program, METADATA in text)
 

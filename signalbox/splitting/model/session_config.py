@@ -14,12 +14,12 @@ from signalbox.splitting.model.filters import (
     AllOf,
     AnyOf,
     AttributePattern,
+    CompiledPattern,
     Compiler,
     Filter,
     InvalidExpression,
     MatchAll,
     MetadataPattern,
-    Pattern,
     ProgramFilter,
     uses_metadata,
 )
@@ -268,7 +268,7 @@ class _Reader:
         except InvalidExpression as error:
             section.problem("jq_filter", f"not a jq program: {error}")
 
-    def _pattern(self, text: str, path: str, problems: Problems, *, case_sensitive: bool) -> Pattern | None:
+    def _pattern(self, text: str, path: str, problems: Problems, *, case_sensitive: bool) -> CompiledPattern | None:
         try:
             return self.compiler.pattern(text, case_sensitive=case_sensitive)
         except InvalidExpression as error:

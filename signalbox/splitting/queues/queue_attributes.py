@@ -26,7 +26,7 @@ RESERVED_TAGS = "aws:"
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetterQueue:
+class OriginalDeadLetterQueue:
     """The original's dead-letter queue: its `RedriveAllowPolicy`, or why that could not be read."""
 
     redrive_allow_policy: str | None = None
@@ -48,7 +48,7 @@ def cloned(
     *,
     original: QueueName,
     name: QueueName,
-    dead_letter_queue: DeadLetterQueue,
+    dead_letter_queue: OriginalDeadLetterQueue,
     configured_tags: Mapping[str, str],
     own_tags: Mapping[str, str],
 ) -> Clone:
@@ -93,7 +93,7 @@ def _renamed(resource: object, original: QueueName, name: QueueName) -> object:
 
 
 def redrive_refusal(
-    attributes: Mapping[str, str], *, name: QueueName, dead_letter_queue: DeadLetterQueue
+    attributes: Mapping[str, str], *, name: QueueName, dead_letter_queue: OriginalDeadLetterQueue
 ) -> str | None:
     """Return why a temporary queue cannot use the original's dead-letter queue; None if it can or there is none.
 

@@ -16,7 +16,7 @@ from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.errors import EffectFailed
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames
-from signalbox.exchange.model.records import DeclaredQueue, Exchange
+from signalbox.exchange.model.records import DeclaredQueue, ExchangeRecord
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.splitting.model.split import Stage
@@ -44,7 +44,7 @@ def cloudwatch(aws: None) -> Any:
 def test_a_stage_is_read_with_four_calls(cloudwatch, split_table, exchange_table):
     DynamoSplits(split_table).create(split(Stage.SPLIT, session()), documents=[])
     original = split(Stage.SPLIT, session()).queues[0].original
-    DynamoExchanges(exchange_table).create(Exchange(ExchangeName("xs_parts"), None, NOW))
+    DynamoExchanges(exchange_table).create(ExchangeRecord(ExchangeName("xs_parts"), None, NOW))
     DynamoQueues(exchange_table).create(DeclaredQueue(DeclaredName("q_work"), None, NOW, NOW))
     published(cloudwatch, "AWS/SQS", VISIBLE, ("QueueName", "trial-q_work"), 7)
     published(cloudwatch, "AWS/SQS", SENT, ("QueueName", "trial-xs_parts"), 3, 4)

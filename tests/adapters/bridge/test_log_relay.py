@@ -14,9 +14,9 @@ from signalbox.clients.bridge.containers import PostgresContainers
 from signalbox.clients.bridge.log_endpoint import LogEndpoint as Client
 from signalbox.clients.bridge.log_endpoint import TokenRefused
 from signalbox.clients.bridge.log_realm import LogRealm, Subscriptions
-from signalbox.clients.bridge.log_relay import LogRelay, Pace, RelayConnections
+from signalbox.clients.bridge.log_relay import LogRelay, RelayConnections, RelayPace
 from signalbox.clients.bridge.worker import Worker
-from signalbox.live.bridge.log_selection import LogSelection
+from signalbox.live.bridge.log_selection import ContainerSelection
 from signalbox.live.procedures.meta_events import ON_CREATE
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -29,7 +29,7 @@ from tests.postgres import ClusterDatabase
 from tests.unit.clients.bridge.exchange import Exchange, realm, session
 
 TOKEN = "v2/zzzzz-gj3su-000000000000001/secret"
-FAST = Pace(list_seconds=0.1, save_seconds=0.2)
+FAST = RelayPace(list_seconds=0.1, save_seconds=0.2)
 OWNER, OTHER = new_uuid("group"), new_uuid("group")
 
 
@@ -41,7 +41,7 @@ class Stage:
     server: Server
     exchange: Exchange
     patterns: list[TopicPattern] = field(default_factory=list)
-    pace: Pace = FAST
+    pace: RelayPace = FAST
     said: list[str] = field(default_factory=list)
 
     def relay(self, *names: str, token: str = TOKEN) -> Worker:
@@ -54,7 +54,7 @@ class Stage:
                 is_asked = "subscribed" in names
                 yield RelayConnections(containers, Subscriptions.follow(client) if is_asked else None)
 
-        selection = LogSelection.parse(names or ("all",))
+        selection = ContainerSelection.parse(names or ("all",))
         target = LogRealm(realm(self.exchange))
         relay = LogRelay(target, Client.of(self.server.url, token), selection, connections, pace=self.pace)
         return Worker("logs", relay.work, relay.figures, self.said.append, pause_seconds=0.05)

@@ -9,7 +9,7 @@ import pytest
 
 from signalbox.clients.bridge.postgres import DatabaseRefused, DatabaseUnavailable, PostgresLogs, parse_properties
 from signalbox.live.bridge.rows import IdRange
-from signalbox.live.bridge.service import Bridge
+from signalbox.live.bridge.service import ArvadosBridge
 from tests.fakes.bridge import NOON, FakeRealm
 from tests.patience import wait_for
 from tests.postgres import ClusterDatabase
@@ -23,8 +23,8 @@ def logs(cluster_database: ClusterDatabase) -> Iterator[PostgresLogs]:
         yield logs
 
 
-def bridge(logs: PostgresLogs, realm: FakeRealm, patience: timedelta = timedelta(days=1)) -> Bridge:
-    one = Bridge(logs, realm, now=lambda: NOON, run="1", patience=patience, start=0)
+def bridge(logs: PostgresLogs, realm: FakeRealm, patience: timedelta = timedelta(days=1)) -> ArvadosBridge:
+    one = ArvadosBridge(logs, realm, now=lambda: NOON, run="1", patience=patience, start=0)
     one.resume()
     return one
 

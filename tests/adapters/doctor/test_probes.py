@@ -6,7 +6,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from signalbox.aws.doctor.probes import call, concurrency, identity, partition, recorders
 from signalbox.doctor.findings import CallDenied, CallFailed
-from signalbox.doctor.rules import ALL, ALL_BUT, SOME, Concurrency, Identity, Recorder
+from signalbox.doctor.rules import ALL, ALL_BUT, SOME, CallerIdentity, Concurrency, Recorder
 from tests.fakes.wire import ACCOUNT, Answer, Wire, wire
 
 __all__ = ["wire"]
@@ -18,7 +18,7 @@ def session(wire: Wire) -> boto3.Session:
 
 
 def test_the_identity_is_that_of_the_credentials(session):
-    assert identity(session) == Identity(ACCOUNT, f"arn:aws:sts::{ACCOUNT}:assumed-role/Deployer/ann")
+    assert identity(session) == CallerIdentity(ACCOUNT, f"arn:aws:sts::{ACCOUNT}:assumed-role/Deployer/ann")
 
 
 def test_a_partition_is_known_without_a_call(session, wire: Wire):

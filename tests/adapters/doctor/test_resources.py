@@ -5,7 +5,7 @@ import pytest
 
 from signalbox.aws.doctor.resources import is_catalog_governed, topic, user_rights, visibility_seconds
 from signalbox.doctor.findings import CallDenied
-from signalbox.doctor.resources import Topic, UserRights
+from signalbox.doctor.resources import AlarmTopic, DeniedUserActions
 from tests.fakes.wire import ACCOUNT, Answer, Wire, data_lake, refusal, result, simulated, wire
 
 __all__ = ["wire"]
@@ -19,11 +19,11 @@ def session(wire: Wire) -> boto3.Session:
 
 
 def test_a_topic_is_looked_up_in_its_own_region(session, wire: Wire):
-    assert topic(session, TOPIC) == Topic()
+    assert topic(session, TOPIC) == AlarmTopic()
     assert wire.hosts["GetTopicAttributes"] == "sns.eu-west-1.amazonaws.com"
     key = "<entry><key>KmsMasterKeyId</key><value>alias/aws/sns</value></entry>"
     wire.answers["GetTopicAttributes"] = result("GetTopicAttributes", f"<Attributes>{key}</Attributes>")
-    assert topic(session, TOPIC) == Topic("alias/aws/sns")
+    assert topic(session, TOPIC) == AlarmTopic("alias/aws/sns")
     wire.answers["GetTopicAttributes"] = refusal("NotFound", kind="query", status=404)
     assert topic(session, TOPIC) is None
     wire.answers["GetTopicAttributes"] = refusal("AuthorizationError", kind="query", status=403)
@@ -51,10 +51,10 @@ def test_lake_formation_governs_what_does_not_admit_every_principal_of_iam(
 
 
 def test_the_rights_to_make_users_are_simulated_with_the_organizations_policies(session, wire: Wire):
-    assert user_rights(session, ACCOUNT) == UserRights()
+    assert user_rights(session, ACCOUNT) == DeniedUserActions()
     wire.answers["SimulatePrincipalPolicy"] = simulated("implicitDeny", by_organization=True)
-    assert user_rights(session, ACCOUNT) == UserRights((), ("iam:CreateUser",))
+    assert user_rights(session, ACCOUNT) == DeniedUserActions((), ("iam:CreateUser",))
     wire.answers["SimulatePrincipalPolicy"] = simulated("explicitDeny", by_organization=False)
-    assert user_rights(session, ACCOUNT) == UserRights(("iam:CreateUser",), ("iam:CreateUser",))
+    assert user_rights(session, ACCOUNT) == DeniedUserActions(("iam:CreateUser",), ("iam:CreateUser",))
     wire.answers["SimulatePrincipalPolicy"] = refusal("NoSuchEntity", kind="query", status=404)
     assert user_rights(session, ACCOUNT) is None

@@ -14,7 +14,7 @@ from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.ports import Exchanges, Queues, Users
 from signalbox.exchange.model.records import (
     DeclaredQueue,
-    Exchange,
+    ExchangeRecord,
     LiveSettings,
     OrderBy,
     QueueSettings,
@@ -29,7 +29,7 @@ from tests.fakes.exchange import START, MemoryExchanges, MemoryQueues, MemoryUse
 SECOND = timedelta(seconds=1)
 PUBLIC, OURS = ExchangeName("xpublic"), ExchangeName("xs_alice.fifo")
 ALICE, BOB = UserName("alice"), UserName("bob")
-EXCHANGE = Exchange(PUBLIC, created_by=None, created_at=START)
+EXCHANGE = ExchangeRecord(PUBLIC, created_by=None, created_at=START)
 QUEUE = DeclaredQueue(DeclaredName("q_alice.a#b"), owner=ALICE, created_at=START, declared_at=START)
 LIVE = LiveSettings(
     order_by=OrderBy.EXCHANGE,
@@ -79,7 +79,7 @@ class TestExchanges:
             pytest.param(replace(EXCHANGE, name=OURS, live=LIVE), id="live-with-rules"),
         ],
     )
-    def test_a_record_comes_back_as_it_was_stored(self, exchanges: Exchanges, exchange: Exchange) -> None:
+    def test_a_record_comes_back_as_it_was_stored(self, exchanges: Exchanges, exchange: ExchangeRecord) -> None:
         assert exchanges.create(exchange)
 
         assert exchanges.find(exchange.name) == exchange

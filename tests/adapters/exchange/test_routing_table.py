@@ -21,7 +21,7 @@ from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import (
     Binding,
     DeclaredQueue,
-    Exchange,
+    ExchangeRecord,
     QueueSettings,
     ResourceKind,
     ResourceRef,
@@ -139,8 +139,8 @@ def test_a_detour_may_be_there_before_anything_was_counted(heads) -> None:
     assert heads.save(LOG, KEY, counted(Head(), "m1"), replacing=Head())
 
 
-def exchange(name: str) -> Exchange:
-    return Exchange(ExchangeName(name), None, NOW, alternate=ExchangeName("xrest"))
+def exchange(name: str) -> ExchangeRecord:
+    return ExchangeRecord(ExchangeName(name), None, NOW, alternate=ExchangeName("xrest"))
 
 
 def queue(name: str, **changes: Any) -> DeclaredQueue:
@@ -296,7 +296,7 @@ def test_a_head_that_cannot_be_written_is_the_worlds_fault(exchange_table) -> No
 
 
 def test_a_snapshot_has_the_requested_heads(exchange_table) -> None:
-    DynamoExchanges(exchange_table).create(Exchange(LOG, None, NOW))
+    DynamoExchanges(exchange_table).create(ExchangeRecord(LOG, None, NOW))
     head = counted(Head(), "m1")
     DynamoHeads(exchange_table).save(LOG, KEY, head, replacing=Head())
     table = DynamoRoutingTable(exchange_table)

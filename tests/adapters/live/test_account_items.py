@@ -4,7 +4,7 @@ import pytest
 
 from signalbox.aws.live.account_items import CREDENTIALS, credentials_item, grants_item, grants_of
 from signalbox.live.rights.grants import Grant
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
@@ -29,7 +29,7 @@ def test_a_user_without_an_item_has_no_grants():
 
 @pytest.mark.parametrize("with_key", [True, False])
 def test_credentials_are_read_as_they_were_written(with_key):
-    credentials = Credentials.of("of-alice", salt="5a17", with_key=with_key)
+    credentials = StoredSecret.of("of-alice", salt="5a17", with_key=with_key)
 
     item = credentials_item(ALICE, credentials)
 

@@ -20,16 +20,16 @@ from signalbox.aws.live.recent import Recent
 from signalbox.aws.live.sessions import DynamoSessions
 from signalbox.aws.shared.dynamodb import ItemBusy, items_of_tables
 from signalbox.backoff import ATTEMPTS
-from signalbox.exchange.model.records import Exchange, LiveSettings, User
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.ports import StoredGrants
 from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS
 from signalbox.live.identity.tokens import CLUSTER, TokenIdentity
-from signalbox.live.model.state import Account, ConnectionId, State, opened
+from signalbox.live.model.state import Account, ConnectionId, SessionState, opened
 from signalbox.live.ports import Accounts, RealmAccess
 from signalbox.live.rights.grants import NO_RIGHTS, Grant, GrantSet, Rights
 from signalbox.live.rights.principals import EVERYONE, GroupName, PrincipalName, Subject, principal_of
-from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
+from signalbox.live.wamp.authentication import AuthMethod, Identity, StoredSecret
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
@@ -41,7 +41,7 @@ from tests.fakes.recent import TwoClocks
 
 REALM, PLAIN = ExchangeName("xs_trial.fifo"), ExchangeName("xs_plain.fifo")
 ALICE, BOB, UNKNOWN = UserName("alice"), UserName("bob"), UserName("nobody")
-SECRET = Credentials.of("a-secret", salt="salt", with_key=True)
+SECRET = StoredSecret.of("a-secret", salt="salt", with_key=True)
 GRANTS = (Grant(Right.READ, TopicPattern.parse("trial.", MatchPolicy.PREFIX)),)
 MINUTE = timedelta(minutes=1)
 LAB, CONNECTION = GroupName("lab"), ConnectionId("c=")
@@ -56,8 +56,8 @@ def accounts(request: pytest.FixtureRequest) -> Accounts:
     table, live = (None, None) if is_memory else map(request.getfixturevalue, ("exchange_table", "live_table"))
     exchanges = MemoryExchanges() if is_memory else DynamoExchanges(table)
     users = MemoryUsers() if is_memory else DynamoUsers(table)
-    exchanges.create(Exchange(REALM, None, START, live=LiveSettings(anonymous=BOB)))
-    exchanges.create(Exchange(PLAIN, None, START))
+    exchanges.create(ExchangeRecord(REALM, None, START, live=LiveSettings(anonymous=BOB)))
+    exchanges.create(ExchangeRecord(PLAIN, None, START))
     for name in (ALICE, BOB):
         users.put(User(name, Role.SUBSCRIBER, Ownership.STRICT, START, f"AIDA{name}"))
     if is_memory:
@@ -77,7 +77,7 @@ def test_access_has_the_realms_settings_and_the_users_secret_role_and_grants(acc
 def test_a_user_without_a_secret_gets_unguessable_credentials(accounts) -> None:
     account = accounts.access(REALM, BOB, now=START).account
 
-    assert account.credentials == Credentials.decoy("bob", pepper=PEPPER)
+    assert account.credentials == StoredSecret.decoy("bob", pepper=PEPPER)
     assert not account.rights.are_any
 
 
@@ -112,7 +112,7 @@ def test_an_exchange_that_is_not_live_is_no_realm(accounts, exchange) -> None:
 
 def test_an_exchange_that_is_being_deleted_is_no_realm(exchange_table, live_table) -> None:
     exchanges = DynamoExchanges(exchange_table)
-    made = Exchange(REALM, None, START, live=LiveSettings())
+    made = ExchangeRecord(REALM, None, START, live=LiveSettings())
     exchanges.create(made)
     exchanges.save(replace(made, is_deleting=True), replacing=made)
 
@@ -154,7 +154,7 @@ def snapshot_rights(live_table, exchange_table, realm, user, *, is_anonymous=Fal
     method = AuthMethod.ANONYMOUS if is_anonymous else AuthMethod.TICKET
     session = replace(
         opened(CONNECTION, now=START),
-        state=State.JOINED,
+        state=SessionState.JOINED,
         realm=realm,
         session=7,
         identity=Identity(user, "subscriber", method),
@@ -173,7 +173,7 @@ def overview_rights(live_table, exchange_table, realm, user, *, is_anonymous=Fal
 @pytest.mark.parametrize("read", [access_rights, snapshot_rights, overview_rights])
 def test_rights_follow_from_groups_and_denies_wherever_they_are_read(exchange_table, live_table, read) -> None:
     settings = LiveSettings(arvados_api=API, anonymous=BOB)
-    DynamoExchanges(exchange_table).create(Exchange(REALM, None, START, live=settings))
+    DynamoExchanges(exchange_table).create(ExchangeRecord(REALM, None, START, live=settings))
     for name in (ALICE, BOB):
         DynamoUsers(exchange_table).put(User(name, Role.SUBSCRIBER, Ownership.STRICT, START, f"AIDA{name}"))
     own, everyone = PrincipalName(ALICE), Grant(Right.READ, TopicPattern.parse("trial.all"))
@@ -241,7 +241,7 @@ class CountedReads:
 def test_the_record_of_a_realm_is_read_once_a_second_and_that_of_a_user_every_time(
     exchange_table, live_table, monkeypatch
 ) -> None:
-    DynamoExchanges(exchange_table).create(Exchange(REALM, None, START, live=LiveSettings(anonymous=ALICE)))
+    DynamoExchanges(exchange_table).create(ExchangeRecord(REALM, None, START, live=LiveSettings(anonymous=ALICE)))
     DynamoUsers(exchange_table).put(User(ALICE, Role.SUBSCRIBER, Ownership.STRICT, START, "AIDAALICE"))
     reads, clock = CountedReads(live_table.meta.client), TwoClocks()
     monkeypatch.setattr(live_table.meta, "client", reads)
@@ -274,7 +274,7 @@ def test_the_version_of_the_grants_of_groups_is_read_once_a_second(exchange_tabl
 
 
 def test_cached_settings_need_no_read(exchange_table, live_table, monkeypatch) -> None:
-    DynamoExchanges(exchange_table).create(Exchange(REALM, None, START, live=LiveSettings()))
+    DynamoExchanges(exchange_table).create(ExchangeRecord(REALM, None, START, live=LiveSettings()))
     reads, clock = CountedReads(live_table.meta.client), TwoClocks()
     monkeypatch.setattr(live_table.meta, "client", reads)
     accounts = DynamoAccounts(live_table, exchange_table, PEPPER, RealmSettings(Recent(clock.now)))
@@ -288,7 +288,7 @@ def test_a_missing_realm_is_not_cached(exchange_table, live_table) -> None:
     accounts = DynamoAccounts(live_table, exchange_table, PEPPER, RealmSettings(Recent(TwoClocks().now)))
     assert accounts.access(REALM, None, now=START).live is None
 
-    DynamoExchanges(exchange_table).create(Exchange(REALM, None, START, live=LiveSettings()))
+    DynamoExchanges(exchange_table).create(ExchangeRecord(REALM, None, START, live=LiveSettings()))
 
     assert accounts.access(REALM, None, now=START).live == LiveSettings()
 
@@ -298,7 +298,7 @@ def test_the_cache_of_realms_is_bounded(exchange_table, live_table, monkeypatch)
     realms = RealmSettings(Recent(TwoClocks().now))
     names = [REALM, ExchangeName("xs_other.fifo")]
     for name in names:
-        DynamoExchanges(exchange_table).create(Exchange(name, None, START, live=LiveSettings()))
+        DynamoExchanges(exchange_table).create(ExchangeRecord(name, None, START, live=LiveSettings()))
         DynamoAccounts(live_table, exchange_table, PEPPER, realms).access(name, None, now=START)
 
     assert [realms.known(name) for name in names] == [None, LiveSettings()]
@@ -319,7 +319,7 @@ def test_a_token_s_user_needs_no_record(accounts) -> None:
 
     assert access.live == LiveSettings(anonymous=BOB)
     assert (access.account.name, access.account.role) == (UNKNOWN, Role.SOURCE)
-    assert access.account.credentials == Credentials.decoy(UNKNOWN, pepper=PEPPER)
+    assert access.account.credentials == StoredSecret.decoy(UNKNOWN, pepper=PEPPER)
     assert not access.rights.are_any
 
 

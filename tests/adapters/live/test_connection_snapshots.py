@@ -18,14 +18,14 @@ from signalbox.aws.live.items import group_grants_version_key, principal_key
 from signalbox.aws.live.realms import RealmSettings
 from signalbox.aws.live.recent import Recent
 from signalbox.aws.live.sessions import DynamoSessions
-from signalbox.exchange.model.records import Exchange, LiveSettings, User
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head, numbered
 from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS, RIGHTS_SETTLE_SECONDS, UNCHANGED_RIGHTS_KEPT_SECONDS
 from signalbox.live.arvados.row_state import RowState
 from signalbox.live.identity.tokens import CLUSTER, TokenIdentity
 from signalbox.live.model.effects import Close
-from signalbox.live.model.state import ConnectionId, FrameId, State, opened
+from signalbox.live.model.state import ConnectionId, FrameId, SessionState, opened
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
 from signalbox.live.outbox.items import ItemId
 from signalbox.live.outbox.snapshots import SnapshotRequest
@@ -45,13 +45,17 @@ TOPIC, API = RoutingKey("trial.a"), "https://arvados.example"
 GRANT = Grant(Right.READ, TopicPattern.parse("trial.", MatchPolicy.PREFIX))
 OPENED = opened(CONNECTION, now=NOW)
 JOINED = replace(
-    OPENED, state=State.JOINED, realm=REALM, session=7, identity=Identity("joe", Role.SUBSCRIBER, AuthMethod.TICKET)
+    OPENED,
+    state=SessionState.JOINED,
+    realm=REALM,
+    session=7,
+    identity=Identity("joe", Role.SUBSCRIBER, AuthMethod.TICKET),
 )
 
 
 @pytest.fixture
 def snapshots(live_table, exchange_table) -> DynamoConnectionSnapshots:
-    DynamoExchanges(exchange_table).create(Exchange(REALM, None, NOW, live=LiveSettings(arvados_api=API)))
+    DynamoExchanges(exchange_table).create(ExchangeRecord(REALM, None, NOW, live=LiveSettings(arvados_api=API)))
     DynamoUsers(exchange_table).put(User(JOE, Role.SUBSCRIBER, Ownership.STRICT, NOW, "AIDAJOE"))
     live_table.put_item(Item=grants_item(REALM, JOE, [GRANT], version=1))
     return instance(live_table, exchange_table, TwoClocks())

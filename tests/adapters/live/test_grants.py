@@ -18,7 +18,7 @@ from signalbox.live.admin.ports import GrantsTooLarge, StoredGrants, TooManyGrou
 from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS
 from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.rights.principals import EVERYONE, GroupName, principal_of
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Right
 from tests.fakes.aws import live_table  # noqa: F401 - a fixture
@@ -230,7 +230,7 @@ def test_any_grants_and_denies_are_found_as_stored(live_table, granted, denied):
 
 def test_a_secret_replaces_the_one_before_until_it_is_deleted(live_table):  # noqa: F811
     secrets, table = DynamoSecrets(live_table), live_table
-    first, second = (Credentials.of(secret, salt="5a17", with_key=True) for secret in ("one", "two"))
+    first, second = (StoredSecret.of(secret, salt="5a17", with_key=True) for secret in ("one", "two"))
 
     secrets.put({BOB: first})
     secrets.put({BOB: second})

@@ -11,7 +11,7 @@ from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.overview import NoPictures, OverviewTables, OverviewUnavailable, S3Pictures
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.splitting.splits import DynamoSplits
-from signalbox.exchange.model.records import Exchange
+from signalbox.exchange.model.records import ExchangeRecord
 from signalbox.live.procedures.overview import PictureName
 from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.splitting.model.split import Stage
@@ -32,7 +32,7 @@ def test_the_parts_of_the_overview_are_read_from_their_tables(rendezvous_table, 
     DynamoStatistics(rendezvous_table).add(NOW.date(), {"proxy_type|webext": 2})
     DynamoSplits(split_table).create(split(Stage.SPLIT, session()), documents=[])
     for name in ("trial.fifo", "private.fifo"):
-        DynamoExchanges(exchange_table).create(Exchange(ExchangeName(name), None, NOW))
+        DynamoExchanges(exchange_table).create(ExchangeRecord(ExchangeName(name), None, NOW))
     may_read = "trial.fifo".__eq__
     minute = round((NOW - timedelta(minutes=1)).timestamp() / 60)
     exchange_table.put_item(Item={"pk": "exchange#trial.fifo", "sk": f"minute#{minute}", "received": 7})

@@ -8,7 +8,7 @@ import pytest
 
 from signalbox.aws.live.sessions import DynamoConnectionRate, DynamoRealmSessions, DynamoSessions
 from signalbox.live.model.effects import Attach, Post
-from signalbox.live.model.state import ConnectionId, FrameId, State, opened
+from signalbox.live.model.state import ConnectionId, FrameId, SessionState, opened
 from signalbox.live.ports import Member, RealmSessions, Sessions, Stored
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import RequestId, SessionId, Subscribed
@@ -44,7 +44,7 @@ class TestSessions:
         pattern = TopicPattern.parse("trial.", MatchPolicy.PREFIX)
         changed = replace(
             opened(C1, now=START),
-            state=State.JOINED,
+            state=SessionState.JOINED,
             realm=REALM,
             session=SessionId(2**53),
             subscriptions={pattern.subscription_id: pattern},
@@ -73,9 +73,9 @@ class TestSessions:
     def test_what_somebody_else_saved_is_not_overwritten(self, sessions: Sessions) -> None:
         sessions.open(opened(C1, now=START))
         first = sessions.find(C1)
-        theirs = sessions.save(replace(first.session, state=State.CHALLENGED), replacing=first)
+        theirs = sessions.save(replace(first.session, state=SessionState.CHALLENGED), replacing=first)
 
-        assert sessions.save(replace(first.session, state=State.CLOSED), replacing=first) is None
+        assert sessions.save(replace(first.session, state=SessionState.CLOSED), replacing=first) is None
         assert sessions.find(C1) == theirs
 
     def test_a_connection_is_overdue_after_two_hours_unless_it_has_ended(self, sessions: Sessions) -> None:

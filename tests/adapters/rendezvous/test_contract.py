@@ -22,8 +22,8 @@ from signalbox.rendezvous.model.states import (
     OfferPool,
     OfferState,
     ProxySessionId,
-    Rendezvous,
     RendezvousMethod,
+    RendezvousRecord,
 )
 from signalbox.rendezvous.ports import (
     Cursor,
@@ -48,7 +48,7 @@ from tests.fakes.rendezvous import (
 
 SECOND = timedelta(seconds=1)
 KEPT_FOR = 150 * SECOND
-RECORD = Rendezvous(
+RECORD = RendezvousRecord(
     client_id=ClientId("c1"),
     method=RendezvousMethod.SQS,
     state=OfferState.PENDING,
@@ -82,12 +82,12 @@ stray_cursor = both_of(MemoryCursor, lambda table: DynamoCursor(table, MemoryClo
 statistics = both_of(MemoryStatistics, DynamoStatistics, "rendezvous_table")
 
 
-def claim(offers: Offers, proxy: Claimant = P1, *, after: timedelta = SECOND) -> Rendezvous | None:
+def claim(offers: Offers, proxy: Claimant = P1, *, after: timedelta = SECOND) -> RendezvousRecord | None:
     now = START + after
     return offers.claim(RECORD, proxy=proxy, now=now, until=now + 5 * SECOND)
 
 
-def expire(offers: Offers, record: Rendezvous = RECORD) -> Rendezvous | None:
+def expire(offers: Offers, record: RendezvousRecord = RECORD) -> RendezvousRecord | None:
     return offers.close(record, state=OfferState.EXPIRED, reply="late")
 
 

@@ -12,7 +12,7 @@ from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.aws.splitting.targets.task_definition import AmbiguousVariable
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import ForeignQueue, Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.environment import QueueElsewhere, Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
@@ -213,7 +213,7 @@ def test_a_queue_without_its_variable_does_not_block_the_others(targets: EcsTarg
 def test_a_variable_with_a_queue_of_another_region_is_refused(targets: EcsTargets, service: Service) -> None:
     service.deploy(container("app", {"QUEUE": f"https://sqs.eu-west-1.amazonaws.com/123456789012/{ORDERS}"}))
 
-    with pytest.raises(ForeignQueue, match="'QUEUE' names a queue of account 123456789012 in region eu-west-1"):
+    with pytest.raises(QueueElsewhere, match="'QUEUE' names a queue of account 123456789012 in region eu-west-1"):
         targets.find(registry())
 
 

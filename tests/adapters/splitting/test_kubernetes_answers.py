@@ -17,7 +17,7 @@ from signalbox.aws.splitting.targets.workloads import UnsuitableWorkload, Worklo
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.filters.languages import Languages
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import ForeignQueue, MissingReference, Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.environment import MissingReference, QueueElsewhere, Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
 from signalbox.splitting.control.problems import problems
 from signalbox.splitting.kubernetes.field_managers import FIELD_MANAGER, owners
@@ -139,7 +139,7 @@ def test_a_config_map_with_a_queue_of_another_account_is_refused(cluster):
     foreign = {"orders": "https://sqs.us-east-1.amazonaws.com/210987654321/orders"}
     cluster.api.objects["/api/v1/namespaces/shop/configmaps/queues"] = {"data": foreign}
 
-    with pytest.raises(ForeignQueue, match="'Q' names a queue of account 210987654321 in region us-east-1"):
+    with pytest.raises(QueueElsewhere, match="'Q' names a queue of account 210987654321 in region us-east-1"):
         cluster.targets.find(cluster.registry)
 
 

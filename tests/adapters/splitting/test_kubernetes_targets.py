@@ -7,7 +7,7 @@ from datetime import timedelta
 import boto3
 import pytest
 
-from signalbox.aws.splitting.kubernetes.access import Connection, Remedies
+from signalbox.aws.splitting.kubernetes.access import ApiAddress, Remedies
 from signalbox.aws.splitting.kubernetes.client import ClusterClient
 from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets
 from signalbox.aws.splitting.targets.original_queues import OriginalQueues
@@ -57,8 +57,8 @@ class StaticAccess:
     server: Server
     remedies = Remedies("", "", "", "")
 
-    def connection(self, *, again: bool = False) -> Connection:
-        return Connection(self.server.cluster.endpoint, self.server.cluster.ca)
+    def connection(self, *, again: bool = False) -> ApiAddress:
+        return ApiAddress(self.server.cluster.endpoint, self.server.cluster.ca)
 
     def token(self, *, again: bool = False) -> str:
         return self.server.cluster.token

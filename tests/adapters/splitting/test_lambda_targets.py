@@ -12,7 +12,7 @@ from signalbox.aws.splitting.targets.lambdas import LambdaTargets
 from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.errors import EffectFailed, EffectRefused, RejectedError
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import ForeignQueue, Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.environment import QueueElsewhere, Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import ConsumedQueue, NameSource, RegisteredQueue, Registry, SourceKind
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
@@ -120,7 +120,7 @@ def test_an_event_source_of_another_account_is_refused(targets: LambdaTargets, c
         REGISTRY, queues=(RegisteredQueue(QueueId("memes"), (NameSource(SourceKind.EVENT_SOURCE, arn),)),)
     )
 
-    with pytest.raises(ForeignQueue, match="event source of queue 'memes' names a queue of account 321456789012"):
+    with pytest.raises(QueueElsewhere, match="event source of queue 'memes' names a queue of account 321456789012"):
         targets.find(registry)
 
 

@@ -10,7 +10,7 @@ from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.aws.splitting.targets.ssm import NoSuchParameter, SsmTargets
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import ForeignQueue, Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.environment import QueueElsewhere, Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
@@ -98,7 +98,7 @@ def test_a_parameter_with_a_queue_of_another_account_or_region_is_refused(
 ) -> None:
     parameter.put(value)
 
-    with pytest.raises(ForeignQueue, match="splits queues of account 123456789012 in region us-east-1"):
+    with pytest.raises(QueueElsewhere, match="splits queues of account 123456789012 in region us-east-1"):
         targets.find(registry())
     with pytest.raises(EffectRefused, match="splits queues of account 123456789012"):
         targets.switch(split(), registry())

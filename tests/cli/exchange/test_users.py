@@ -15,7 +15,7 @@ from signalbox.cli.shared import confirmation, deployment, settling
 from signalbox.clients.deployment import AwsDeployment
 from signalbox.errors import RejectedError
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
-from signalbox.sarracenia.broker_url import Broker
+from signalbox.sarracenia.broker_url import BrokerAccount
 from signalbox.sarracenia.rights.names import InvalidUserName
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, function
 from tests.cli.exchange.stage import CONTROL, signalbox
@@ -74,7 +74,7 @@ def test_a_new_user_gets_a_key_and_a_line_for_sr3(here):
 
     document = json.loads(result.stdout)
     assert (document["user"], document["role"], document["ownership"]) == ("alice", "source", "strict")
-    broker = Broker.parse(document["credentials_conf"])
+    broker = BrokerAccount.parse(document["credentials_conf"])
     assert (broker.user, broker.host, broker.stage) == ("alice", "sqs.us-east-1.amazonaws.com", "signalbox")
     assert (broker.access_key_id, broker.secret_access_key) == tuple(document[name] for name in KEYS)
     assert document["broker"] == "amqpsqs://alice@sqs.us-east-1.amazonaws.com/signalbox"

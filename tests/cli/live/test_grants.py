@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from signalbox.cli.main import app
 from signalbox.errors import RejectedError
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from tests.cli.exchange.stage import PLACE, exchange_stage, signalbox
 from tests.cli.exchange.test_declaration import said
 from tests.cli.shared.stage import FakeStage, Refusal
@@ -205,7 +205,7 @@ def test_a_secret_is_created_locally_and_only_its_verifier_is_sent(stage, wampcr
     result = signalbox("user", "secret", "bob", "--json", *["--wampcra"] * wampcra)
 
     created, (asked,) = json.loads(result.stdout), said(stage)
-    kept = Credentials(asked["salt"], asked["verifier"], asked.get("key"))
+    kept = StoredSecret(asked["salt"], asked["verifier"], asked.get("key"))
     assert kept.accepts_ticket(created["secret"])
     assert created["secret"] not in json.dumps(asked)
     assert ("key" in asked, "wampcra" in created["methods"]) == (wampcra, wampcra)
@@ -227,7 +227,7 @@ def test_the_secrets_of_many_users_are_sent_two_hundred_at_a_time(stage, tmp_pat
         == [*("bob", *(f"lee{number:03}" for number in range(201)))]
     )
     for one, kept in zip(created, sent, strict=True):
-        assert Credentials(kept["salt"], kept["verifier"]).accepts_ticket(one["secret"])
+        assert StoredSecret(kept["salt"], kept["verifier"]).accepts_ticket(one["secret"])
     assert len({one["secret"] for one in created}) == len(created)
 
 

@@ -17,7 +17,7 @@ from signalbox.local.demo import evidence
 from signalbox.local.files import CHECKOUT
 from signalbox.local.processes import is_alive
 from signalbox.local.stage_folder import StageFolder, find_stage_folder
-from signalbox.verify.report import Outcome, Row
+from signalbox.verify.report import Row, TrialOutcome
 
 # A process in a group of its own that holds a stage's lock with its id in it, as the emulator does.
 HOLD = """
@@ -152,7 +152,7 @@ def demonstrations(monkeypatch) -> list[str]:
 
     def show(capability: str) -> list[Row]:
         shown.append(capability)
-        return [Row(capability, "seen", Outcome.OK, detail="as it should be")]
+        return [Row(capability, "seen", TrialOutcome.OK, detail="as it should be")]
 
     monkeypatch.setattr("signalbox.local.stage.start_live", lambda _: None)
     monkeypatch.setattr(evidence, "first_evidence", lambda _: show("rendezvous"))

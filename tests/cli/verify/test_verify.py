@@ -17,7 +17,7 @@ from signalbox.cli.verify.run import flows, report
 from signalbox.cli.verify.trial import NamedTrial
 from signalbox.clients.deployment import AwsDeployment
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import PatternCursor
 from signalbox.clients.live.session import Login, RequestRefused
 from signalbox.clients.web_socket import connector
 from signalbox.errors import RejectedError
@@ -25,7 +25,7 @@ from signalbox.flows.run import Run
 from signalbox.flows.trial import Journal, RunStopped, WrongResult, expect
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.verify.names import InvalidRunId, RunNames, parse_run_id
-from signalbox.verify.report import Outcome
+from signalbox.verify.report import TrialOutcome
 from tests.cli.shared.stage import serving
 from tests.fakes.aws import aws
 from tests.fakes.live_router import TICKET, grants, running
@@ -83,7 +83,7 @@ def test_a_step_is_a_row_with_its_measurements():
         timing.detail = "two"
 
     (row,) = journal.rows
-    assert (row.outcome, row.latencies, row.detail) == (Outcome.OK, (1.0, 2.0), "two")
+    assert (row.outcome, row.latencies, row.detail) == (TrialOutcome.OK, (1.0, 2.0), "two")
 
 
 def test_a_failed_step_ends_its_flow_and_no_other():
@@ -101,8 +101,8 @@ def test_a_failed_step_ends_its_flow_and_no_other():
 
     found = report(made, run, left=[])
     assert [(row.capability, row.outcome) for row in found.rows] == [
-        ("rendezvous", Outcome.FAILED),
-        ("splitting", Outcome.OK),
+        ("rendezvous", TrialOutcome.FAILED),
+        ("splitting", TrialOutcome.OK),
     ]
     assert found.rows[0].detail == "WrongResult: account <account> has no answer"
     assert not found.worked
@@ -116,7 +116,7 @@ def test_an_unexpected_error_of_a_flow_is_a_row():
     run.wait()
 
     (row,) = report(made, run, left=[]).rows
-    assert (row.what, row.outcome, row.detail) == ("the flow", Outcome.FAILED, "KeyError: 'Queues'")
+    assert (row.what, row.outcome, row.detail) == ("the flow", TrialOutcome.FAILED, "KeyError: 'Queues'")
 
 
 def test_the_end_of_a_run_interrupts_its_waits():
@@ -151,7 +151,7 @@ def test_a_revocation_is_seen_also_by_a_client_that_loses_its_connection(*, is_c
     revoked, lasting = GRANTED
     with running({"alice": grants(revoked, lasting)}) as router:
         with LiveClient(connector(router.url), Login("trial.fifo", "alice", TICKET)) as client:
-            client.follow(Cursor(TopicPattern.parse(f"{revoked}events")))
+            client.follow(PatternCursor(TopicPattern.parse(f"{revoked}events")))
             assert list(client.backfill()) == []
             with router.paused():
                 if is_cut:
@@ -175,7 +175,7 @@ def test_a_skipped_job_is_reported_as_skipped():
     journal = Journal()
     journal.skip("history", "a Glue job runs", "--without-jobs was given")
 
-    assert [row.outcome for row in journal.rows] == [Outcome.SKIPPED]
+    assert [row.outcome for row in journal.rows] == [TrialOutcome.SKIPPED]
 
 
 def test_calls_are_counted_and_priced(aws: None):

@@ -19,7 +19,7 @@ from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import DeclaredQueue, Exchange, QueueSettings
+from signalbox.exchange.model.records import DeclaredQueue, ExchangeRecord, QueueSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.replay_state import InvalidReplay, ReplayId, ReplayProgress
 from signalbox.kept.objects import kept_batch
@@ -138,7 +138,7 @@ def stage(exchange_table, monkeypatch):
     monkeypatch.setattr("signalbox.aws.history.dead_letter_source.WAIT_SECONDS", 0)
     boto3.client("s3").create_bucket(Bucket="lake")
     create_history_stream()
-    DynamoExchanges(exchange_table).create(Exchange(ExchangeName("xs"), None, NOON))
+    DynamoExchanges(exchange_table).create(ExchangeRecord(ExchangeName("xs"), None, NOON))
     settings = QueueSettings(message_ttl=timedelta(hours=1))
     DynamoQueues(exchange_table).create(DeclaredQueue(DeclaredName("q_a.fifo"), None, NOON, NOON, None, settings))
     sqs = boto3.client("sqs")

@@ -13,7 +13,7 @@ from glue_jobs.transforms.events import SCHEMA
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message
 from signalbox.splitting.model import events
-from signalbox.splitting.model.claims import Decision, Mode, Outcome, SessionVerdict
+from signalbox.splitting.model.claims import Decision, FilterOutcome, Mode, SessionVerdict
 from signalbox.splitting.model.split import Stage
 from tests.unit.splitting.control.observed_states import ANN, BOB, MEMES, session, split
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.release]
 DAY = "2026-11-21"
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SPLIT = split(Stage.SPLIT, session(started_at=NOON - timedelta(seconds=4)), session(BOB))
-STOLEN = Decision(ANN, (BOB,), (SessionVerdict(ANN, Mode.STEAL, Outcome.MATCH, "jq_filter: says true"),))
+STOLEN = Decision(ANN, (BOB,), (SessionVerdict(ANN, Mode.STEAL, FilterOutcome.MATCH, "jq_filter: says true"),))
 # Counted by hand from `day`.
 TEXT = """\
 split-report-end 2026-11-22 00:00:00 (86400 s)

@@ -34,7 +34,7 @@ from signalbox.exchange.model.records import (
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.model.state import ConnectionId, State, opened
+from signalbox.live.model.state import ConnectionId, SessionState, opened
 from signalbox.live.ports import Member
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import AuthMethod, Identity
@@ -213,7 +213,7 @@ def test_sessions_that_a_realm_does_not_admit_any_more_end(stage, live_table, co
     stage.sqs.create_queue(QueueName="live-inbox.fifo", Attributes={"FifoQueue": "true"})
     stage.result("declare_exchange", exchange=name, live=True, anonymous="alice")
     identity = Identity("alice", "source", AuthMethod.ANONYMOUS)
-    joined = replace(opened(connection, now=NOW), state=State.JOINED, session=SessionId(1), identity=identity)
+    joined = replace(opened(connection, now=NOW), state=SessionState.JOINED, session=SessionId(1), identity=identity)
     DynamoSessions(live_table).open(joined)
     member = Member(connection, Listener(SessionId(1), "alice", "source"), NOW)
     DynamoRealmSessions(live_table).enter(name, member, expires_at=NOW + timedelta(hours=2))

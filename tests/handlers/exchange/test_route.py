@@ -27,7 +27,7 @@ from signalbox.exchange.messages.properties import DeliveredMessage, MessageProp
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import Binding, DeclaredQueue, Exchange, ResourceKind, ResourceRef
+from signalbox.exchange.model.records import Binding, DeclaredQueue, ExchangeRecord, ResourceKind, ResourceRef
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
 from signalbox.exchange.routing.router import Router
 from signalbox.kept.objects import read_batch
@@ -52,7 +52,7 @@ class RouteStage:
     urls: dict[str, str] = field(default_factory=dict)
 
     def declare(self, exchange: str) -> None:
-        made = Exchange(ExchangeName(exchange), None, datetime.now(UTC))
+        made = ExchangeRecord(ExchangeName(exchange), None, datetime.now(UTC))
         assert DynamoExchanges(self.table).create(made)
         self.make(NAMES.queue(exchange))
         self.make(dead_letter_name(NAMES.queue(exchange)))

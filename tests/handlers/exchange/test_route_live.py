@@ -14,7 +14,7 @@ from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.shared.messages import batch_entry
 from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.model.names import dead_letter_name
-from signalbox.exchange.model.records import Exchange, LiveSettings
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import EventBatch, Reply, parse_item
@@ -35,7 +35,7 @@ JOE = Listener(SessionId(7), "joe", "subscriber")
 @pytest.fixture
 def realm(stage: RouteStage, live_table) -> RouteStage:  # noqa: F811 - fixtures
     route_wiring.distributor.cache_clear()
-    DynamoExchanges(stage.table).create(Exchange(REALM, None, datetime.now(UTC), live=LiveSettings()))
+    DynamoExchanges(stage.table).create(ExchangeRecord(REALM, None, datetime.now(UTC), live=LiveSettings()))
     stage.make(NAMES.queue(REALM))
     stage.make(dead_letter_name(NAMES.queue(REALM)))
     return stage

@@ -14,9 +14,9 @@ from lambdas.live import arvados, connect, overview, overview_wiring, receive, s
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
 from signalbox.aws.live.account_items import credentials_item, grants_item
 from signalbox.exchange.model.names import StageNames
-from signalbox.exchange.model.records import Exchange, LiveSettings, User
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, User
 from signalbox.live.rights.grants import Grant
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
@@ -50,11 +50,11 @@ class LiveStage:
     def declare(self) -> None:
         """Make a realm, and a user with all rights to the topics `trial…`."""
         now, user = datetime.now(UTC), UserName("source")
-        DynamoExchanges(self.exchanges).create(Exchange(REALM, None, now, live=LiveSettings()))
+        DynamoExchanges(self.exchanges).create(ExchangeRecord(REALM, None, now, live=LiveSettings()))
         DynamoUsers(self.exchanges).put(User(user, Role.SOURCE, Ownership.STRICT, now, "AIDASOURCE"))
         grants = [Grant(right, TopicPattern(MatchPolicy.PREFIX, "trial")) for right in (Right.READ, Right.WRITE)]
         self.live.put_item(Item=grants_item(REALM, user, grants, version=1))
-        self.live.put_item(Item=credentials_item(user, Credentials.of("a-secret", salt="salt", with_key=False)))
+        self.live.put_item(Item=credentials_item(user, StoredSecret.of("a-secret", salt="salt", with_key=False)))
         self.make(NAMES.queue(REALM))
 
     def connect(

@@ -7,7 +7,7 @@ import pytest
 
 from lambdas.live import receive, wiring
 from signalbox.aws.exchange.exchanges import DynamoExchanges
-from signalbox.live.model.state import ConnectionId, Dialect, State
+from signalbox.live.model.state import ConnectionId, Dialect, SessionState
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.environment import written_events
 from tests.handlers.live.live_stage import INBOX, REALM, TIMERS, LiveStage, stage  # noqa: F401 - fixtures
@@ -51,7 +51,7 @@ def test_a_client_with_a_token_joins_without_a_subprotocol_and_subscribes(realm)
     stored = wiring.sessions().find(ConnectionId("c1"))
     assert stored is not None
     session = stored.session
-    assert (session.state, session.dialect, session.realm) == (State.JOINED, Dialect.ARVADOS, REALM)
+    assert (session.state, session.dialect, session.realm) == (SessionState.JOINED, Dialect.ARVADOS, REALM)
     assert frame(realm, '{"method":"subscribe","filters":[],"last_log_id":5}') == [{"status": 200}, "catch_up"]
     assert frame(realm, "nonsense") == [{"status": 400}]
     assert frame(realm, '{"method":"unsubscribe","filters":[]}') == [{"status": 200}]

@@ -19,11 +19,11 @@ from signalbox.aws.live.account_items import grants_item
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.sessions import DynamoSessions
-from signalbox.exchange.model.records import Exchange, LiveSettings, User
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.effects import Post
-from signalbox.live.model.state import ConnectionId, Session, State
+from signalbox.live.model.state import ConnectionId, Session, SessionState
 from signalbox.live.outbox.items import (
     BackfillRequest,
     CloseRequest,
@@ -90,7 +90,7 @@ class DeliverStage:
                 connection,
                 opened_at=now,
                 deadline=now,
-                state=State.JOINED,
+                state=SessionState.JOINED,
                 realm=REALM,
                 session=SessionId(7),
                 identity=identity,
@@ -164,7 +164,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
     found = DeliverStage(sqs, live_table, create_history_stream(), *urls[:2], dead_letters_url=urls[2])
     monkeypatch.setattr(deliver_wiring, "connections", lambda: found.connections)
     now = datetime.now(UTC)
-    DynamoExchanges(exchange_table).create(Exchange(REALM, None, now, live=LiveSettings()))
+    DynamoExchanges(exchange_table).create(ExchangeRecord(REALM, None, now, live=LiveSettings()))
     DynamoUsers(exchange_table).put(User(JOE, Role.SUBSCRIBER, Ownership.STRICT, now, "AIDAJOE"))
     found.grant(GRANT)
     found.join()

@@ -14,7 +14,7 @@ from signalbox.aws.live.items import group_grants_version_key
 from signalbox.exchange.model.records import User
 from signalbox.live.rights.grants import Grant, GrantSet
 from signalbox.live.rights.principals import EVERYONE
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
@@ -42,7 +42,7 @@ def users(realm: LiveStage) -> LiveStage:  # noqa: F811 - fixture
     for name, (role, iam_id, with_key) in USERS.items():
         DynamoUsers(realm.exchanges).put(User(UserName(name), role, Ownership.STRICT, now, iam_id))
         if with_key is not None:
-            credentials = Credentials.of("a-secret", salt="5a17" * 8, with_key=with_key)
+            credentials = StoredSecret.of("a-secret", salt="5a17" * 8, with_key=with_key)
             realm.live.put_item(Item=credentials_item(UserName(name), credentials))
     granted = GrantSet((Grant(Right.READ, EVERYTHING),), (Grant(Right.WRITE, EVERYTHING),))
     realm.live.put_item(Item=group_grants_item(REALM, EVERYONE, granted, version=1))

@@ -10,7 +10,7 @@ from lambdas.live import page, page_wiring
 from lambdas.shared import instance
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.exchange.model.issuers import Issuer
-from signalbox.exchange.model.records import Exchange, LiveSettings
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.aws import REGION, aws, exchange_table, sqs
 from tests.handlers.recorded_events import request
@@ -83,7 +83,7 @@ def test_the_path_without_a_trailing_slash_redirects(live):
 def test_the_configuration_names_the_websocket_url_and_the_realms(live, exchange_table):
     exchanges = DynamoExchanges(exchange_table)
     for name, settings in (("trial.fifo", LiveSettings()), ("xpublic", None)):
-        exchanges.create(Exchange(ExchangeName(name), None, NOW, live=settings))
+        exchanges.create(ExchangeRecord(ExchangeName(name), None, NOW, live=settings))
 
     response = asked("/live/config.json")
 
@@ -96,7 +96,7 @@ def test_the_configuration_names_the_websocket_url_and_the_realms(live, exchange
 
 
 def test_a_stage_can_keep_the_names_of_its_realms_from_strangers(live, exchange_table, monkeypatch):
-    DynamoExchanges(exchange_table).create(Exchange(ExchangeName("trial.fifo"), None, NOW, live=LiveSettings()))
+    DynamoExchanges(exchange_table).create(ExchangeRecord(ExchangeName("trial.fifo"), None, NOW, live=LiveSettings()))
     monkeypatch.setenv("PAGE_LISTS_REALMS", "no")
     instance.settings.cache_clear()
 
@@ -106,7 +106,7 @@ def test_a_stage_can_keep_the_names_of_its_realms_from_strangers(live, exchange_
 
 def declare(exchange_table, name: str, *issuers: Issuer) -> None:
     live = LiveSettings(issuers=issuers)
-    DynamoExchanges(exchange_table).create(Exchange(ExchangeName(name), None, NOW, live=live))
+    DynamoExchanges(exchange_table).create(ExchangeRecord(ExchangeName(name), None, NOW, live=live))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_stage_that_lists_no_realms_shows_the_issuers_of_one_that_is_named(
     live, exchange_table, monkeypatch, realm, issuers
 ):
     declare(exchange_table, "xlab.fifo", Issuer("https://login.example", "urn:lab"))
-    DynamoExchanges(exchange_table).create(Exchange(ExchangeName("xplain"), None, NOW))
+    DynamoExchanges(exchange_table).create(ExchangeRecord(ExchangeName("xplain"), None, NOW))
     monkeypatch.setenv("PAGE_LISTS_REALMS", "no")
     instance.settings.cache_clear()
 

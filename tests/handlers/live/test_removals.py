@@ -22,9 +22,9 @@ from signalbox.live.admin.command_reader import COMMANDS
 from signalbox.live.admin.commands import secret_fields
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.live.admin.ports import LiveAdminPorts
-from signalbox.live.model.state import ConnectionId, State
+from signalbox.live.model.state import ConnectionId, SessionState
 from signalbox.live.outbox.snapshots import SnapshotRequest
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.sarracenia.rights.names import UserName
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
 from tests.fakes.issuer import LoopbackIssuer
@@ -124,7 +124,7 @@ def _is_posted(world: World) -> bool:
     assert stored is not None
     owner = (REALM, UserName(stored.session.identity.authid))
     snapshot = world.snapshots.recent([SnapshotRequest(CONNECTION, owner, has_only_events=False)])[CONNECTION]
-    return stored.session.state is State.JOINED and snapshot.rights.may_receive(RoutingKey(TOPIC))
+    return stored.session.state is SessionState.JOINED and snapshot.rights.may_receive(RoutingKey(TOPIC))
 
 
 def rights(**fields: object) -> list[dict[str, object]]:
@@ -150,7 +150,7 @@ def all_of(command: str, **fields: object) -> Callable[[World], None]:
 
 
 def replace_secret(world: World) -> None:
-    world.command("secret", user=USER, **secret_fields(Credentials.of("new", salt="5a17" * 8, with_key=False)))
+    world.command("secret", user=USER, **secret_fields(StoredSecret.of("new", salt="5a17" * 8, with_key=False)))
 
 
 def nothing(world: World) -> None:

@@ -19,7 +19,7 @@ from signalbox.aws.live.tokens import JwtVerifier
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.live.model.state import ConnectionId, State, opened
+from signalbox.live.model.state import ConnectionId, SessionState, opened
 from signalbox.live.rights.grants import Grant
 from signalbox.live.session.connection import MAXIMUM_OF_NETWORK, MAXIMUM_PER_SECOND
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -159,7 +159,9 @@ def test_an_unreadable_message_of_an_inbox_becomes_a_dead_letter_and_blocks_no_o
     assert stage.process() == []
 
     assert [one[2] for one in stage.replies("c1") if one != "close"] == ["wamp.error.protocol_violation"]
-    assert wiring.sessions().find(ConnectionId("c1")).session.state is State.CLOSED  # the message behind was processed
+    assert (
+        wiring.sessions().find(ConnectionId("c1")).session.state is SessionState.CLOSED
+    )  # the message behind was processed
     dead_letters = stage.taken(ORDERED_DEAD)
     assert [(letter["Body"], letter["Attributes"]["MessageGroupId"]) for letter in dead_letters] == [
         ("nonsense", "c1"),
@@ -183,7 +185,7 @@ def test_a_frame_that_stops_its_reader_becomes_a_dead_letter_and_blocks_no_other
 
     assert session.handler(batch(*records), None) == {"batchItemFailures": []}
 
-    assert wiring.sessions().find(ConnectionId("c1")).session.state is State.CLOSED
+    assert wiring.sessions().find(ConnectionId("c1")).session.state is SessionState.CLOSED
     (letter,) = stage.taken(ORDERED_DEAD)
     assert (letter["Body"], dead_letter_reason(letter)) == ("f[7]", "reading it ends the process with SIGSEGV")
 

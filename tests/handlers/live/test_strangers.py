@@ -9,7 +9,7 @@ import pytest
 from glue_jobs.transforms.prices import REPLY_READS
 from lambdas.live import page, page_wiring
 from signalbox.aws.exchange.exchanges import DynamoExchanges
-from signalbox.exchange.model.records import Exchange, LiveSettings
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.billed_calls import READS, recorded_calls
@@ -83,7 +83,7 @@ def realms(stage, monkeypatch):  # noqa: F811 - fixture
     clear_caches(page_wiring)
     for number in range(20):
         name = ExchangeName(f"xlab_{number}.fifo")
-        DynamoExchanges(stage.exchanges).create(Exchange(name, None, datetime.now(UTC), live=LiveSettings()))
+        DynamoExchanges(stage.exchanges).create(ExchangeRecord(name, None, datetime.now(UTC), live=LiveSettings()))
     yield
     clear_caches(page_wiring)
 

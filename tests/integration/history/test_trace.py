@@ -11,7 +11,7 @@ import pytest
 from signalbox.cli.exchange.stage import client_of
 from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.publisher import PublishRequest
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import PatternCursor
 from signalbox.flows.consumer import LocalConsumer
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.local.stage_folder import StageFolder
@@ -80,7 +80,7 @@ def test_one_message_is_traced_through_an_exchange_its_queue_a_split_and_to_a_co
     with users.session("ann", {"*": {"message_filter": {"topic": "^trial[.]"}}}) as ann:
         reader = LocalConsumer(deployment.session(), [queue.url for queue in ann.queues])
         with reader.reading(), place.client("source") as client:
-            client.follow(Cursor(TopicPattern.parse(topic)))
+            client.follow(PatternCursor(TopicPattern.parse(topic)))
             publication = client.publish(topic, options={"exclude_me": False})
             assert client.receive(SECONDS) is not None
             wait_for(lambda: reader.received, "the copy in the session's queue", seconds=SECONDS)

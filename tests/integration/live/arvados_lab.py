@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import PatternCursor
 from signalbox.errors import SignalboxError
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.local.stage_folder import StageFolder
@@ -90,7 +90,7 @@ class Lab:
     def _follow(self, over: threading.Event) -> None:
         with self.place.client("admin") as client:
             for prefix in ("container.", "record."):
-                client.follow(Cursor(TopicPattern.parse(prefix, MatchPolicy.PREFIX)))
+                client.follow(PatternCursor(TopicPattern.parse(prefix, MatchPolicy.PREFIX)))
             while not over.is_set():
                 with suppress(SignalboxError):
                     event = client.receive(0.5)

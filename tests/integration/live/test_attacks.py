@@ -11,7 +11,7 @@ from websockets.sync.client import ClientConnection
 
 from signalbox.cli.exchange.stage import client_of
 from signalbox.clients.deployment import Deployment
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import PatternCursor
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.local.stage_folder import StageFolder
@@ -66,7 +66,7 @@ def test_a_member_of_a_realm_does_not_see_the_stage(place, member):
 def test_a_header_of_a_command_is_no_metadata_of_live(place: TrialRealm, deployment: Deployment, text: str) -> None:
     topic = new_topic()
     with place.client("subscriber") as subscriber, place.publisher() as publisher:
-        subscriber.follow(Cursor(TopicPattern.parse(topic)))
+        subscriber.follow(PatternCursor(TopicPattern.parse(topic)))
         assert list(subscriber.backfill()) == []
 
         command = {"exchange": place.realm, "routing_key": topic, "body": '"forged"', "headers": {"live": text}}

@@ -12,7 +12,7 @@ from websockets.typing import Subprotocol
 from signalbox.cli.exchange.stage import client_of
 from signalbox.clients.deployment import Deployment
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.live.wamp.options import LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from tests.integration.live.stage import TrialRealm, new_topic
@@ -64,7 +64,7 @@ def test_the_order_of_each_publisher_holds_across_topics(
     there = replace(place, realm=realm)
 
     with there.client("admin") as follower, ThreadPoolExecutor() as pool:
-        follower.follow(Cursor(TopicPattern.parse("trial", MatchPolicy.PREFIX), LastEvents(1)))
+        follower.follow(PatternCursor(TopicPattern.parse("trial", MatchPolicy.PREFIX), LastEvents(1)))
         assert list(follower.backfill()) == []
         publishers = [pool.submit(publish_without_waiting, there, role, topics) for role in ("admin", "source")]
         events = taken(follower, 2 * EVENTS)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import PatternCursor
 from signalbox.clients.live.session import Login, RequestRefused, SubscriptionRevoked
 from signalbox.clients.web_socket import connector
 from signalbox.live.wamp.messages import Payload
@@ -69,9 +69,9 @@ def lab(
 
 
 def follow_project(client: LiveClient) -> None:
-    client.follow(Cursor(TopicPattern.parse(f"record..{PROJECT}..", MatchPolicy.WILDCARD)))
-    client.follow(Cursor(TopicPattern.parse(f"container.{PROJECT}.", MatchPolicy.PREFIX)))
-    client.follow(Cursor(TopicPattern.parse(OPEN)))
+    client.follow(PatternCursor(TopicPattern.parse(f"record..{PROJECT}..", MatchPolicy.WILDCARD)))
+    client.follow(PatternCursor(TopicPattern.parse(f"container.{PROJECT}.", MatchPolicy.PREFIX)))
+    client.follow(PatternCursor(TopicPattern.parse(OPEN)))
     assert list(client.backfill()) == []
 
 
@@ -111,7 +111,7 @@ def test_a_member_sees_a_project_and_nothing_else_until_taken_out_of_the_group(l
         assert [(one["user"], one["effect"]) for one in trial["subscriptions"]] == [(member, "ends")] * 2
         assert explained == [True, False]
         assert received(client) == [OPEN]
-        client.follow(Cursor(TopicPattern.parse(LOG.format(PROJECT))))
+        client.follow(PatternCursor(TopicPattern.parse(LOG.format(PROJECT))))
         with pytest.raises(RequestRefused, match="not_authorized"):
             client.receive(SOON_SECONDS)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import PatternCursor
 from signalbox.clients.live.session import RequestRefused, SubscriptionRevoked
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -83,13 +83,13 @@ def test_no_later_event_reaches_a_client_whose_right_was_revoked(kind, visitor):
 
 def test_our_client_reports_the_revocation(visitor):
     with visitor.place.client("visitor") as client:
-        client.follow(Cursor(TopicPattern.parse(f"{visitor.topic}.", MatchPolicy.PREFIX)))
+        client.follow(PatternCursor(TopicPattern.parse(f"{visitor.topic}.", MatchPolicy.PREFIX)))
         assert list(client.backfill()) == []
 
         visitor.revoke()
 
         with pytest.raises(SubscriptionRevoked):
             client.receive(SOON_SECONDS)
-        client.follow(Cursor(TopicPattern.parse(f"{visitor.topic}.a")))
+        client.follow(PatternCursor(TopicPattern.parse(f"{visitor.topic}.a")))
         with pytest.raises(RequestRefused, match="not_authorized"):
             client.receive(SOON_SECONDS)

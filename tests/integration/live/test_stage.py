@@ -14,7 +14,7 @@ from signalbox.cli.exchange.stage import client_of
 from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.clients.live.session import RequestRefused, SubscriptionRevoked
 from signalbox.flows.trial import Journal, Trial
 from signalbox.live.model.state import ConnectionId
@@ -49,7 +49,7 @@ def taken(client: LiveClient, number: int) -> list[ReceivedEvent]:
 
 def follow(client: LiveClient, topic: str) -> None:
     """Subscribe and wait for the reply."""
-    client.follow(Cursor(TopicPattern.parse(topic), LastEvents(1)))
+    client.follow(PatternCursor(TopicPattern.parse(topic), LastEvents(1)))
     assert list(client.backfill()) == []
 
 
@@ -104,7 +104,7 @@ def test_unreadable_messages_of_queues_become_dead_letters_and_block_no_others(
                 MessageDeduplicationId=secrets.token_hex(8),
             )
 
-        client.follow(Cursor(TopicPattern.parse(f"{topic}.more"), LastEvents(1)))
+        client.follow(PatternCursor(TopicPattern.parse(f"{topic}.more"), LastEvents(1)))
         administrator.publish(place.realm, topic, "still delivered")
 
         assert taken(client, 1)[0].payload.arguments == ("still delivered",)

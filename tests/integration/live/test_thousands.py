@@ -12,7 +12,7 @@ import pytest
 from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.clients.deployment import Deployment
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import PatternCursor
 from signalbox.clients.live.session import ConnectionLost, JoinRefused, Login, join
 from signalbox.clients.web_socket import connector
 from signalbox.live.wamp.messages import Payload
@@ -79,7 +79,7 @@ def test_a_storm_of_wrong_secrets_locks_nobody_out(place: TrialRealm):
 def _received(place: TrialRealm, topic: str) -> tuple[object, ...] | None:
     """Join, subscribe, publish and return the arguments of the event; None if the machine is too slow to join."""
     with suppress(ConnectionLost), place.client("subscriber") as client, place.publisher() as publisher:
-        client.follow(Cursor(TopicPattern.parse(topic)))
+        client.follow(PatternCursor(TopicPattern.parse(topic)))
         assert list(client.backfill()) == []
         publisher.publish(topic, Payload(("through",)))
         event = client.receive(SOON_SECONDS)

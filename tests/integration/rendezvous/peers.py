@@ -26,7 +26,7 @@ from signalbox.clients.rendezvous.simulator import (
     sample_offer,
 )
 from signalbox.rendezvous.model.pace import ProxyGroup, proxy_group
-from signalbox.rendezvous.model.states import OPEN_STATES, ClientId, OfferPool, Rendezvous
+from signalbox.rendezvous.model.states import OPEN_STATES, ClientId, OfferPool, RendezvousRecord
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.reply import answer_reply
@@ -237,11 +237,11 @@ class Parties:
     def wait_until_nothing_waits(self) -> None:
         wait_for(lambda: not self.open_offers(), "an empty stage", seconds=2 * PATIENCE_SECONDS)
 
-    def open_offers(self) -> list[Rendezvous]:
+    def open_offers(self) -> list[RendezvousRecord]:
         recent = (self.offers.recent(pool, since=self._since()) for pool in OfferPool)
         return [record for found in recent for record in found if record.state in OPEN_STATES]
 
-    def record(self, client_id: str) -> Rendezvous | None:
+    def record(self, client_id: str) -> RendezvousRecord | None:
         return next(iter(self.offers.of_client(ClientId(client_id), since=self._since())), None)
 
     @staticmethod

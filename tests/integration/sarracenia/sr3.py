@@ -20,7 +20,7 @@ from signalbox.cli.exchange.stage import stage_name
 from signalbox.clients.deployment import Deployment
 from signalbox.local import setup
 from signalbox.local.files import CHECKOUT
-from signalbox.sarracenia.broker_url import Broker
+from signalbox.sarracenia.broker_url import BrokerAccount
 from signalbox.sarracenia.rights.names import parse_user_name
 from tests import wheels
 from tests.integration.live.page import WorkingFolder
@@ -72,12 +72,12 @@ def _program(name: str) -> Path:
 
 
 @contextmanager
-def new_user(desk: WorkingFolder, deployment: Deployment, prefix: str) -> Iterator[Broker]:
+def new_user(desk: WorkingFolder, deployment: Deployment, prefix: str) -> Iterator[BrokerAccount]:
     """Add a user by the command, and remove it afterwards; yield the stage as the user's broker."""
     name = f"{prefix}-{secrets.token_hex(4)}"
     key = json.loads(desk.run("user", "add", name, "--role", "source", "--json"))
     host, queue = urlsplit(deployment.endpoint_url or "").netloc, deployment.outputs["ExchangeControlQueueUrl"]
-    yield Broker(
+    yield BrokerAccount(
         parse_user_name(name),
         host,
         stage_name(queue),
@@ -93,11 +93,11 @@ class Sr3:
     """An sr3 installation of one user, with its own home directory and the configurations of the examples."""
 
     home: Path
-    broker: Broker
+    broker: BrokerAccount
     exchange: str
 
     @classmethod
-    def configured(cls, home: Path, broker: Broker, *, exchange: str, **changes: str) -> "Sr3":
+    def configured(cls, home: Path, broker: BrokerAccount, *, exchange: str, **changes: str) -> "Sr3":
         """Copy the examples for a broker; `changes` maps pieces of their text to replacements."""
         folder = home / ".config" / "sr3"
         for path in EXAMPLES.glob("*/*.conf"):

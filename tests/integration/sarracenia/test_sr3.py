@@ -12,7 +12,7 @@ from signalbox.clients.deployment import Deployment
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
-from signalbox.sarracenia.broker_url import Broker
+from signalbox.sarracenia.broker_url import BrokerAccount
 from signalbox_sr3.stage import client_of
 from tests.integration.live.page import WorkingFolder
 from tests.integration.sarracenia.sr3 import Sr3, environment, new_user
@@ -30,7 +30,7 @@ ARRIVAL_SECONDS = 240
 @pytest.fixture(scope="module")
 def alice(
     deployment: Deployment, stage_folder: StageFolder, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Broker]:
+) -> Iterator[BrokerAccount]:
     """A user who may post and subscribe, with an access key as the only credential."""
     environment()
     with new_user(WorkingFolder.at(tmp_path_factory.mktemp("desk"), stage_folder), deployment, "alice") as broker:
@@ -38,7 +38,7 @@ def alice(
 
 
 @pytest.fixture
-def configured(alice: Broker, tmp_path: Path) -> Iterator[Callable[..., Sr3]]:
+def configured(alice: BrokerAccount, tmp_path: Path) -> Iterator[Callable[..., Sr3]]:
     """Creates an sr3 of alice by the examples with changes, declared with an exchange of its own."""
     made = []
 

@@ -22,7 +22,7 @@ from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.stage_session import stack_outputs
 from signalbox.exchange.model.records import User
 from signalbox.local import cdk, eks, stage, tools
-from signalbox.local.assembly.artifacts import Place, artifacts_of, assets
+from signalbox.local.assembly.artifacts import DefaultPlace, artifacts_of, assets
 from signalbox.local.emulator import lifecycle, program
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import STAGE_TAG
@@ -122,7 +122,7 @@ class Stages:
             pages = cloudformation.get_paginator("describe_stack_events").paginate(StackName=name)
             events = sorted(event["EventId"] for page in pages for event in page["StackEvents"])
             found[name] = (events, stack_outputs(self.session, name))
-        for asset in assets(assembly, artifacts_of(assembly), Place(program.ACCOUNT, self._emulator.region)):
+        for asset in assets(assembly, artifacts_of(assembly), DefaultPlace(program.ACCOUNT, self._emulator.region)):
             found[asset.key] = s3.head_object(Bucket=asset.bucket, Key=asset.key)["LastModified"]
         return found
 

@@ -15,7 +15,7 @@ import pytest
 from signalbox.clients.control import ControlClient
 from signalbox.clients.exchange.client import stage_client
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import PatternCursor
 from signalbox.clients.live.session import Login
 from signalbox.clients.stage_session import stack_outputs
 from signalbox.clients.web_socket import connector
@@ -191,7 +191,7 @@ def test_a_live_log_shows_past_and_new_events_to_everyone(shop: Shop):
     url = f"{endpoint}/_aws/execute-api/{outputs['LiveWebSocketApiId']}/live"
 
     with LiveClient(connector(url), Login(realm)) as client:
-        client.follow(Cursor(TopicPattern.parse("weather.north"), LastEvents(1)))
+        client.follow(PatternCursor(TopicPattern.parse("weather.north"), LastEvents(1)))
         received = [client.receive(WAIT_SECONDS)]
         publisher.publish(realm, "weather.north", '"new"')
         received.append(client.receive(WAIT_SECONDS))

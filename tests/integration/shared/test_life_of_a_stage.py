@@ -17,7 +17,7 @@ from signalbox.clients.control import ControlClient
 from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import PatternCursor
 from signalbox.clients.live.session import Login
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.clients.web_socket import connector
@@ -223,7 +223,7 @@ def _use_again(story: Story, deployment: Deployment, alice: ExchangeClient, requ
 
         within(SECONDS, bodies, "all messages are received")
     with _live(deployment) as client:
-        client.follow(Cursor(TopicPattern.parse(TOPIC), backfill_start=LastEvents(10)))
+        client.follow(PatternCursor(TopicPattern.parse(TOPIC), backfill_start=LastEvents(10)))
         client.publish(TOPIC, Payload(["after"]), options={"exclude_me": False})
         for _ in range(2):
             event = client.receive(SECONDS)

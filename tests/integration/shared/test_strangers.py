@@ -12,7 +12,7 @@ import pytest
 from websockets.exceptions import WebSocketException
 
 from signalbox.clients.deployment import Deployment
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import PatternCursor
 from signalbox.clients.rendezvous.amp import amp_path
 from signalbox.clients.rendezvous.simulator import Behaviour, sample_answer, sample_offer
 from signalbox.live.wamp.messages import Payload
@@ -94,7 +94,7 @@ def test_members_of_a_realm_go_on_while_strangers_connect(place: TrialRealm, dep
     before = connections(deployment)
 
     with place.client("subscriber") as subscriber, place.publisher() as publisher:
-        subscriber.follow(Cursor(TopicPattern.parse(topic)))
+        subscriber.follow(PatternCursor(TopicPattern.parse(topic)))
         assert list(subscriber.backfill()) == []
         with siege(lambda number: besiege(place, acts[number % len(acts)]), done):
             for number in range(EVENTS):

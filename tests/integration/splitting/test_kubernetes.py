@@ -20,7 +20,7 @@ from signalbox.local.emulator import lifecycle
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import FIFO_SUFFIX, QueueName
 from signalbox.splitting.consumers.definitions import definitions
-from signalbox.splitting.consumers.rbac import Rights, group, role_documents
+from signalbox.splitting.consumers.rbac import RoleRights, group, role_documents
 from signalbox.splitting.model.target import Target
 from tests.integration.splitting.pods import KillablePods
 from tests.integration.splitting.users import (
@@ -71,7 +71,7 @@ class Workload:
 
     def permit(self) -> None:
         """Give the stage the rights that `signalbox split kubernetes rbac` prints."""
-        rights = Rights((Target.parse(self.target),), config_maps=("queues",), reads_registries=True)
+        rights = RoleRights((Target.parse(self.target),), config_maps=("queues",), reads_registries=True)
         for document in role_documents(rights, name="signalbox", subject=group("signalbox")):
             self.namespace.api.create(document)
 

@@ -9,10 +9,10 @@ import pytest
 from moto import mock_aws
 
 from signalbox.errors import UnavailableError
-from signalbox.local.assembly.artifacts import Place, artifacts_of, assets, stack_artifacts, zipped
+from signalbox.local.assembly.artifacts import DefaultPlace, artifacts_of, assets, stack_artifacts, zipped
 from signalbox.local.assembly.deployment import deploy, found_stack
 
-PLACE = Place("123456789012", "eu-central-1")
+PLACE = DefaultPlace("123456789012", "eu-central-1")
 BUCKET = f"assets-{PLACE.account}-{PLACE.region}"
 PLACEHOLDER = "assets-${AWS::AccountId}-${AWS::Region}"
 QUEUE = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "memes"}}

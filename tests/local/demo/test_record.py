@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from signalbox.local.demo.record import record, recorded
-from signalbox.verify.report import Outcome, Row
+from signalbox.verify.report import Row, TrialOutcome
 
 LOCAL = {"deployment": {"sources": "one"}, "admin_credentials": {"access_key_id": "AKIA1"}}
-ROWS = [Row("live", "log", Outcome.OK, detail="20 lines")]
+ROWS = [Row("live", "log", TrialOutcome.OK, detail="20 lines")]
 NOW = datetime(2026, 11, 23, 14, 3, tzinfo=UTC)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from signalbox.local.emulator.gateway import Gateway
 from signalbox.local.emulator.patches.websocket_handshakes import recording_response
-from signalbox.local.emulator.routes import Routes
+from signalbox.local.emulator.routes import ApiPaths
 from signalbox.local.files import write_json
 
 TARGET = "/_aws/execute-api/abc/$default"
@@ -33,7 +33,7 @@ def emulator():
 
 
 def gateway_of(application, folder):
-    return Gateway(application, Routes(folder / "routes.json"), "instance-1")
+    return Gateway(application, ApiPaths(folder / "routes.json"), "instance-1")
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_other_connections_pass_unchanged(gateway, emulator):
 
 def test_the_file_of_routes_is_read_again_only_when_it_has_changed(tmp_path, monkeypatch):
     write_json(tmp_path / "routes.json", {"rendezvous": TARGET})
-    routes = Routes(tmp_path / "routes.json")
+    routes = ApiPaths(tmp_path / "routes.json")
     routes.target("/rendezvous/proxy")
 
     monkeypatch.setattr(Path, "read_text", None)

@@ -3,8 +3,8 @@
 import pytest
 
 from signalbox.doctor.resources import (
-    Topic,
-    UserRights,
+    AlarmTopic,
+    DeniedUserActions,
     broker_queue_finding,
     catalog_finding,
     topic_finding,
@@ -16,10 +16,10 @@ from signalbox.doctor.resources import (
     ("topic", "verdict"),
     [
         (None, "stop"),
-        (Topic("alias/aws/sns"), "stop"),
-        (Topic("arn:aws:kms:eu-west-1:123456789012:alias/aws/sns"), "stop"),
-        (Topic("arn:aws:kms:eu-west-1:123456789012:key/mine"), "ok"),
-        (Topic(), "ok"),
+        (AlarmTopic("alias/aws/sns"), "stop"),
+        (AlarmTopic("arn:aws:kms:eu-west-1:123456789012:alias/aws/sns"), "stop"),
+        (AlarmTopic("arn:aws:kms:eu-west-1:123456789012:key/mine"), "ok"),
+        (AlarmTopic(), "ok"),
     ],
 )
 def test_alarms_need_a_topic_to_which_cloudwatch_may_publish(topic, verdict):
@@ -43,10 +43,10 @@ def test_a_catalog_that_lake_formation_governs_is_a_warning():
 @pytest.mark.parametrize(
     ("rights", "verdict", "said"),
     [
-        (UserRights(), "ok", ""),
+        (DeniedUserActions(), "ok", ""),
         (None, "warn", "--bootstrap"),
-        (UserRights(denied=("iam:CreateUser",)), "warn", "iam:CreateUser"),
-        (UserRights(("iam:CreateUser",), ("iam:CreateUser",)), "stop", "organization denies iam:CreateUser"),
+        (DeniedUserActions(denied=("iam:CreateUser",)), "warn", "iam:CreateUser"),
+        (DeniedUserActions(("iam:CreateUser",), ("iam:CreateUser",)), "stop", "organization denies iam:CreateUser"),
     ],
 )
 def test_an_organization_without_iam_users_is_an_obstacle(rights, verdict, said):

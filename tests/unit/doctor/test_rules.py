@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.doctor.findings import Finding, Verdict, has_stop, ok, stop, unchecked, warn
+from signalbox.doctor.findings import Finding, Judgement, has_stop, ok, stop, unchecked, warn
 from signalbox.doctor.rules import (
     ALL,
     ALL_BUT,
@@ -15,9 +15,9 @@ from signalbox.doctor.rules import (
     QUEUE,
     SOME,
     UNRESERVED_MINIMUM,
+    CallerIdentity,
     Concurrency,
     Demand,
-    Identity,
     QueueSources,
     Recorder,
     concurrency_finding,
@@ -58,7 +58,7 @@ def test_only_an_obstacle_stops_a_deployment(finding: Finding, stops):
     ("arn", "verdict"), [("arn:aws:iam::1:user/ann", "ok"), ("arn:aws:iam::1:root", "warn")], ids=["user", "root"]
 )
 def test_the_root_user_is_a_warning(arn, verdict):
-    assert identity_finding(Identity("1", arn)).verdict == verdict
+    assert identity_finding(CallerIdentity("1", arn)).verdict == verdict
 
 
 @pytest.mark.parametrize(("partition", "verdict"), [(None, "stop"), ("aws-cn", "stop"), ("aws", "ok")])
@@ -137,7 +137,7 @@ def test_a_large_demand_asks_for_more_than_the_default():
     ids=["all", "named", "others", "excluded", "other excluded", "stopped", "free"],
 )
 def test_only_a_paid_running_recorder_of_queues_is_a_warning(recorder, records):
-    assert (recorder_finding([recorder]).verdict is Verdict.WARN) is records
+    assert (recorder_finding([recorder]).verdict is Judgement.WARN) is records
 
 
 def test_the_price_of_recording_is_two_items_a_queue():
@@ -165,8 +165,8 @@ def test_the_remedy_records_the_same_types_without_queues(recorder, group):
 
 
 def test_queues_without_strange_sources_are_no_risk():
-    assert sources_finding([]).verdict is Verdict.OK
-    assert sources_finding([QueueSources("a", is_open=False, strangers=())]).verdict is Verdict.OK
+    assert sources_finding([]).verdict is Judgement.OK
+    assert sources_finding([QueueSources("a", is_open=False, strangers=())]).verdict is Judgement.OK
 
 
 def test_an_open_queue_and_a_strange_source_are_reported():
@@ -174,7 +174,7 @@ def test_an_open_queue_and_a_strange_source_are_reported():
 
     finding = sources_finding(queues)
 
-    assert finding.verdict is Verdict.WARN
+    assert finding.verdict is Judgement.WARN
     assert finding.text.endswith(": b takes those of eve; a takes those of any queue")
 
 

@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from signalbox.kombu.names import Namespace
-from signalbox.kombu.receipts import Receipt, Receipts
+from signalbox.kombu.receipts import ChannelReceipt, Receipts
 
 
 class Sqs:
@@ -48,7 +48,7 @@ def receipts(sqs: Sqs) -> Receipts:
 
 
 def held(receipts: Receipts, count: int, channel: object = "channel") -> list[int]:
-    return [receipts.add(Receipt("url", f"r{number}", channel)) for number in range(count)]
+    return [receipts.add(ChannelReceipt("url", f"r{number}", channel)) for number in range(count)]
 
 
 def test_acknowledged_messages_are_deleted_by_tens_and_once(sqs, receipts):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.sarracenia.broker_url import EXAMPLE, Broker, InvalidBrokerUrl
+from signalbox.sarracenia.broker_url import EXAMPLE, BrokerAccount, InvalidBrokerUrl
 from signalbox.sarracenia.rights.names import parse_user_name
 
 KEY_ID, SECRET = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
@@ -13,25 +13,27 @@ ALPHANUMERIC = st.characters(codec="ascii", categories=["L", "N"])
 
 
 def test_a_url_of_aws_contains_region_stage_and_key():
-    broker = Broker.parse(f"amqpsqs://alice:{KEY}@sqs.ca-central-1.amazonaws.com/weather")
+    broker = BrokerAccount.parse(f"amqpsqs://alice:{KEY}@sqs.ca-central-1.amazonaws.com/weather")
 
-    assert broker == Broker(parse_user_name("alice"), "sqs.ca-central-1.amazonaws.com", "weather", KEY_ID, SECRET)
+    assert broker == BrokerAccount(
+        parse_user_name("alice"), "sqs.ca-central-1.amazonaws.com", "weather", KEY_ID, SECRET
+    )
     assert broker.region == "ca-central-1"
     assert broker.endpoint_url == "https://sqs.ca-central-1.amazonaws.com"
 
 
 def test_a_loopback_url_addresses_the_emulator():
-    broker = Broker.parse(f"amqpsqs://alice:{KEY}@localhost:4566/")
+    broker = BrokerAccount.parse(f"amqpsqs://alice:{KEY}@localhost:4566/")
 
     assert (broker.endpoint_url, broker.region, broker.stage) == ("http://localhost:4566", "us-east-1", "signalbox")
 
 
 def test_the_emulators_region_is_only_in_the_url_with_the_key():
-    broker = Broker(parse_user_name("alice"), "localhost:4566", "signalbox", KEY_ID, SECRET, "eu-west-1")
+    broker = BrokerAccount(parse_user_name("alice"), "localhost:4566", "signalbox", KEY_ID, SECRET, "eu-west-1")
 
     assert broker.url_with_key == f"amqpsqs://alice:{KEY}@localhost:4566/signalbox?region=eu-west-1"
     assert broker.url == "amqpsqs://alice@localhost:4566/signalbox"
-    assert Broker.parse(broker.url_with_key).region == "eu-west-1"
+    assert BrokerAccount.parse(broker.url_with_key).region == "eu-west-1"
 
 
 @pytest.mark.parametrize(
@@ -44,13 +46,15 @@ def test_the_emulators_region_is_only_in_the_url_with_the_key():
     ],
 )
 def test_other_sqs_endpoints_contain_their_region(host, region):
-    broker = Broker.parse(f"amqpsqs://alice:{KEY}@{host}/signalbox")
+    broker = BrokerAccount.parse(f"amqpsqs://alice:{KEY}@{host}/signalbox")
 
     assert (broker.region, broker.endpoint_url) == (region, f"https://{host}")
 
 
 def test_other_hosts_are_called_over_https_only():
-    assert Broker.parse(f"amqpsqs://alice:{KEY}@sqs.eu-west-1.example.com:8080").endpoint_url.startswith("https://")
+    assert BrokerAccount.parse(f"amqpsqs://alice:{KEY}@sqs.eu-west-1.example.com:8080").endpoint_url.startswith(
+        "https://"
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,7 +73,7 @@ def test_other_hosts_are_called_over_https_only():
 )
 def test_an_invalid_url_is_refused_without_quoting_the_key(url, problem):
     with pytest.raises(InvalidBrokerUrl) as raised:
-        Broker.parse(url)
+        BrokerAccount.parse(url)
 
     assert problem in str(raised.value)
     assert EXAMPLE in str(raised.value)
@@ -85,7 +89,7 @@ def test_no_part_of_a_secret_that_is_not_encoded_is_quoted(place, character):
     secret = f"wJalrXUt{character}FEMI{character}K7MDENG"
 
     with pytest.raises(InvalidBrokerUrl) as raised:
-        Broker.parse(f"amqpsqs://{place.format(secret)}")
+        BrokerAccount.parse(f"amqpsqs://{place.format(secret)}")
 
     shown = str(raised.value).lower()
     assert not any(part in shown for part in ("wjalrxut", "femi", "k7mdeng"))
@@ -94,11 +98,11 @@ def test_no_part_of_a_secret_that_is_not_encoded_is_quoted(place, character):
 
 def test_all_problems_are_reported_at_once():
     with pytest.raises(InvalidBrokerUrl, match=r"scheme.*host.*stage.*key.*user"):
-        Broker.parse("http://:x@nowhere/a/b")
+        BrokerAccount.parse("http://:x@nowhere/a/b")
 
 
 def test_the_url_for_configurations_contains_no_key():
-    broker = Broker.parse(f"amqpsqs://alice:{KEY}@sqs.eu-west-1.amazonaws.com/weather")
+    broker = BrokerAccount.parse(f"amqpsqs://alice:{KEY}@sqs.eu-west-1.amazonaws.com/weather")
 
     assert broker.url == "amqpsqs://alice@sqs.eu-west-1.amazonaws.com/weather"
     assert SECRET not in repr(broker)
@@ -110,6 +114,6 @@ def test_the_url_for_configurations_contains_no_key():
     st.sampled_from(["localhost:4566", "127.0.0.1", "sqs.eu-west-1.amazonaws.com"]),
 )
 def test_a_url_with_its_key_round_trips(key_id, secret, host):
-    broker = Broker(parse_user_name("alice-1"), host, "my-stage", key_id, secret)
+    broker = BrokerAccount(parse_user_name("alice-1"), host, "my-stage", key_id, secret)
 
-    assert Broker.parse(broker.url_with_key) == broker
+    assert BrokerAccount.parse(broker.url_with_key) == broker

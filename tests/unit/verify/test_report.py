@@ -12,9 +12,9 @@ from signalbox.verify.names import InvalidRunId, RunNames, began_at, is_left_ove
 from signalbox.verify.questions import QUESTIONS
 from signalbox.verify.report import (
     Answered,
-    Outcome,
     Report,
     Row,
+    TrialOutcome,
     has_lowest,
     inversions,
     lowest_versions,
@@ -25,7 +25,9 @@ from signalbox.verify.report import (
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 RUN = new_run_id(NOON, random="ab")
-OK, FAILED, SKIPPED = (Row("live", "events", outcome) for outcome in (Outcome.OK, Outcome.FAILED, Outcome.SKIPPED))
+OK, FAILED, SKIPPED = (
+    Row("live", "events", outcome) for outcome in (TrialOutcome.OK, TrialOutcome.FAILED, TrialOutcome.SKIPPED)
+)
 REPORT = Report("r", {}, [OK], {}, {})
 
 

@@ -12,7 +12,7 @@ from signalbox.aws.splitting.kubernetes.api import ClusterRefused, ClusterUnavai
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ApiAddress:
     """The address of an API server, and the CA of its certificate as PEM."""
 
     endpoint: str
@@ -29,7 +29,7 @@ class Remedies:
     forbidden: str
 
 
-class Access(Protocol):
+class ClusterAccess(Protocol):
     """The connection and the token of one cluster, kept for a time; with `again` they are read at once.
 
     Both methods raise `ClusterUnavailable` and `ClusterRefused`.
@@ -39,7 +39,7 @@ class Access(Protocol):
     def remedies(self) -> Remedies:
         """The actions for an operator after a failure."""
 
-    def connection(self, *, again: bool = False) -> Connection:
+    def connection(self, *, again: bool = False) -> ApiAddress:
         """Return the address and the CA."""
 
     def token(self, *, again: bool = False) -> str:

@@ -22,7 +22,7 @@ LONGEST_MESSAGE = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ClusterCall:
     """A call of a cluster, for the texts of errors."""
 
     cluster: str
@@ -48,7 +48,7 @@ def _resource(path: str) -> str:
     return f"{found['resource']}{name}{namespace}"
 
 
-def answer(call: Call, status: int, body: bytes, remedies: Remedies) -> Mapping[str, Any]:
+def answer(call: ClusterCall, status: int, body: bytes, remedies: Remedies) -> Mapping[str, Any]:
     """Return the object in an answer. Raises the error of a refusal."""
     if status >= HTTPStatus.MULTIPLE_CHOICES:
         raise refusal(call, status, _status(body), remedies)
@@ -61,7 +61,7 @@ def answer(call: Call, status: int, body: bytes, remedies: Remedies) -> Mapping[
     return found
 
 
-def refusal(call: Call, status: int, found: Mapping[str, Any], remedies: Remedies) -> SignalboxError:
+def refusal(call: ClusterCall, status: int, found: Mapping[str, Any], remedies: Remedies) -> SignalboxError:
     """Return the error for a status of 300 or more; `found` is the answer's `Status`."""
     if status == HTTPStatus.CONFLICT:
         return _conflict(call, found)
@@ -75,7 +75,7 @@ def refusal(call: Call, status: int, found: Mapping[str, Any], remedies: Remedie
     return ClusterRefused(f"{call}: {_said(status, found)}")
 
 
-def _conflict(call: Call, found: Mapping[str, Any]) -> SignalboxError:
+def _conflict(call: ClusterCall, found: Mapping[str, Any]) -> SignalboxError:
     causes = [cause for cause in _causes(found) if cause.get("reason") == MANAGER_CONFLICT]
     if not causes:
         return ObjectChanged(f"{call}: 409: the object has changed since it was read")

@@ -12,8 +12,8 @@ from urllib.parse import urlencode, urlsplit
 from urllib3 import PoolManager, Retry, Timeout
 from urllib3.exceptions import HTTPError, MaxRetryError
 
-from signalbox.aws.splitting.kubernetes.access import Access, Connection
-from signalbox.aws.splitting.kubernetes.answers import Call, answer, is_object
+from signalbox.aws.splitting.kubernetes.access import ApiAddress, ClusterAccess
+from signalbox.aws.splitting.kubernetes.answers import ClusterCall, answer, is_object
 from signalbox.aws.splitting.kubernetes.api import FIELD_MANAGER, ClusterRefused, ClusterUnavailable, PatchKind
 
 # A function that runs for 30 s makes a few calls; a cluster that does not answer is called again by the next run.
@@ -93,13 +93,13 @@ class ClusterClient:
     """
 
     cluster: str
-    access: Access
+    access: ClusterAccess
     timeout: Timeout = TIMEOUT
-    _pool: tuple[Connection, PoolManager] | None = field(default=None, init=False)
+    _pool: tuple[ApiAddress, PoolManager] | None = field(default=None, init=False)
 
     def get(self, path: str, **query: str) -> Mapping[str, Any] | None:
         """Return an object or a list; None if there is none (404)."""
-        call = Call(self.cluster, "get" if is_object(path) else "list", path)
+        call = ClusterCall(self.cluster, "get" if is_object(path) else "list", path)
         status, body = self._send(call, _Request(GET, query))
         return None if status == HTTPStatus.NOT_FOUND else answer(call, status, body, self.access.remedies)
 
@@ -115,17 +115,17 @@ class ClusterClient:
         return self._patched(path, _Request(PATCH, {"fieldManager": FIELD_MANAGER}, retries, kind.value, document))
 
     def _patched(self, path: str, request: _Request) -> Mapping[str, Any]:
-        call = Call(self.cluster, "patch", path)
+        call = ClusterCall(self.cluster, "patch", path)
         status, body = self._send(call, request)
         return answer(call, status, body, self.access.remedies)
 
-    def _send(self, call: Call, request: _Request) -> tuple[int, bytes]:
+    def _send(self, call: ClusterCall, request: _Request) -> tuple[int, bytes]:
         status, body = self._over_connection(call, request, self.access.token())
         if status == HTTPStatus.UNAUTHORIZED:
             return self._over_connection(call, request, self.access.token(again=True))
         return status, body
 
-    def _over_connection(self, call: Call, request: _Request, token: str) -> tuple[int, bytes]:
+    def _over_connection(self, call: ClusterCall, request: _Request, token: str) -> tuple[int, bytes]:
         connection = self.access.connection()
         try:
             return self._exchange(connection, call, request, token)
@@ -135,7 +135,7 @@ class ClusterClient:
                 raise
         return self._exchange(newest, call, request, token)
 
-    def _exchange(self, connection: Connection, call: Call, request: _Request, token: str) -> tuple[int, bytes]:
+    def _exchange(self, connection: ApiAddress, call: ClusterCall, request: _Request, token: str) -> tuple[int, bytes]:
         url = connection.endpoint.rstrip("/") + call.path + (f"?{urlencode(request.query)}" if request.query else "")
         try:
             response = self._pool_of(connection, call).request(
@@ -157,7 +157,7 @@ class ClusterClient:
             raise ClusterRefused(f"{call}: the answer has more than {LARGEST_ANSWER_BYTES >> 20} MiB")
         return response.status, body
 
-    def _pool_of(self, connection: Connection, call: Call) -> PoolManager:
+    def _pool_of(self, connection: ApiAddress, call: ClusterCall) -> PoolManager:
         if self._pool is None or self._pool[0] != connection:
             context = _Trust(ssl.PROTOCOL_TLS_CLIENT)  # verifies the certificate and the host's name
             context.host = urlsplit(connection.endpoint).hostname or ""
@@ -173,7 +173,7 @@ class ClusterClient:
         return self._pool[1]
 
     def _without_answer(
-        self, error: HTTPError, connection: Connection, call: Call
+        self, error: HTTPError, connection: ApiAddress, call: ClusterCall
     ) -> ClusterRefused | ClusterUnavailable:
         cause = error.reason if isinstance(error, MaxRetryError) and error.reason else error
         detail = cause.args[0] if cause.args else cause

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from botocore.model import ServiceId
 from botocore.signers import RequestSigner
 
-from signalbox.aws.splitting.kubernetes.access import Access
+from signalbox.aws.splitting.kubernetes.access import ClusterAccess
 from signalbox.aws.splitting.kubernetes.api import ClusterRefused, ClusterUnavailable, KubernetesApi
 from signalbox.aws.splitting.kubernetes.client import ClusterClient
 from signalbox.aws.splitting.kubernetes.eks import EksAccess
@@ -40,7 +40,7 @@ class Clusters:
             self._clients[cluster] = ClusterClient(cluster, self._access(cluster, setting))
         return self._clients[cluster]
 
-    def _access(self, name: str, setting: ClusterSetting) -> Access:
+    def _access(self, name: str, setting: ClusterSetting) -> ClusterAccess:
         if isinstance(setting, ServiceAccountSetting):
             secrets = self.session.client("secretsmanager")
             return ServiceAccountAccess(name, setting.connection, setting.token_secret, secrets, self.now)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from botocore.exceptions import ClientError
 
 from signalbox.aws.shared.kept import Kept
-from signalbox.aws.splitting.kubernetes.access import Connection, Remedies, reading
+from signalbox.aws.splitting.kubernetes.access import ApiAddress, Remedies, reading
 from signalbox.aws.splitting.kubernetes.api import ClusterGone, ClusterRefused, ClusterUnavailable
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class EksAccess:
     eks: EksClient
     signer: "RequestSigner"
     now: Callable[[], datetime]
-    _description: Kept[Connection] = field(init=False)
+    _description: Kept[ApiAddress] = field(init=False)
     _token: Kept[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -64,7 +64,7 @@ class EksAccess:
             forbidden="apply the role that `signalbox split kubernetes rbac` prints",
         )
 
-    def connection(self, *, again: bool = False) -> Connection:
+    def connection(self, *, again: bool = False) -> ApiAddress:
         """Return the address and the CA that EKS gives. Raises `ClusterGone`, also `ClusterRefused`."""
         return self._description.get(again=again)
 
@@ -72,7 +72,7 @@ class EksAccess:
         """Return a token for this cluster; no call is made."""
         return self._token.get(again=again)
 
-    def _described(self) -> Connection:
+    def _described(self) -> ApiAddress:
         subject = f"cluster {self.name!r} (EKS {self.eks_name!r} in {self.region})"
         with reading(subject):
             try:
@@ -85,7 +85,7 @@ class EksAccess:
         if not endpoint or not encoded:  # EKS gives both when it has created the cluster
             raise ClusterUnavailable(f"{subject} has no endpoint yet: its status is {cluster.get('status')}")
         try:
-            return Connection(endpoint, base64.b64decode(encoded).decode("ascii"))
+            return ApiAddress(endpoint, base64.b64decode(encoded).decode("ascii"))
         except ValueError as error:
             raise ClusterRefused(f"{subject}: its CA is not base64") from error
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.kept import Kept
-from signalbox.aws.splitting.kubernetes.access import Connection, Remedies, reading
+from signalbox.aws.splitting.kubernetes.access import ApiAddress, Remedies, reading
 from signalbox.aws.splitting.kubernetes.api import ClusterRefused
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class ServiceAccountAccess:
 
     name: str
     """The name in the setting."""
-    given: Connection
+    given: ApiAddress
     token_secret: str
     """The ARN of the secret."""
     secrets: "SecretsManagerClient"
@@ -46,7 +46,7 @@ class ServiceAccountAccess:
             forbidden="apply the role that `signalbox split kubernetes rbac --service-account` prints",
         )
 
-    def connection(self, *, again: bool = False) -> Connection:  # noqa: ARG002 - the setting has one answer
+    def connection(self, *, again: bool = False) -> ApiAddress:  # noqa: ARG002 - the setting has one answer
         """Return the given address and CA."""
         return self.given
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from signalbox.aws.splitting.kubernetes.access import Connection
+from signalbox.aws.splitting.kubernetes.access import ApiAddress
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class EksSetting:
 class ServiceAccountSetting:
     """Any other cluster, and the ARN of the secret with the token of a service account."""
 
-    connection: Connection
+    connection: ApiAddress
     token_secret: str
 
 
@@ -33,4 +33,4 @@ def parse_clusters(text: str) -> Mapping[str, ClusterSetting]:
 def _parsed(setting: Mapping[str, str]) -> ClusterSetting:
     if "eks" in setting:
         return EksSetting(setting["eks"])
-    return ServiceAccountSetting(Connection(setting["endpoint"], setting["ca"]), setting["token_secret"])
+    return ServiceAccountSetting(ApiAddress(setting["endpoint"], setting["ca"]), setting["token_secret"])

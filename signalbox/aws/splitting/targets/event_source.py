@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from signalbox.aws.shared.errors import translate_write_errors
 from signalbox.errors import EffectRefused
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.mapping_pair import MappingPair, MappingState, Step
+from signalbox.splitting.consumers.mapping_pair import MappingChange, MappingPair, MappingState
 from signalbox.splitting.model.observed_state import TargetState, combined_state
 from signalbox.splitting.model.split import SplitQueue
 from signalbox.splitting.model.target import Target
@@ -104,17 +104,21 @@ class EventSources:
             mapped = self._carried_out(step, mapped, queue)
             step = mapped.pair.step_back if is_back else mapped.pair.step
 
-    def _carried_out(self, step: Step, mapped: FunctionMappings, queue: SplitQueue) -> FunctionMappings:
-        is_original = step in (Step.CREATE_ORIGINAL, Step.ENABLE_ORIGINAL, Step.DISABLE_ORIGINAL)
+    def _carried_out(self, step: MappingChange, mapped: FunctionMappings, queue: SplitQueue) -> FunctionMappings:
+        is_original = step in (
+            MappingChange.CREATE_ORIGINAL,
+            MappingChange.ENABLE_ORIGINAL,
+            MappingChange.DISABLE_ORIGINAL,
+        )
         name = queue.original if is_original else queue.deployed
         found = mapped.original if is_original else mapped.temporary
         with translate_write_errors(f"event source mapping from queue {name!r} to function {mapped.function_arn!r}"):
             if found is None:  # `MappingPair` requests a creation only in this case
                 now = self._created(mapped, name, tags={} if is_original else self.tags)
-            elif step is Step.DELETE_TEMPORARY:
+            elif step is MappingChange.DELETE_TEMPORARY:
                 now = {**self.functions.delete_event_source_mapping(UUID=found["UUID"]), "State": "Deleting"}
             else:
-                is_enabled = step in (Step.ENABLE_ORIGINAL, Step.ENABLE_TEMPORARY)
+                is_enabled = step in (MappingChange.ENABLE_ORIGINAL, MappingChange.ENABLE_TEMPORARY)
                 now = self.functions.update_event_source_mapping(UUID=found["UUID"], Enabled=is_enabled)
         if is_original:
             return replace(mapped, original=now, pair=replace(mapped.pair, original=_reading(now)))

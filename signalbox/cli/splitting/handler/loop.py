@@ -13,7 +13,7 @@ from signalbox.cli.shared.output import print_line
 from signalbox.cli.shared.stage import say
 from signalbox.clients.splitting.handler.batches import BatchQueue, Message, chosen
 from signalbox.clients.splitting.handler.event import sqs_event
-from signalbox.clients.splitting.handler.response import BatchOutcome, Invocation, batch_outcome
+from signalbox.clients.splitting.handler.response import BatchOutcome, InvocationEnd, batch_outcome
 
 POLL_SECONDS = 2  # how long one queue is polled before another, and before a look for changed code
 AWAY_SECONDS = 1.0  # between looks for a handler that cannot be invoked
@@ -25,7 +25,7 @@ class Invoker(Protocol):
     def is_ready(self) -> bool:
         """Return whether the handler can be invoked; no message is received while it cannot."""
 
-    def invoke(self, event: Mapping[str, Any], request_id: str) -> Invocation:
+    def invoke(self, event: Mapping[str, Any], request_id: str) -> InvocationEnd:
         """Invoke the handler with an event."""
 
 

@@ -17,7 +17,7 @@ from typing import IO, Any
 from signalbox.cli.shared.stage import say
 from signalbox.cli.splitting.handler.child import signalbox_handler as child
 from signalbox.cli.splitting.handler.source_files import SourceFiles
-from signalbox.clients.splitting.handler.response import Invocation
+from signalbox.clients.splitting.handler.response import InvocationEnd
 from signalbox.errors import RejectedError
 
 STANDARD_ERROR = 2
@@ -83,10 +83,10 @@ class HandlerProcess:
             self._start()
         return self._running is not None
 
-    def invoke(self, event: Mapping[str, Any], request_id: str) -> Invocation:
+    def invoke(self, event: Mapping[str, Any], request_id: str) -> InvocationEnd:
         """Call the handler and return its response or error; it is killed at its time-out or the session's end."""
         if not self.is_ready() or self._running is None:
-            return Invocation(error="the handler cannot be imported")
+            return InvocationEnd(error="the handler cannot be imported")
         running, timeout = self._running, self.handler.timeout.total_seconds()
         end = time.monotonic() + timeout if self.handler.has_timeout else None
         request = {
@@ -99,26 +99,26 @@ class HandlerProcess:
         running.ask(request)
         return self._answer(running, end)
 
-    def _answer(self, running: "_Running", end: float | None) -> Invocation:
+    def _answer(self, running: "_Running", end: float | None) -> InvocationEnd:
         while not self.ended.is_set():
             reply = running.reply(_until(end))
             if reply is None and end is not None and time.monotonic() >= end:
                 self._end()
                 seconds = self.handler.timeout.total_seconds()
-                return Invocation(error=f"Sandbox.Timedout: Task timed out after {seconds:.2f} seconds")
+                return InvocationEnd(error=f"Sandbox.Timedout: Task timed out after {seconds:.2f} seconds")
             if reply is EXITED:
                 with suppress(subprocess.TimeoutExpired):
                     running.process.wait(EXIT_SECONDS)
                 status = self._end()
-                return Invocation(error=f"Runtime.ExitError: Runtime exited with status {status}")
+                return InvocationEnd(error=f"Runtime.ExitError: Runtime exited with status {status}")
             if reply and "debugging" in reply:
                 if end is not None:
                     say("a debugger is used: the time-out does not end this batch")
                 end = None
             elif reply:
-                return Invocation(reply.get("response", "null"), reply.get("error"))
+                return InvocationEnd(reply.get("response", "null"), reply.get("error"))
         self._end()
-        return Invocation(error="the session has ended")
+        return InvocationEnd(error="the session has ended")
 
     def _start(self) -> None:
         running = _Running.start(self.handler)

@@ -15,7 +15,7 @@ class InvalidBatchResponse(RejectedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Invocation:
+class InvocationEnd:
     """The end of an invocation: a response as JSON text, or an error."""
 
     response: str = "null"
@@ -33,7 +33,7 @@ class BatchOutcome:
 
 
 def batch_outcome(
-    invocation: Invocation, messages: Sequence[Mapping[str, Any]], *, reports_failures: bool
+    invocation: InvocationEnd, messages: Sequence[Mapping[str, Any]], *, reports_failures: bool
 ) -> BatchOutcome:
     """Return the outcome of each message; an error or an invalid response fails the whole batch.
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import urllib3
 
-from signalbox.clients.splitting.handler.response import Invocation
+from signalbox.clients.splitting.handler.response import InvocationEnd
 from signalbox.errors import RejectedError
 
 EXAMPLE = "http://localhost:9000/2015-03-31/functions/function/invocations"
@@ -51,7 +51,7 @@ class RuntimeInterface:
         self._is_away = False
         return True
 
-    def invoke(self, event: Mapping[str, Any], _request_id: str) -> Invocation:
+    def invoke(self, event: Mapping[str, Any], _request_id: str) -> InvocationEnd:
         """Post an event and return the function's response or error."""
         limit = None if self.timeout is None else self.timeout.total_seconds() + self.grace_seconds
         try:
@@ -64,25 +64,25 @@ class RuntimeInterface:
                 retries=False,
             )
         except urllib3.exceptions.ReadTimeoutError:
-            return Invocation(error=f"{self.url} does not reply within {limit:g} s")
+            return InvocationEnd(error=f"{self.url} does not reply within {limit:g} s")
         except urllib3.exceptions.HTTPError as error:
-            return Invocation(error=f"{self.url} does not reply: {error}")
+            return InvocationEnd(error=f"{self.url} does not reply: {error}")
         return invocation(reply.status, reply.data.decode(errors="replace"))
 
 
-def invocation(status: int, text: str) -> Invocation:
+def invocation(status: int, text: str) -> InvocationEnd:
     """Return the invocation that an emulator's reply describes.
 
     A failed function has status 200 too: then the body has `errorType` and `errorMessage`, or says that it timed out.
     """
     value = _json(text)
     if isinstance(value, dict) and "errorType" in value and "errorMessage" in value:
-        return Invocation(error=f"{value['errorType']}: {value['errorMessage']}")
+        return InvocationEnd(error=f"{value['errorType']}: {value['errorMessage']}")
     if text.startswith(TIMED_OUT):
-        return Invocation(error=f"Sandbox.Timedout: {text}")
+        return InvocationEnd(error=f"Sandbox.Timedout: {text}")
     if status != OK:
-        return Invocation(error=f"status {status} {text[:200]}".strip())
-    return Invocation(text)
+        return InvocationEnd(error=f"status {status} {text[:200]}".strip())
+    return InvocationEnd(text)
 
 
 def _json(text: str) -> object:

@@ -21,7 +21,7 @@ class Wire(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ServiceCall:
     """One call of a service."""
 
     service: str
@@ -38,7 +38,7 @@ class Call:
         named = next((str(self.parameters[name]) for name in NAMES if self.parameters.get(name)), "")
         return named.rpartition("/")[2] or named
 
-    def with_parameters(self, **changed: object) -> "Call":
+    def with_parameters(self, **changed: object) -> "ServiceCall":
         """Return the call with other parameters."""
         return replace(self, parameters={**self.parameters, **changed})
 
@@ -67,7 +67,7 @@ class Answer:
         return Answer(self.status, json.dumps(document).encode(), headers)
 
 
-Forward = Callable[[Call], Awaitable[Answer]]
+Forward = Callable[[ServiceCall], Awaitable[Answer]]
 """Carries a call out."""
 Clock = Callable[[], float]
 """Seconds that only increase."""
@@ -76,12 +76,12 @@ Clock = Callable[[], float]
 class CallRule(Protocol):
     """A rule that a call passes on its way to the service, and its answer on the way back."""
 
-    async def answer(self, call: Call, forward: Forward) -> Answer:
+    async def answer(self, call: ServiceCall, forward: Forward) -> Answer:
         """Return the answer to a call; `forward` carries the call out."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ServiceRequest:
     """An HTTP request of a call, as MiniStack passes it to a service."""
 
     method: str
@@ -90,24 +90,24 @@ class Request:
     body: bytes
     query: Mapping[str, Any]
 
-    def with_call(self, call: Call) -> "Request":
+    def with_call(self, call: ServiceCall) -> "ServiceRequest":
         """Return the request of a changed call, whose parameters are JSON."""
         return replace(self, body=json.dumps(dict(call.parameters)).encode())
 
 
-def parse_call(service: str, request: Request) -> Call:
+def parse_call(service: str, request: ServiceRequest) -> ServiceCall:
     """Return the call of a request."""
     path, headers, body, query = request.path, request.headers, request.body, request.query
     target = headers.get("x-amz-target", "")
     if target:
         parameters = _json_object(body)
-        return Call(service, target.rpartition(".")[2], parameters, headers, Wire.JSON)
+        return ServiceCall(service, target.rpartition(".")[2], parameters, headers, Wire.JSON)
     form = {**{name: _first(value) for name, value in query.items()}, **dict(parse_qsl(_text(body)))}
     if "Action" in form and service not in ("s3", "lambda"):
         named = {"QueueUrl": path, **form} if service == "sqs" and path.count("/") > 1 else form
-        return Call(service, form["Action"], named, headers, Wire.QUERY)
+        return ServiceCall(service, form["Action"], named, headers, Wire.QUERY)
     wire = Wire.REST_XML if service == "s3" else Wire.REST_JSON
-    return Call(service, f"{request.method} {path}", {}, headers, wire)
+    return ServiceCall(service, f"{request.method} {path}", {}, headers, wire)
 
 
 def _json_object(body: bytes) -> dict[str, Any]:

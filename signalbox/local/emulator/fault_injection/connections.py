@@ -5,7 +5,7 @@ These calls do not pass MiniStack's table of services, which `injection` replace
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Call, Wire
+from signalbox.local.emulator.fault_injection.calls import Answer, ServiceCall, Wire
 from signalbox.local.emulator.fault_injection.chance import Chance
 from signalbox.local.emulator.fault_injection.errors import GONE
 from signalbox.local.emulator.fault_injection.failed_calls import FailedCalls
@@ -25,9 +25,9 @@ def with_faults(handle: Handle, chance: Chance) -> Handle:
     faults = FailedCalls(chance, lambda _queue: False)
 
     async def handle_with_faults(method: str, api: str, stage: str, connection: str, *others: object) -> Raw:
-        call = Call("execute-api", f"{method} {stage}", {}, wire=Wire.REST_JSON)
+        call = ServiceCall("execute-api", f"{method} {stage}", {}, wire=Wire.REST_JSON)
 
-        async def forward(_call: Call) -> Answer:
+        async def forward(_call: ServiceCall) -> Answer:
             if method == "POST" and chance.is_one_in(GONE_ODDS, "gone connections", stage):
                 await handle("DELETE", api, stage, connection, *others)
                 return GONE.answer(call)

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Call, Wire
+from signalbox.local.emulator.fault_injection.calls import Answer, ServiceCall, Wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class ServiceError:
     message: str = ""
     query_code: str | None = None
 
-    def answer(self, call: Call) -> Answer:
+    def answer(self, call: ServiceCall) -> Answer:
         """Return the error in the form that the call's protocol has."""
         return FORMS[call.wire](self)
 
@@ -136,6 +136,6 @@ MAPPING_IN_USE = ServiceError(
 GONE = ServiceError("GoneException", 410)
 
 
-def faults_of(call: Call) -> tuple[ServiceError, ServiceError]:
+def faults_of(call: ServiceCall) -> tuple[ServiceError, ServiceError]:
     """Return the error for too many requests and the server error of the call's service."""
     return FAULTS.get(call.service, QUERY_COMMON if call.wire is Wire.QUERY else COMMON)

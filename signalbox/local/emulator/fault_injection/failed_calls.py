@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Call, Forward
+from signalbox.local.emulator.fault_injection.calls import Answer, Forward, ServiceCall
 from signalbox.local.emulator.fault_injection.chance import Chance
 from signalbox.local.emulator.fault_injection.errors import KMS_THROTTLED, ServiceError, faults_of
 
@@ -27,7 +27,7 @@ class FailedCalls:
     is_encrypted: Callable[[str], bool]
     """Whether the queue of this name has a key of KMS."""
 
-    async def answer(self, call: Call, forward: Forward) -> Answer:
+    async def answer(self, call: ServiceCall, forward: Forward) -> Answer:
         """Return the service's answer, or an error in its place."""
         kind = f"{call.service}:{call.action if call.service != 's3' else call.action.partition(' ')[0]}"
         if not self.chance.is_one_in(FAULT_ODDS, "failed calls", kind):
@@ -44,7 +44,7 @@ class FailedCalls:
             return failed.answer(call) if answer.is_success else answer
         return failed.answer(call)
 
-    def _throttled(self, call: Call, throttled: ServiceError, kind: str) -> ServiceError:
+    def _throttled(self, call: ServiceCall, throttled: ServiceError, kind: str) -> ServiceError:
         if call.service != "sqs" or call.action not in NEEDS_KEY or not self.is_encrypted(call.resource):
             return throttled
         return KMS_THROTTLED if self.chance.is_one_in(3, "throttled keys", kind) else throttled

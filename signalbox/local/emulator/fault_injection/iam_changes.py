@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.etree import ElementTree
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Call, Clock, Forward
+from signalbox.local.emulator.fault_injection.calls import Answer, Clock, Forward, ServiceCall
 from signalbox.local.emulator.patches.patch import Patch, original
 
 EVALUATOR = "ministack.core.iam_evaluator"
@@ -35,7 +35,7 @@ class IamChanges:
     _before: dict[Principal, list[tuple[float, Policies]]] = field(default_factory=dict)
     _known_from: dict[str, float] = field(default_factory=dict)
 
-    async def answer(self, call: Call, forward: Forward) -> Answer:
+    async def answer(self, call: ServiceCall, forward: Forward) -> Answer:
         """Return IAM's answer, and note what a change replaces."""
         if call.service != "iam" or call.parameters.get("UserName") == ADMINISTRATOR:
             return await forward(call)
@@ -62,7 +62,7 @@ class IamChanges:
         return self._known_from.get(access_key_id, float("-inf")) > self.clock()
 
 
-def _changed(call: Call) -> Principal | None:
+def _changed(call: ServiceCall) -> Principal | None:
     """Return the user or role whose policies the call changes."""
     if not call.action.endswith(("Policy", "User", "Role", "UserToGroup", "UserFromGroup")):
         return None

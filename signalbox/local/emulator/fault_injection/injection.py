@@ -9,14 +9,22 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Call, CallRule, Clock, Forward, Request, parse_call
+from signalbox.local.emulator.fault_injection.calls import (
+    Answer,
+    CallRule,
+    Clock,
+    Forward,
+    ServiceCall,
+    ServiceRequest,
+    parse_call,
+)
 from signalbox.local.emulator.fault_injection.chance import Chance
 from signalbox.local.emulator.fault_injection.failed_calls import FailedCalls
 from signalbox.local.emulator.fault_injection.iam_changes import IamChanges, Policies, Principal
 from signalbox.local.emulator.fault_injection.mapping_states import MappingStates
 from signalbox.local.emulator.fault_injection.outages import Outages
 from signalbox.local.emulator.fault_injection.partial_batches import PartialBatches
-from signalbox.local.emulator.fault_injection.queue_names import QueueNames
+from signalbox.local.emulator.fault_injection.queue_names import RecentQueues
 from signalbox.local.emulator.fault_injection.queue_policies import QueuePolicies
 from signalbox.local.emulator.fault_injection.queue_tags import QueueTags
 from signalbox.local.emulator.fault_injection.stale_views import StaleViews
@@ -51,7 +59,7 @@ class FaultInjection:
         self.chance = Chance(seed)
         self.iam = IamChanges(clock, policies)
         self.queue_policies = QueuePolicies(clock, self.chance, queue_policy)
-        queue_names = QueueNames(clock)
+        queue_names = RecentQueues(clock)
         self.mappings = MappingStates(clock, queue_names.is_new)
         self.call_rules: tuple[CallRule, ...] = (
             Outages(outages, is_encrypted),
@@ -64,13 +72,13 @@ class FaultInjection:
             PartialBatches(self.chance),
         )
 
-    async def answer(self, call: Call, forward: Forward) -> Answer:
+    async def answer(self, call: ServiceCall, forward: Forward) -> Answer:
         """Return the answer to a call that passes all rules; `forward` carries it out."""
         return await reduce(_before, reversed(self.call_rules), forward)(call)
 
 
 def _before(forward: Forward, rule: CallRule) -> Forward:
-    async def answer(call: Call) -> Answer:
+    async def answer(call: ServiceCall) -> Answer:
         return await rule.answer(call, forward)
 
     return answer
@@ -82,10 +90,10 @@ def through(faults: FaultInjection, service: str, handler: Handler) -> Handler:
     async def handle(
         method: str, path: str, headers: Mapping[str, str], body: bytes, query: Mapping[str, Any]
     ) -> tuple[int, dict[str, str], bytes]:
-        request = Request(method, path, headers, body, query)
+        request = ServiceRequest(method, path, headers, body, query)
         parsed = parse_call(service, request)
 
-        async def forward(call: Call) -> Answer:
+        async def forward(call: ServiceCall) -> Answer:
             sent = request if call is parsed else request.with_call(call)
             status, answered, content = await handler(sent.method, sent.path, sent.headers, sent.body, sent.query)
             return Answer(status, content.encode() if isinstance(content, str) else content, answered)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from signalbox.local.emulator.fault_injection.calls import Call, Clock, Wire
+from signalbox.local.emulator.fault_injection.calls import Clock, ServiceCall, Wire
 from signalbox.local.emulator.fault_injection.errors import MAPPED_QUEUE_MISSING, MAPPING_IN_USE, ServiceError
 from signalbox.local.emulator.patches.patch import Patch, original
 
@@ -151,7 +151,7 @@ class MappingCalls:
 
 
 def _raw(error: ServiceError) -> Raw:
-    answer = error.answer(Call("lambda", "", {}, wire=Wire.REST_JSON))
+    answer = error.answer(ServiceCall("lambda", "", {}, wire=Wire.REST_JSON))
     return answer.status, answer.headers, answer.body
 
 

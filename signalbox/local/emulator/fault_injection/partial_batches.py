@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Call, Forward, Wire
+from signalbox.local.emulator.fault_injection.calls import Answer, Forward, ServiceCall, Wire
 from signalbox.local.emulator.fault_injection.chance import Chance
 
 PARTIAL_ODDS = 20
@@ -20,7 +20,7 @@ class PartialBatches:
 
     chance: Chance
 
-    async def answer(self, call: Call, forward: Forward) -> Answer:
+    async def answer(self, call: ServiceCall, forward: Forward) -> Answer:
         """Return the answer of the batch with the entries that failed."""
         withhold = WITHHOLDING.get((call.service, call.action))
         if withhold is None or call.wire is not Wire.JSON:
@@ -39,7 +39,7 @@ class PartialBatches:
             [entry for index, entry in enumerate(entries) if index in lost],
         )
 
-    async def sqs(self, call: Call, forward: Forward) -> Answer:
+    async def sqs(self, call: ServiceCall, forward: Forward) -> Answer:
         """Fail entries of a batch of messages."""
         entries = call.parameters.get("Entries", [])
         if len(entries) < 2:  # noqa: PLR2004 - one entry is all or nothing
@@ -55,7 +55,7 @@ class PartialBatches:
         ]
         return answer.with_document({**document, "Failed": [*document.get("Failed", []), *failures]})
 
-    async def writes(self, call: Call, forward: Forward) -> Answer:
+    async def writes(self, call: ServiceCall, forward: Forward) -> Answer:
         """Leave writes of DynamoDB unprocessed."""
         items = [(table, write) for table, writes in call.parameters["RequestItems"].items() for write in writes]
         if len(items) < 2:  # noqa: PLR2004 - one entry is all or nothing
@@ -64,7 +64,7 @@ class PartialBatches:
         answer = await forward(call.with_parameters(RequestItems=by_table(done)))
         return with_unprocessed(answer, "UnprocessedItems", by_table(failed))
 
-    async def reads(self, call: Call, forward: Forward) -> Answer:
+    async def reads(self, call: ServiceCall, forward: Forward) -> Answer:
         """Leave keys of DynamoDB unread."""
         requests: Mapping[str, Any] = call.parameters["RequestItems"]
         keys = [(table, key) for table, request in requests.items() for key in request["Keys"]]
@@ -74,7 +74,7 @@ class PartialBatches:
         answer = await forward(call.with_parameters(RequestItems=with_keys(requests, done)))
         return with_unprocessed(answer, "UnprocessedKeys", with_keys(requests, failed))
 
-    async def firehose(self, call: Call, forward: Forward) -> Answer:
+    async def firehose(self, call: ServiceCall, forward: Forward) -> Answer:
         """Fail records of a delivery stream."""
         records = call.parameters["Records"]
         if len(records) < 2:  # noqa: PLR2004 - one entry is all or nothing

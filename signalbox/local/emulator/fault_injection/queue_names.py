@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, field
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Call, Clock, Forward
+from signalbox.local.emulator.fault_injection.calls import Answer, Clock, Forward, ServiceCall
 from signalbox.local.emulator.fault_injection.errors import (
     DEAD_LETTER_TARGET_MISSING,
     QUEUE_DELETED_RECENTLY,
@@ -14,7 +14,7 @@ NEW_QUEUE_SECONDS, DELETED_NAME_SECONDS = 1.0, 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class QueueNames:
+class RecentQueues:
     """The queues that clients created and deleted recently; those of a stack are usable when it is deployed."""
 
     clock: Clock
@@ -25,7 +25,7 @@ class QueueNames:
         """Return whether a queue was created within the last second."""
         return _is_within(self.created, name, self.clock(), NEW_QUEUE_SECONDS)
 
-    async def answer(self, call: Call, forward: Forward) -> Answer:
+    async def answer(self, call: ServiceCall, forward: Forward) -> Answer:
         """Return the answer, or the error of a name that cannot be used yet."""
         if call.service != "sqs":
             return await forward(call)
@@ -40,7 +40,7 @@ class QueueNames:
             return QUEUE_MISSING.answer(call)
         return await forward(call)
 
-    async def _created(self, call: Call, forward: Forward, name: str, now: float) -> Answer:
+    async def _created(self, call: ServiceCall, forward: Forward, name: str, now: float) -> Answer:
         if _is_within(self.deleted, name, now, DELETED_NAME_SECONDS):
             return QUEUE_DELETED_RECENTLY.answer(call)
         answer = await forward(call)
@@ -48,7 +48,7 @@ class QueueNames:
             self.created.setdefault(name, now)  # a repeated CreateQueue does not make it new
         return answer
 
-    async def _deleted(self, call: Call, forward: Forward, name: str) -> Answer:
+    async def _deleted(self, call: ServiceCall, forward: Forward, name: str) -> Answer:
         answer = await forward(call)
         if answer.is_success:
             self.created.pop(name, None)
@@ -56,7 +56,7 @@ class QueueNames:
         return answer
 
 
-def _dead_letter_target(call: Call) -> str:
+def _dead_letter_target(call: ServiceCall) -> str:
     """Return the name of the queue that a new or changed queue names as its dead-letter queue, or an empty text."""
     attributes = call.parameters.get("Attributes")
     policy = attributes.get("RedrivePolicy") if isinstance(attributes, dict) else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Call, Clock, Forward
+from signalbox.local.emulator.fault_injection.calls import Answer, Clock, Forward, ServiceCall
 from signalbox.local.emulator.fault_injection.chance import Chance
 from signalbox.local.emulator.patches.patch import Patch, original
 
@@ -35,7 +35,7 @@ class QueuePolicies:
     """Returns the policy that a queue of this name has, or an empty text."""
     _before: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
 
-    async def answer(self, call: Call, forward: Forward) -> Answer:
+    async def answer(self, call: ServiceCall, forward: Forward) -> Answer:
         """Return the answer, and note the policy that a change replaces."""
         if call.service != "sqs" or call.action not in CHANGES:
             return await forward(call)

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Call, Clock, Forward
+from signalbox.local.emulator.fault_injection.calls import Answer, Clock, Forward, ServiceCall
 from signalbox.local.emulator.fault_injection.errors import QUEUE_EXISTS, faults_of
 
 TAG_CALLS = ("ListQueueTags", "TagQueue", "UntagQueue")
@@ -19,7 +19,7 @@ class QueueTags:
     tags: Callable[[str], Mapping[str, str] | None]
     called_at: deque[float] = field(default_factory=lambda: deque([float("-inf")] * CALLS_PER_SECOND, CALLS_PER_SECOND))
 
-    async def answer(self, call: Call, forward: Forward) -> Answer:
+    async def answer(self, call: ServiceCall, forward: Forward) -> Answer:
         """Return the answer, or the error of a queue with other tags or of too many calls."""
         if call.service == "sqs" and call.action == "CreateQueue" and self._has_others(call):
             return QUEUE_EXISTS.answer(call)
@@ -27,7 +27,7 @@ class QueueTags:
             return faults_of(call)[0].answer(call)
         return await forward(call)
 
-    def _has_others(self, call: Call) -> bool:
+    def _has_others(self, call: ServiceCall) -> bool:
         given = call.parameters.get("tags") or call.parameters.get("Tags")
         existing = self.tags(call.resource)
         return bool(given) and existing is not None and dict(existing) != given

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Call, Clock, Forward, Wire
+from signalbox.local.emulator.fault_injection.calls import Answer, Clock, Forward, ServiceCall, Wire
 
 # Less than the shortest time that a local stage's settings wait for counters (`split_empty_seconds`), as on AWS.
 STALE_SECONDS = 2.0
@@ -21,7 +21,7 @@ class StaleViews:
     counters: dict[str, tuple[float, dict[str, str]]] = field(default_factory=dict)
     """By queue, the time of a count and its result."""
 
-    async def answer(self, call: Call, forward: Forward) -> Answer:
+    async def answer(self, call: ServiceCall, forward: Forward) -> Answer:
         """Return the answer, with old lists and counters."""
         answer = await forward(call)
         if call.service != "sqs" or call.wire is not Wire.JSON or not answer.is_success:
@@ -37,7 +37,7 @@ class StaleViews:
             return self._old_counters(call, answer)
         return answer
 
-    def _old_list(self, call: Call, answer: Answer) -> Answer:
+    def _old_list(self, call: ServiceCall, answer: Answer) -> Answer:
         now, document = self.clock(), answer.document()
         too_new = {url for url, at in self.created.items() if now - at < STALE_SECONDS}
         urls = [url for url in document.get("QueueUrls", []) if url not in too_new]
@@ -48,7 +48,7 @@ class StaleViews:
             urls += [url for url in gone if url.rpartition("/")[2].startswith(prefix)][: max(0, room)]
         return answer.with_document({**document, "QueueUrls": urls})
 
-    def _old_counters(self, call: Call, answer: Answer) -> Answer:
+    def _old_counters(self, call: ServiceCall, answer: Answer) -> Answer:
         document = answer.document()
         attributes = document.get("Attributes", {})
         current = {name: value for name, value in attributes.items() if name.startswith(COUNTER)}

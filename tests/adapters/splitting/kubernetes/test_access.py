@@ -8,7 +8,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from signalbox.aws.splitting.kubernetes.access import Connection
+from signalbox.aws.splitting.kubernetes.access import ApiAddress
 from signalbox.aws.splitting.kubernetes.api import ClusterGone, ClusterRefused, ClusterUnavailable
 from signalbox.aws.splitting.kubernetes.client import ClusterClient
 from signalbox.aws.splitting.kubernetes.clusters import Clusters
@@ -18,7 +18,7 @@ from signalbox.aws.splitting.kubernetes.settings import EksSetting, ServiceAccou
 from tests.fakes.rendezvous import START
 
 REGION = "us-east-1"
-CONNECTION = Connection("https://k8s.example:6443", "a CA")
+CONNECTION = ApiAddress("https://k8s.example:6443", "a CA")
 MINUTE = timedelta(minutes=1)
 
 
@@ -63,7 +63,7 @@ def eks_access(eks: object, clock: Clock, signer: object = None) -> EksAccess:
 def test_eks_gives_the_endpoint_and_the_ca(clock):
     eks = Eks()
 
-    assert eks_access(eks, clock).connection() == Connection("https://a", "a CA")
+    assert eks_access(eks, clock).connection() == ApiAddress("https://a", "a CA")
     assert eks.calls == ["prod-eu"]
 
 
@@ -246,7 +246,7 @@ def test_the_clusters_of_the_environment_are_in_their_order():
 
     assert list(parse_clusters(text).items()) == [
         ("prod", EksSetting("prod-eu")),
-        ("lab", ServiceAccountSetting(Connection("https://a", "PEM"), "arn")),
+        ("lab", ServiceAccountSetting(ApiAddress("https://a", "PEM"), "arn")),
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from urllib3 import Timeout
 
 from signalbox.aws.splitting.kubernetes import client as module
-from signalbox.aws.splitting.kubernetes.access import Connection, Remedies
+from signalbox.aws.splitting.kubernetes.access import ApiAddress, Remedies
 from signalbox.aws.splitting.kubernetes.api import (
     ClusterGone,
     ClusterRefused,
@@ -30,11 +30,11 @@ REMEDIES = Remedies("check the address", "check the CA", "renew the token", "app
 class Access:
     """The connections and tokens that a test gives, the last of each for ever."""
 
-    connections: list[Connection | Exception]
+    connections: list[ApiAddress | Exception]
     tokens: list[str] = field(default_factory=lambda: [TOKEN, NEXT_TOKEN])
     remedies: Remedies = REMEDIES
 
-    def connection(self, *, again: bool = False) -> Connection:
+    def connection(self, *, again: bool = False) -> ApiAddress:
         if again and len(self.connections) > 1:
             self.connections.pop(0)
         if isinstance(self.connections[0], Exception):
@@ -58,13 +58,13 @@ def server(authority, tmp_path) -> Iterator[ApiServer]:
         yield api
 
 
-def client_of(*connections: Connection | Exception, timeout: Timeout = module.TIMEOUT) -> ClusterClient:
+def client_of(*connections: ApiAddress | Exception, timeout: Timeout = module.TIMEOUT) -> ClusterClient:
     return ClusterClient("prod", Access(list(connections)), timeout)
 
 
 @pytest.fixture
 def client(server, authority) -> ClusterClient:
-    return client_of(Connection(server.endpoint + "/", authority.pem))
+    return client_of(ApiAddress(server.endpoint + "/", authority.pem))
 
 
 def bearers(server: ApiServer) -> list[str]:
@@ -273,7 +273,7 @@ def test_an_answer_that_ends_too_early_is_not_taken(server, client):
 
 
 def test_a_server_with_the_certificate_of_another_ca_gets_no_token(server):
-    client = client_of(Connection(server.endpoint, Authority().pem))
+    client = client_of(ApiAddress(server.endpoint, Authority().pem))
 
     with pytest.raises(ClusterRefused) as refused:
         client.get(PATH)
@@ -288,7 +288,7 @@ def test_a_server_with_the_certificate_of_another_ca_gets_no_token(server):
 def test_a_server_with_the_certificate_of_another_host_gets_no_token(authority, tmp_path):
     with running(authority.server(tmp_path, "127.0.0.2")) as server:
         with pytest.raises(ClusterRefused, match=r"is not trusted: .*IP address mismatch.*; check the CA"):
-            client_of(Connection(server.endpoint, authority.pem)).get(PATH)
+            client_of(ApiAddress(server.endpoint, authority.pem)).get(PATH)
 
         assert server.requests == []
 
@@ -298,14 +298,14 @@ def test_a_server_with_the_certificate_of_another_host_gets_no_token(authority, 
 )
 def test_a_ca_that_is_none_trusts_nobody(server, ca):
     with pytest.raises(ClusterRefused, match="the CA is no certificate in PEM: check the CA"):
-        client_of(Connection(server.endpoint, ca)).get(PATH)
+        client_of(ApiAddress(server.endpoint, ca)).get(PATH)
 
     assert server.requests == []
 
 
 def test_a_server_that_hangs_is_unavailable(server, authority):
     server.answers = [Answer(None)]
-    connection = Connection(server.endpoint, authority.pem)
+    connection = ApiAddress(server.endpoint, authority.pem)
 
     with pytest.raises(ClusterUnavailable, match=r"no answer from https://.* \(ReadTimeoutError\); check the address"):
         client_of(connection, timeout=Timeout(connect=2, read=0.1)).get(PATH)
@@ -320,7 +320,7 @@ def free_port() -> int:
 
 
 def test_a_server_that_is_away_is_unavailable(authority):
-    connection = Connection(f"https://{HOST}:{free_port()}", authority.pem)
+    connection = ApiAddress(f"https://{HOST}:{free_port()}", authority.pem)
 
     with pytest.raises(
         ClusterUnavailable, match=r"no answer from https://.* \(NewConnectionError\); check the address"
@@ -329,20 +329,20 @@ def test_a_server_that_is_away_is_unavailable(authority):
 
 
 def test_a_connection_is_read_again_when_it_fails(server, authority):
-    before = Connection(f"https://{HOST}:{free_port()}", authority.pem)
-    client = client_of(before, Connection(server.endpoint, authority.pem))
+    before = ApiAddress(f"https://{HOST}:{free_port()}", authority.pem)
+    client = client_of(before, ApiAddress(server.endpoint, authority.pem))
 
     assert client.get(PATH) == {}
 
 
 def test_a_ca_is_read_again_when_it_does_not_fit(server, authority):
-    client = client_of(Connection(server.endpoint, Authority().pem), Connection(server.endpoint, authority.pem))
+    client = client_of(ApiAddress(server.endpoint, Authority().pem), ApiAddress(server.endpoint, authority.pem))
 
     assert client.get(PATH) == {}
 
 
 def test_a_cluster_that_was_deleted_is_gone(authority):
-    client = client_of(Connection(f"https://{HOST}:{free_port()}", authority.pem), ClusterGone("gone"))
+    client = client_of(ApiAddress(f"https://{HOST}:{free_port()}", authority.pem), ClusterGone("gone"))
 
     with pytest.raises(ClusterGone):
         client.get(PATH)

@@ -7,7 +7,7 @@ import boto3
 import pytest
 from typer.testing import CliRunner
 
-from signalbox.aws.splitting.kubernetes.access import Connection
+from signalbox.aws.splitting.kubernetes.access import ApiAddress
 from signalbox.aws.splitting.kubernetes.api import ClusterRefused, ClusterUnavailable, FieldConflict, PatchKind
 from signalbox.aws.splitting.kubernetes.client import ClusterClient
 from signalbox.aws.splitting.kubernetes.service_account import ServiceAccountAccess
@@ -36,7 +36,7 @@ def stage(aws, kubernetes, namespace) -> Stage:
     namespace.create("serviceaccounts", {"metadata": {"name": ACCOUNT}})
     secrets = boto3.client("secretsmanager")
     arn = secrets.create_secret(Name=namespace.name, SecretString=namespace.account_token(ACCOUNT))["ARN"]
-    connection = Connection(kubernetes.cluster.endpoint, kubernetes.cluster.ca)
+    connection = ApiAddress(kubernetes.cluster.endpoint, kubernetes.cluster.ca)
     return Stage(namespace, ClusterClient("lab", ServiceAccountAccess("lab", connection, arn, secrets, lambda: START)))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Call, CallRule, Wire
+from signalbox.local.emulator.fault_injection.calls import Answer, CallRule, ServiceCall, Wire
 
 
 @dataclass(slots=True)
@@ -24,15 +24,15 @@ class Service:
 
     document: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
-    calls: list[Call] = field(default_factory=list)
+    calls: list[ServiceCall] = field(default_factory=list)
 
-    async def forward(self, call: Call) -> Answer:
+    async def forward(self, call: ServiceCall) -> Answer:
         self.calls.append(call)
         return Answer(self.status).with_document(self.document)
 
     def answer(self, rule: CallRule, service: str, action: str, *, wire: Wire = Wire.JSON, **parameters: Any) -> Answer:
         """Return the answer to a call that passes the rule."""
-        return asyncio.run(rule.answer(Call(service, action, parameters, wire=wire), self.forward))
+        return asyncio.run(rule.answer(ServiceCall(service, action, parameters, wire=wire), self.forward))
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 
-from signalbox.local.emulator.fault_injection.calls import Call, Request, Wire, parse_call
+from signalbox.local.emulator.fault_injection.calls import ServiceCall, ServiceRequest, Wire, parse_call
 from signalbox.local.emulator.fault_injection.errors import (
     FAULTS,
     GONE,
@@ -53,8 +53,8 @@ ERRORS = [
 ]
 
 
-def request(target: str = "", body: bytes = b"", *, method: str = "POST", path: str = "/") -> Request:
-    return Request(method, path, {"x-amz-target": target} if target else {}, body, {})
+def request(target: str = "", body: bytes = b"", *, method: str = "POST", path: str = "/") -> ServiceRequest:
+    return ServiceRequest(method, path, {"x-amz-target": target} if target else {}, body, {})
 
 
 def test_a_call_in_json_has_its_action_parameters_and_resource():
@@ -96,7 +96,7 @@ def test_a_changed_call_is_sent_with_its_parameters():
 @pytest.mark.parametrize("which", [0, 1], ids=["throttled", "server error"])
 def test_boto3_reads_the_faults_of_each_service(service, which):
     _, wire, _ = CALLS[service]
-    error = faults_of(Call(service, "", {}, wire=wire))[which]
+    error = faults_of(ServiceCall(service, "", {}, wire=wire))[which]
 
     seen = seen_by_boto3(service, error)
 
@@ -116,7 +116,7 @@ def test_every_service_with_errors_of_its_own_is_tried():
 def seen_by_boto3(service: str, error: ServiceError) -> dict[str, str]:
     """Return the error that a client without retries raises for the answer."""
     name, wire, call = CALLS[service]
-    answer = error.answer(Call(service, "", {}, wire=wire))
+    answer = error.answer(ServiceCall(service, "", {}, wire=wire))
     client = SESSION.client(name, endpoint_url="http://127.0.0.1:9", config=ONE_ATTEMPT)
     raw = SimpleNamespace(stream=lambda **_: iter([answer.body]))
 

@@ -1,6 +1,6 @@
 """A new queue is not usable for a second, and a deleted name for a minute; ListQueues and counters are old."""
 
-from signalbox.local.emulator.fault_injection.queue_names import QueueNames
+from signalbox.local.emulator.fault_injection.queue_names import RecentQueues
 from signalbox.local.emulator.fault_injection.stale_views import STALE_SECONDS, StaleViews
 from tests.local.emulator.fault_injection.service import Clock, Service
 
@@ -10,7 +10,7 @@ COUNTER = "ApproximateNumberOfMessages"
 
 def test_a_repeated_create_does_not_make_a_queue_new():
     clock, service = Clock(), Service({"QueueUrl": URL})
-    rule = QueueNames(clock)
+    rule = RecentQueues(clock)
     service.answer(rule, "sqs", "CreateQueue", QueueName="orders")
     clock.now += 2
     service.answer(rule, "sqs", "CreateQueue", QueueName="orders")
@@ -20,7 +20,7 @@ def test_a_repeated_create_does_not_make_a_queue_new():
 
 def test_failed_calls_change_no_names():
     clock, service = Clock(), Service(status=400)
-    rule = QueueNames(clock)
+    rule = RecentQueues(clock)
     service.answer(rule, "sqs", "CreateQueue", QueueName="orders")
     service.answer(rule, "sqs", "DeleteQueue", QueueUrl=URL)
     service.status = 200
@@ -31,7 +31,7 @@ def test_failed_calls_change_no_names():
 
 def test_other_services_have_no_new_queues():
     clock, service = Clock(), Service({"QueueUrl": URL})
-    rule = QueueNames(clock)
+    rule = RecentQueues(clock)
     service.answer(rule, "sqs", "CreateQueue", QueueName="orders")
 
     assert service.answer(rule, "dynamodb", "GetItem", TableName="orders").is_success

@@ -7,16 +7,16 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.clients.bridge.run import BridgeRun, Clock
+from signalbox.clients.bridge.run import BridgeClock, BridgeRun
 from signalbox.clients.bridge.worker import Worker
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.live.bridge.checkpoints import Checkpoint
-from signalbox.live.bridge.rows import LogRow
-from signalbox.live.bridge.service import Bridge
+from signalbox.live.bridge.rows import DatabaseRow
+from signalbox.live.bridge.service import ArvadosBridge
 from tests.fakes.bridge import NOON, FakeCluster, FakeRealm, counted_calls
 
 REALM = "xs_lab.fifo"
-PERMISSION = LogRow(
+PERMISSION = DatabaseRow(
     2,
     object_uuid="zzzzz-o0j2j-000000000000000",
     event_type="create",
@@ -82,9 +82,9 @@ def a_run(cluster: Cluster, realm: FakeRealm, ending: Ending) -> BridgeRun:
     seconds = iter(range(1_000_000))
 
     def bridge(table, target):
-        return Bridge(table, target, now=lambda: NOON, run="1", patience=timedelta(days=1), start=0)
+        return ArvadosBridge(table, target, now=lambda: NOON, run="1", patience=timedelta(days=1), start=0)
 
-    clock = Clock(lambda: NOON, lambda: float(next(seconds)), lambda _: None, lambda: 1.0)
+    clock = BridgeClock(lambda: NOON, lambda: float(next(seconds)), lambda _: None, lambda: 1.0)
     return BridgeRun(
         cluster.connect,
         realm,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.live.wamp.messages import Event, PublicationId
 from signalbox.live.wamp.options import LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -18,7 +18,7 @@ def test_the_cursor_catches_up(case: dict[str, Any]) -> None:
     subscription, received = case["subscription"], list[ReceivedEvent]()
     pattern = TopicPattern.parse(subscription["topic"], MatchPolicy(subscription["match"]))
     last = LastEvents(subscription["last"]) if subscription["last"] else None
-    cursor = Cursor(pattern, last, get_retained=subscription["retained"])
+    cursor = PatternCursor(pattern, last, get_retained=subscription["retained"])
 
     for connection in case["connections"]:
         options = cursor.options
@@ -35,7 +35,7 @@ def test_the_cursor_catches_up(case: dict[str, Any]) -> None:
     assert [_gap(one) for one in received if one.skipped] == case.get("gaps", [])
 
 
-def _deliver(cursor: Cursor, events: Iterable[Any], at: str, **details: object) -> list[ReceivedEvent]:
+def _deliver(cursor: PatternCursor, events: Iterable[Any], at: str, **details: object) -> list[ReceivedEvent]:
     found = []
     for event in catch_up.expanded(list(events)):
         numbered = {} if event["sequence"] is None else {"_seq": event["sequence"]}

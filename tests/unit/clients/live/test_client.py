@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from signalbox.clients.identity.provider import ProviderUnavailable
-from signalbox.clients.live.client import REPLY_SECONDS, Clock, LiveClient, RequestUnconfirmed
-from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.clients.live.client import REPLY_SECONDS, ClientClock, LiveClient, RequestUnconfirmed
+from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.clients.live.renewal import RENEW, RenewalRefused
 from signalbox.clients.live.session import (
     LOOKUP,
@@ -86,7 +86,7 @@ class World:
             self.lines.append(Line(script, self))
             return self.lines[-1]
 
-        clock = Clock(lambda: self.now, self._sleep, lambda: 1.0, lambda: self.now)
+        clock = ClientClock(lambda: self.now, self._sleep, lambda: 1.0, lambda: self.now)
         login = Login("trial.fifo", "alice", ticket) if token is None else Login("trial.fifo", token=token)
         return LiveClient(connect, login, clock)
 
@@ -109,7 +109,7 @@ def numbers(client: LiveClient, count: int) -> list[int | None]:
 
 def test_a_client_joins_with_its_ticket_and_subscribes(world: World) -> None:
     client = world.client([[4, "ticket", {}], WELCOME, SUBSCRIBED, event(1)])
-    client.follow(Cursor(LOGS, LastEvents(5)))
+    client.follow(PatternCursor(LOGS, LastEvents(5)))
 
     received = client.receive()
 
@@ -126,7 +126,7 @@ def test_a_client_joins_with_its_ticket_and_subscribes(world: World) -> None:
 
 def test_a_client_without_a_ticket_joins_anonymously(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED, event(1)], ticket=None)
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
 
     client.receive()
 
@@ -162,7 +162,7 @@ def test_a_client_reconnects_and_continues_at_its_position(world: World) -> None
     client = world.client(
         [WELCOME, SUBSCRIBED, CAUGHT_UP, event(1), event(2)], [WELCOME, SUBSCRIBED, event(2), event(3), NOTHING]
     )
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
 
     assert numbers(client, 3) == [1, 2, 3]
     after = {"since": "2026-11-21T20:00:00+00:00", "topics": {"logs.a": 2}}
@@ -180,7 +180,7 @@ def test_pauses_grow_until_the_router_answers(world: World) -> None:
         [WELCOME, SUBSCRIBED],
         [WELCOME, SUBSCRIBED, event(1)],
     )
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
 
     client.receive()
 
@@ -189,7 +189,7 @@ def test_pauses_grow_until_the_router_answers(world: World) -> None:
 
 def test_receive_times_out_without_a_connection(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED], None, None, [WELCOME, SUBSCRIBED, event(1)])
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
 
     assert client.receive(0.75) is None
     assert world.now == 0.75
@@ -209,7 +209,7 @@ def test_an_abort_for_a_temporary_reason_is_a_lost_connection(world: World) -> N
         [WELCOME, SUBSCRIBED, [3, {"message": "oh"}, "wamp.error.protocol_violation"]],
         [WELCOME, SUBSCRIBED, event(1)],
     )
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
 
     assert client.receive() is not None
 
@@ -219,7 +219,7 @@ def test_an_abort_for_a_temporary_reason_is_a_lost_connection(world: World) -> N
 
 def test_a_backfill_ends_with_the_reply_to_the_call_after_it(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED, event(1), event(2), CAUGHT_UP, event(3)])
-    client.follow(Cursor(LOGS, LastEvents(2)))
+    client.follow(PatternCursor(LOGS, LastEvents(2)))
 
     assert [received.sequence for received in client.backfill()] == [1, 2]
     assert numbers(client, 1) == [3]
@@ -229,10 +229,10 @@ def test_a_subscription_may_be_added_to_a_session(world: World) -> None:
     client = world.client([WELCOME, NOTHING, SUBSCRIBED, CAUGHT_UP, event(1)], [WELCOME, SUBSCRIBED, event(2)])
     client.receive(1)
 
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
     assert client.receive() is not None
     world.lines[0].is_dead = True
-    client.follow(Cursor(TopicPattern.parse("other")))
+    client.follow(PatternCursor(TopicPattern.parse("other")))
 
     assert client.receive() is not None
     assert [sent[3] for sent in world.lines[1].sent if sent[0] == 32] == ["logs.", "other"]
@@ -241,7 +241,7 @@ def test_a_subscription_may_be_added_to_a_session(world: World) -> None:
 def test_a_refused_subscription_is_raised_and_not_repeated(world: World) -> None:
     refused = [8, 32, 1, {}, "wamp.error.not_authorized", ["not for you"]]
     client = world.client([WELCOME, refused], [WELCOME, NOTHING])
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
 
     with pytest.raises(RequestRefused, match=r"not for you \(wamp.error.not_authorized\)") as refusal:
         client.receive()
@@ -256,7 +256,7 @@ def test_a_revoked_right_ends_the_subscription(world: World) -> None:
     withdrawn = [35, 0, {"subscription": SUBSCRIPTION, "reason": "wamp.error.not_authorized"}]
     of_others = [35, 0, {"subscription": 5}]
     client = world.client([WELCOME, SUBSCRIBED, of_others, [35, 0], withdrawn, event(1), NOTHING])
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
 
     with pytest.raises(SubscriptionRevoked, match=r"'logs\.' is not open to this user any more"):
         client.receive()
@@ -278,7 +278,7 @@ def test_a_client_answers_goodbye_and_raises_its_reason(world: World) -> None:
 
 def test_a_publication_is_confirmed_and_events_received_before_are_kept(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED, CAUGHT_UP, event(1), [17, 3, 4711]])
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
 
     publication = client.publish("logs.b", Payload((1,)), options={"retain": True})
 
@@ -328,21 +328,21 @@ def test_leaving_the_with_block_closes_the_connection(world: World) -> None:
 
 def test_events_of_unknown_subscriptions_are_ignored(world: World) -> None:
     client = world.client([WELCOME, event(1), SUBSCRIBED, event(2)])
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
 
     assert numbers(client, 1) == [2]
 
 
 def test_replies_of_an_unexpected_type_are_ignored(world: World) -> None:
     client = world.client([WELCOME, [17, 1, 5], SUBSCRIBED, NOTHING])
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
 
     assert client.receive(1) is None
 
 
 def test_received_events_have_their_publication_time(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED, event(1)])
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
 
     received = client.receive()
 
@@ -384,7 +384,7 @@ def calls(line: Line) -> list[list[object]]:
 def test_a_token_is_the_ticket_and_names_the_user(world: World) -> None:
     tokens = Tokens(world)
     client = world.client([[4, "ticket", {}], WELCOME, SUBSCRIBED, event(1)], token=tokens)
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
 
     client.receive()
 
@@ -398,7 +398,7 @@ def test_a_token_is_the_ticket_and_names_the_user(world: World) -> None:
 def test_a_token_is_renewed_on_the_open_session_before_it_ends(world: World) -> None:
     tokens = Tokens(world)
     client = world.client([WELCOME, SUBSCRIBED, CAUGHT_UP, NOTHING, RENEWED, event(1), NOTHING, event(2)], token=tokens)
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
 
     assert numbers(client, 2) == [1, 2]
 
@@ -414,7 +414,7 @@ def test_an_unavailable_provider_or_router_is_tried_again_while_the_session_goes
     unavailable = [8, 48, 3, {}, "wamp.error.unavailable", ["later"]]
     script = [WELCOME, SUBSCRIBED, CAUGHT_UP, NOTHING, NOTHING, NOTHING, unavailable, NOTHING, event(1)]
     client = world.client(script, token=tokens)
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
     assert client.receive(1) is None
 
     tokens.failures = 1
@@ -427,7 +427,7 @@ def test_an_unavailable_provider_or_router_is_tried_again_while_the_session_goes
 def test_a_refused_renewal_is_raised_with_its_reason(world: World) -> None:
     refused = [8, 48, 3, {}, "wamp.error.authentication_failed", ["the token is for another user"]]
     client = world.client([WELCOME, SUBSCRIBED, CAUGHT_UP, NOTHING, refused], token=Tokens(world))
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
 
     with pytest.raises(RenewalRefused, match=r"the token is for another user .*; sign in again"):
         client.receive()
@@ -439,7 +439,7 @@ def test_a_session_whose_token_has_ended_is_joined_again_with_a_new_one(world: W
     client = world.client(
         [WELCOME, SUBSCRIBED, CAUGHT_UP, ended], [[4, "ticket", {}], WELCOME, SUBSCRIBED, event(1)], token=tokens
     )
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
 
     assert numbers(client, 1) == [1]
     assert world.lines[1].sent[1] == [5, tokens.given[1], {}]
@@ -447,7 +447,7 @@ def test_a_session_whose_token_has_ended_is_joined_again_with_a_new_one(world: W
 
 def test_a_token_of_another_format_is_not_renewed(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED, CAUGHT_UP, NOTHING, event(1)], token=lambda: "opaque")
-    client.follow(Cursor(LOGS))
+    client.follow(PatternCursor(LOGS))
 
     assert numbers(client, 1) == [1]
     assert calls(world.lines[0]) == []

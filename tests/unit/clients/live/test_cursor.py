@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.clients.live.cursor import GRACE, Cursor, ReceivedEvent
+from signalbox.clients.live.cursor import GRACE, PatternCursor, ReceivedEvent
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent, event_for
 from signalbox.live.log.selection import backfill_page
@@ -29,14 +29,14 @@ def event(sequence: int | None, topic: str = "logs.a", *, publication: int | Non
     return Event(LOGS.subscription_id, PublicationId(publication or sequence or 1), numbered)
 
 
-def given_to(cursor: Cursor, *events: Event) -> list[int]:
+def given_to(cursor: PatternCursor, *events: Event) -> list[int]:
     return [received.publication for one in events if (received := cursor.received(one))]
 
 
 def test_an_event_is_returned_with_its_details() -> None:
     omitted = event(3, _headers={"from": "here"}, _omitted_bytes=200_000)
 
-    received = Cursor(LOGS).received(replace(omitted, payload=Payload((1,))))
+    received = PatternCursor(LOGS).received(replace(omitted, payload=Payload((1,))))
 
     assert received == ReceivedEvent(
         RoutingKey("logs.a"),
@@ -50,27 +50,27 @@ def test_an_event_is_returned_with_its_details() -> None:
 
 
 def test_the_topic_of_an_exact_subscription_is_its_pattern() -> None:
-    received = Cursor(ONE).received(Event(ONE.subscription_id, PublicationId(3), {}))
+    received = PatternCursor(ONE).received(Event(ONE.subscription_id, PublicationId(3), {}))
 
     assert received == ReceivedEvent(RoutingKey("logs.a"), PublicationId(3))
 
 
 def test_an_event_is_returned_once() -> None:
-    assert given_to(Cursor(LOGS), event(1), event(2), event(1), event(2), event(3)) == [1, 2, 3]
+    assert given_to(PatternCursor(LOGS), event(1), event(2), event(1), event(2), event(3)) == [1, 2, 3]
 
 
 def test_each_topic_has_its_own_numbers() -> None:
     other = event(1, "logs.b", publication=9)
 
-    assert given_to(Cursor(LOGS), event(2), other, event(1)) == [2, 9]
+    assert given_to(PatternCursor(LOGS), event(2), other, event(1)) == [2, 9]
 
 
 def test_an_event_without_a_number_is_de_duplicated_by_its_publication() -> None:
-    assert given_to(Cursor(LOGS), event(None, publication=8), event(None), event(None, publication=8)) == [8, 1]
+    assert given_to(PatternCursor(LOGS), event(None, publication=8), event(None), event(None, publication=8)) == [8, 1]
 
 
 def test_events_missing_before_an_event_are_counted() -> None:
-    cursor = Cursor(LOGS)
+    cursor = PatternCursor(LOGS)
 
     skipped = [received.skipped for one in (event(4), event(5), event(9)) if (received := cursor.received(one))]
 
@@ -83,11 +83,11 @@ def test_events_missing_before_an_event_are_counted() -> None:
 def test_the_retained_event_precedes_the_backfill_and_is_returned_once() -> None:
     latest = event(3, retained=True)
 
-    assert given_to(Cursor(LOGS), latest, event(1), event(2), event(3), latest, event(4), latest) == [3, 1, 2, 4]
+    assert given_to(PatternCursor(LOGS), latest, event(1), event(2), event(3), latest, event(4), latest) == [3, 1, 2, 4]
 
 
 def test_a_retained_event_older_than_the_position_is_ignored() -> None:
-    assert given_to(Cursor(LOGS), event(5), event(3, retained=True)) == [5]
+    assert given_to(PatternCursor(LOGS), event(5), event(3, retained=True)) == [5]
 
 
 # --- reconnecting
@@ -97,29 +97,29 @@ def test_a_retained_event_older_than_the_position_is_ignored() -> None:
     ("wish", "history"), [(None, None), (LastEvents(3), {"last": 3}), (AfterSequence(4), {"after": 4})], ids=str
 )
 def test_the_first_subscribe_requests_the_given_backfill(wish: BackfillStart | None, history: object) -> None:
-    assert Cursor(ONE, wish).options.get("_history") == history
+    assert PatternCursor(ONE, wish).options.get("_history") == history
 
 
 def test_every_subscribe_requests_the_retained_event() -> None:
-    assert Cursor(LOGS, get_retained=True).options == {"match": "prefix", "get_retained": True}
+    assert PatternCursor(LOGS, get_retained=True).options == {"match": "prefix", "get_retained": True}
 
 
 def test_a_topic_continues_after_its_last_number() -> None:
-    cursor = Cursor(ONE, LastEvents(3))
+    cursor = PatternCursor(ONE, LastEvents(3))
     given_to(cursor, event(7), event(8))
 
     assert cursor.options["_history"] == {"after": 8}
 
 
 def test_an_incomplete_backfill_is_requested_again() -> None:
-    cursor = Cursor(LOGS, LastEvents(3))
+    cursor = PatternCursor(LOGS, LastEvents(3))
     given_to(cursor, event(7))
 
     assert cursor.options["_history"] == {"last": 3}
 
 
 def test_a_pattern_continues_after_each_topics_number_and_since_the_session_began() -> None:
-    cursor = Cursor(LOGS, LastEvents(3))
+    cursor = PatternCursor(LOGS, LastEvents(3))
     given_to(cursor, event(7), event(2, "logs.b"))
 
     cursor.caught_up(START)
@@ -130,14 +130,14 @@ def test_a_pattern_continues_after_each_topics_number_and_since_the_session_bega
 
 
 def test_without_the_routers_time_the_first_backfill_is_requested_again() -> None:
-    cursor = Cursor(LOGS, AfterTime(START))
+    cursor = PatternCursor(LOGS, AfterTime(START))
     cursor.caught_up(None)
 
     assert cursor.options["_history"] == {"after": START.isoformat()}
 
 
 def test_if_not_all_topics_fit_the_most_recent_are_listed_and_the_others_start_15_minutes_earlier() -> None:
-    cursor = Cursor(LOGS)
+    cursor = PatternCursor(LOGS)
     cursor.caught_up(START - timedelta(days=1))
     topics = [f"logs.{number:0200}" for number in range(200)]
     given_to(cursor, *(event(1, topic) for topic in [*topics, topics[0]]), event(2, topics[0]))
@@ -170,11 +170,11 @@ class Realm:
         if self.on_its_way is not None:
             self.on_its_way.append(logged)
 
-    def subscribe(self, cursor: Cursor) -> None:
+    def subscribe(self, cursor: PatternCursor) -> None:
         wish = SubscribeOptions.parse(cursor.options).history
         self.on_its_way = [] if wish is None else list(backfill_page(self.log, wish, ME).events)
 
-    def deliver(self, cursor: Cursor, count: int) -> list[int]:
+    def deliver(self, cursor: PatternCursor, count: int) -> list[int]:
         due = (self.on_its_way or [])[:count]
         self.on_its_way = (self.on_its_way or [])[count:]
         return given_to(cursor, *(event_for(cursor.pattern, logged) for logged in due))
@@ -192,7 +192,7 @@ steps = st.lists(
 
 @given(steps)
 def test_each_event_is_returned_once_and_in_order_across_lost_connections(todo: list[tuple[str, str, int]]) -> None:
-    realm, cursor, seen = Realm(), Cursor(LOGS), list[int]()
+    realm, cursor, seen = Realm(), PatternCursor(LOGS), list[int]()
     realm.subscribe(cursor)
     cursor.caught_up(START - timedelta(seconds=9))
 

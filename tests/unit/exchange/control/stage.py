@@ -8,7 +8,7 @@ from signalbox.control.envelope import Envelope
 from signalbox.exchange.control.command_handlers import ExchangeService
 from signalbox.exchange.control.command_reader import COMMANDS
 from signalbox.exchange.control.scheduled_tasks import ExpiryService
-from signalbox.exchange.model.control_ports import ControlPorts, StageConfig, Store
+from signalbox.exchange.model.control_ports import ControlPorts, ExchangeStore, StageConfig
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import User
 from signalbox.history.event import HistoryEvent
@@ -58,7 +58,7 @@ class ExchangeStage:
         self.grants, self.groups = MemoryGrants(), MemoryGroups()
         self.former_events: dict[str, int] = {}  # of realms: in how many commands they are deleted
         self.ports = ControlPorts(
-            store=Store(self.exchanges, self.queues, self.bindings, self.users, self.counters),
+            store=ExchangeStore(self.exchanges, self.queues, self.bindings, self.users, self.counters),
             sqs=self.sqs,
             mappings=self.mappings,
             metrics=self.metrics,
@@ -124,5 +124,5 @@ class ExchangeStage:
         setattr(port, name, call)
 
 
-def _killing(store: Store, countdown: Countdown) -> dict[str, Any]:
+def _killing(store: ExchangeStore, countdown: Countdown) -> dict[str, Any]:
     return {one.name: Killing(getattr(store, one.name), countdown) for one in fields(store)}

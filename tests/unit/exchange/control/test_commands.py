@@ -17,10 +17,10 @@ from signalbox.exchange.control.commands import (
     ListBindings,
     ListExchanges,
     ListQueues,
-    Publish,
+    PublishMessage,
     QueueSettingsPatch,
-    Replay,
     ReplayedMessage,
+    ReplayMessages,
     Status,
     Unbind,
     UnbindUser,
@@ -103,14 +103,14 @@ def problems(command, **fields):
         (
             "publish",
             {"exchange": "xs_a", "routing_key": "", "body": "x", "headers": {"a": "b"}},
-            Publish("xs_a", MessageProperties("", "x", {"a": Attribute("String", "b")}), "1"),
+            PublishMessage("xs_a", MessageProperties("", "x", {"a": Attribute("String", "b")}), "1"),
         ),
         ("consuming", {"queue": "q_alice"}, ConsumerHeartbeat("q_alice")),
         ("whoami", {}, WhoAmI()),
         (
             "replay",
             {"queue": "q_alice", "messages": [OLD, {**OLD, "publisher": "bob"}]},
-            Replay(
+            ReplayMessages(
                 "q_alice",
                 (
                     ReplayedMessage("xs_a", MessageProperties("a.b", "{}", {}), "m-1", None, 1000),

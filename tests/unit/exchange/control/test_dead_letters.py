@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from signalbox.exchange.control.dead_letters import DeadLetterService
-from signalbox.exchange.messages.end_events import NOT_DELETED, Replay
+from signalbox.exchange.messages.end_events import NOT_DELETED, ReplayOrigin
 from signalbox.exchange.messages.replayed_messages import original_of_dead_letter
 from signalbox.exchange.model.records import QueueSize
 from signalbox.messages import Attribute, Message, MessageId
@@ -96,7 +96,7 @@ def test_a_queue_without_a_dead_letter_queue_has_no_dead_letters():
 
 
 def test_a_replayed_message_is_an_event_with_its_new_id():
-    replay = Replay("night", "dead_letters", "q_work", "q_again")
+    replay = ReplayOrigin("night", "dead_letters", "q_work", "q_again")
 
     of_copy = replay.sent(original_of_dead_letter(DIED, exchange=None), copy=MessageId("new"), at=AT)
     of_message = replay.sent(SENT_DIRECTLY, copy=MessageId("new"), at=AT)

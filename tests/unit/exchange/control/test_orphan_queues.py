@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.exchange.control.scheduled_tasks import OrphanQueueSweeper
+from signalbox.exchange.control.scheduled_tasks import ExchangeQueueSweeper
 from signalbox.exchange.model.records import QueueSize
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, QueueUrl
 from tests.fakes.found_queues import MemoryFoundQueue, MemoryFoundQueues
@@ -17,7 +17,7 @@ class Sweep:
     def __init__(self) -> None:
         self.stage = ExchangeStage()
         self.found = MemoryFoundQueues()
-        self.desk = OrphanQueueSweeper(self.stage.ports, self.found)
+        self.desk = ExchangeQueueSweeper(self.stage.ports, self.found)
 
     def add(self, name: str, *, hours: int = 25, waiting: int = 0, **tags: str) -> None:
         at = self.stage.time.now() - timedelta(hours=hours)

@@ -13,12 +13,12 @@ from signalbox.exchange.control.status import (
     exchange_status,
     queue_status,
 )
-from signalbox.exchange.model.records import DeclaredQueue, Exchange, MinuteCounts, QueueActivity, QueueSize
+from signalbox.exchange.model.records import DeclaredQueue, ExchangeRecord, MinuteCounts, QueueActivity, QueueSize
 from tests.fakes.exchange import START
 
 NOW = START + timedelta(hours=3)
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
-EXCHANGE = Exchange("xpublic", None, START)
+EXCHANGE = ExchangeRecord("xpublic", None, START)
 QUEUE = DeclaredQueue("q_a", None, created_at=START, declared_at=START)
 EMPTY = QueueSize(0)
 

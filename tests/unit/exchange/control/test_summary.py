@@ -3,11 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 from signalbox.exchange.control.summary import CountedExchange, summary
-from signalbox.exchange.model.records import Exchange, MinuteCounts
+from signalbox.exchange.model.records import ExchangeRecord, MinuteCounts
 from signalbox.sarracenia.rights.names import ExchangeName
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-EXCHANGE = Exchange(ExchangeName("trial.fifo"), None, NOON)
+EXCHANGE = ExchangeRecord(ExchangeName("trial.fifo"), None, NOON)
 
 
 def test_the_counts_of_all_minutes_are_added_up():

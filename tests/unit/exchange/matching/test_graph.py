@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from signalbox.exchange.matching.graph import Routes, RoutingGraph
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
+from signalbox.exchange.model.records import Binding, ExchangeRecord, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.unit.exchange.matching.naive_topics import is_match
@@ -25,8 +25,8 @@ BOUND = st.builds(Binding, st.sampled_from(EXCHANGES), TARGETS, PATTERNS.map(Pat
 ALTERNATES = st.dictionaries(st.sampled_from(EXCHANGES), st.sampled_from(EXCHANGES))
 
 
-def exchange(name: str, *, alternate: str | None = None, version: int = 1) -> Exchange:
-    return Exchange(
+def exchange(name: str, *, alternate: str | None = None, version: int = 1) -> ExchangeRecord:
+    return ExchangeRecord(
         ExchangeName(name), None, START, alternate=ExchangeName(alternate) if alternate else None, version=version
     )
 

@@ -14,7 +14,7 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.denies import NoDenies
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import Binding, Exchange, GroupBy, ResourceKind, ResourceRef
+from signalbox.exchange.model.records import Binding, ExchangeRecord, GroupBy, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.batch_reader import NO_POISON, BatchReader
 from signalbox.exchange.routing.batch_report import Reporter, RoutingResult
@@ -50,7 +50,7 @@ class Killed(BaseException):
 
 @dataclass
 class MemoryTable:
-    exchanges: dict[ExchangeName, Exchange] = field(default_factory=dict)
+    exchanges: dict[ExchangeName, ExchangeRecord] = field(default_factory=dict)
     bound: list[Binding] = field(default_factory=list)
     queues: dict[DeclaredName, datetime] = field(default_factory=dict)
     users: dict[str, UserName] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class MemoryTable:
         return self.queues.get(queue)
 
     def declare(self, name: str, *, alternate: str | None = None) -> None:
-        made = Exchange(ExchangeName(name), None, START, ExchangeName(alternate) if alternate else None)
+        made = ExchangeRecord(ExchangeName(name), None, START, ExchangeName(alternate) if alternate else None)
         self.exchanges[made.name] = made
 
     def bind(self, exchange: str, pattern: str, *, queue: str | None = None, to: str | None = None) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.exchange.messages.properties import MessageProperties
-from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
 from signalbox.exchange.routing.ports import BatchWrites, Delivery, NumberedPublication
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -31,7 +31,7 @@ class Connections(Live):
     got: dict[str, list[tuple[str, int]]] = field(default_factory=lambda: {name: [] for name in CONNECTIONS})
 
     def store_with(
-        self, exchange: Exchange, published: Sequence[NumberedPublication], writes: BatchWrites
+        self, exchange: ExchangeRecord, published: Sequence[NumberedPublication], writes: BatchWrites
     ) -> Delivery | None:
         assert self.world is not None
         self.world.burn()

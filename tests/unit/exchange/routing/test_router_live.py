@@ -9,7 +9,7 @@ import pytest
 from signalbox.errors import UnavailableError
 from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.messages.publications import Publication
-from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.ports import BatchWrites, Delivery, NumberedPublication
 from signalbox.exchange.routing.sequences import Head
@@ -41,7 +41,7 @@ class Live:
     steps: list[str] = field(default_factory=list)
 
     def store_with(
-        self, exchange: Exchange, published: Sequence[NumberedPublication], writes: BatchWrites
+        self, exchange: ExchangeRecord, published: Sequence[NumberedPublication], writes: BatchWrites
     ) -> Delivery | None:
         assert self.world is not None
         if self.cannot_write:
@@ -59,7 +59,7 @@ class Live:
         self.world.counters.add(writes.counts, at=writes.at)
         return self.store(exchange, published)
 
-    def store(self, exchange: Exchange, published: Sequence[NumberedPublication]) -> Delivery:
+    def store(self, exchange: ExchangeRecord, published: Sequence[NumberedPublication]) -> Delivery:
         assert exchange.live is not None
         return lambda: self.deliver(published)
 

@@ -9,7 +9,7 @@ import pytest
 from signalbox.control.envelope import Envelope, InvalidCommand
 from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.issuers import Issuer
-from signalbox.exchange.model.records import Exchange, LiveSettings, User
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, User
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin import dry_run, rights_changes
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
@@ -20,11 +20,11 @@ from signalbox.live.admin.rights_changes import MAXIMUM_GRANTS, GrantsChanged, R
 from signalbox.live.admin.rights_sources import RightsSourcesReader
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.live.identity.tokens import TokenIdentity
-from signalbox.live.model.state import State, opened
+from signalbox.live.model.state import SessionState, opened
 from signalbox.live.ports import Member
 from signalbox.live.rights.grants import Grant, GroupGrants
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
+from signalbox.live.wamp.authentication import AuthMethod, Identity, StoredSecret
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.exchange import MemoryExchanges, MemoryTime, MemoryUsers
@@ -33,7 +33,7 @@ from tests.fakes.live import START, MemoryInbox, MemoryRealmSessions, MemorySess
 
 OWN, OTHER, PLAIN = "xs_alice.fifo", "xs_carol.fifo", "xs_alice_plain.fifo"
 LOGS = {"user": "bob", "exchange": OWN, "match": "prefix", "uri": "logs."}
-CREDENTIALS = Credentials.of("of-bob", salt="5a17" * 8, with_key=True)
+CREDENTIALS = StoredSecret.of("of-bob", salt="5a17" * 8, with_key=True)
 EXPECTED = "expected letters, digits and - . _ @ :, and other characters percent-encoded"
 ISSUER = Issuer("https://id.example", "signalbox")
 
@@ -79,7 +79,7 @@ class Stage:
         self.users, self.realm_sessions, self.inbox = MemoryUsers(), MemoryRealmSessions(), DatedNotifier(self.clock)
         self.events: list[HistoryEvent] = []
         for name, live in ((OWN, LiveSettings()), (OTHER, LiveSettings(issuers=(ISSUER,))), (PLAIN, None)):
-            self.exchanges.create(Exchange(name, None, START, live=live))
+            self.exchanges.create(ExchangeRecord(name, None, START, live=live))
         for name, role in (("alice", Role.SOURCE), ("bob", Role.SUBSCRIBER), ("root", Role.ADMIN)):
             self.users.put(User(name, role, Ownership.STRICT, START, f"AIDA{name}"))
         self.ports = LiveAdminPorts(
@@ -108,7 +108,7 @@ class Stage:
         patterns = [TopicPattern.parse(uri, MatchPolicy.PREFIX) for uri in subscribed]
         joined = replace(
             opened(connection, now=START),
-            state=State.JOINED,
+            state=SessionState.JOINED,
             realm=realm,
             session=session,
             identity=Identity(user, "subscriber", method),
@@ -267,7 +267,7 @@ def test_an_unknown_caller_is_refused(stage):
 
 
 def test_an_exchange_that_is_being_deleted_is_no_realm(stage):
-    stage.exchanges.records[OWN] = Exchange(OWN, None, START, is_deleting=True, live=LiveSettings())
+    stage.exchanges.records[OWN] = ExchangeRecord(OWN, None, START, is_deleting=True, live=LiveSettings())
 
     with pytest.raises(NotFound):
         stage.ask("grant", **LOGS)
@@ -606,7 +606,7 @@ def test_credentials_are_stored_for_logins(stage):
 
 
 def test_credentials_without_a_key_are_for_tickets_only(stage):
-    without = Credentials.of("of-bob", salt="5a17" * 8, with_key=False)
+    without = StoredSecret.of("of-bob", salt="5a17" * 8, with_key=False)
 
     assert stage.ask("secret", user="bob", **secret(without))["methods"] == ["ticket"]
     assert stage.secrets["bob"] == without

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from signalbox.exchange.model.issuers import Issuer
-from signalbox.exchange.model.records import Exchange, LiveSettings
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.live.identity.tokens import CLUSTER
@@ -60,7 +60,7 @@ def change(stage, connection, changed):
     ],
 )
 def test_sessions_that_the_settings_do_not_admit_end(stage, live, ended):
-    stage.exchanges.records[OWN], begun = Exchange(OWN, None, START, live=live), stage.clock.now()
+    stage.exchanges.records[OWN], begun = ExchangeRecord(OWN, None, START, live=live), stage.clock.now()
 
     assert ConcernedSessions(stage.ports).end_refused(OWN) == len(ended)
 
@@ -69,7 +69,7 @@ def test_sessions_that_the_settings_do_not_admit_end(stage, live, ended):
 
 
 def test_all_sessions_of_a_deleted_exchange_end(stage):
-    stage.exchanges.records[OWN] = Exchange(OWN, None, START, live=ALL, is_deleting=True)
+    stage.exchanges.records[OWN] = ExchangeRecord(OWN, None, START, live=ALL, is_deleting=True)
     assert ConcernedSessions(stage.ports).end_refused(OWN) == len(EVERY)
     del stage.exchanges.records[OWN]
     assert ConcernedSessions(stage.ports).end_refused(OWN) == len(EVERY)

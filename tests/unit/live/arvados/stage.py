@@ -14,7 +14,7 @@ from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.state import Admitted, ConnectionId, FrameId, Session, Signal, opened
 from signalbox.live.outbox.decisions import OutboxState
 from signalbox.live.outbox.items import EventBatch, ItemId, OutboxItem, SubscriptionEvent
-from signalbox.live.outbox.results import DeliveryResult
+from signalbox.live.outbox.results import BatchResult
 from signalbox.live.outbox.snapshots import ConnectionSnapshot, Owner, SnapshotRequest
 from signalbox.live.outbox.writer import OutboxWriter, ReceivedItem
 from signalbox.live.rights.grants import NO_RIGHTS
@@ -134,7 +134,7 @@ class ArvadosStage:
         count: int | None = None,
         seconds: float = 60,
         waited: timedelta = timedelta(0),
-    ) -> DeliveryResult | None:
+    ) -> BatchResult | None:
         """Post the next items of an outbox in one batch, or all of them; they have waited for a time."""
         waiting = self.waiting(connection)[:count]
         if not waiting:

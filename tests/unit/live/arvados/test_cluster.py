@@ -7,7 +7,7 @@ import pytest
 from signalbox.exchange.model.records import LiveSettings, OrderBy
 from signalbox.live.arvados.cluster import KEPT_FOR, ClusterUser, is_cluster_token
 from signalbox.live.identity.tokens import TokenProblem
-from signalbox.live.model.state import Elapsed, Session, State
+from signalbox.live.model.state import Elapsed, Session, SessionState
 from signalbox.live.session.admission import WRONG_TOKEN
 from signalbox.live.session.connection import Refusal
 from tests.unit.live.arvados.stage import CONNECTION, TOKEN, ArvadosStage
@@ -59,7 +59,7 @@ def test_the_connection_ends_after_an_hour_so_that_the_token_is_verified_again(s
 
     stored = stage.world.sessions.find(CONNECTION)
     assert stored is not None
-    assert stored.session.state is State.CLOSED
+    assert stored.session.state is SessionState.CLOSED
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.arvados.tokens import StageToken, stage_token
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
-from signalbox.live.model.state import Dialect, Elapsed, Killed, Lost, RightsChanged, Session, State
+from signalbox.live.model.state import Dialect, Elapsed, Killed, Lost, RightsChanged, Session, SessionState
 from signalbox.live.outbox.items import CloseRequest
 from signalbox.live.outbox.ports import PostResult
 from signalbox.live.outbox.results import DeliveryOutcome
@@ -42,7 +42,7 @@ def connected(stage: ArvadosStage) -> ArvadosStage:
     return stage
 
 
-def state_of(stage: ArvadosStage) -> State:
+def state_of(stage: ArvadosStage) -> SessionState:
     stored = stage.world.sessions.find(CONNECTION)
     assert stored is not None
     return stored.session.state
@@ -80,7 +80,7 @@ def test_a_right_token_joins_and_is_not_stored(connected: ArvadosStage) -> None:
     stored = connected.world.sessions.find(CONNECTION)
 
     assert stored is not None
-    assert (stored.session.state, stored.session.dialect) == (State.JOINED, Dialect.ARVADOS)
+    assert (stored.session.state, stored.session.dialect) == (SessionState.JOINED, Dialect.ARVADOS)
     assert "source-secret" not in repr(stored)
     (member,) = connected.world.realm_sessions.every(REALM)
     assert (member.listener.authid, member.listener.authrole) == ("source", "source")
@@ -129,7 +129,7 @@ def test_a_token_of_an_issuer_joins_until_it_is_over(stage: ArvadosStage) -> Non
     assert stage.ids() == []
     stage.notify(Elapsed())
 
-    assert state_of(stage) is State.CLOSED
+    assert state_of(stage) is SessionState.CLOSED
     assert [type(item) for item in stage.waiting()] == [CloseRequest]
     assert stage.world.timers.delays == [timedelta(minutes=5)]
 
@@ -141,7 +141,7 @@ def test_a_frame_after_the_end_of_a_token_ends_the_session(stage: ArvadosStage) 
 
     stage.subscribe()
 
-    assert state_of(stage) is State.CLOSED
+    assert state_of(stage) is SessionState.CLOSED
     assert stage.messages() == []
 
 
@@ -311,7 +311,7 @@ def test_a_session_ends_without_a_message(connected: ArvadosStage, signal: Lost 
 
     connected.notify(signal)
 
-    assert state_of(connected) is State.CLOSED
+    assert state_of(connected) is SessionState.CLOSED
     assert connected.world.subscribers.of_topic(REALM, "trial.a") == []
     result = connected.deliver()
     assert result is not None
@@ -329,7 +329,7 @@ def test_before_it_is_admitted_a_session_only_ends(stage: ArvadosStage, signal: 
 
     stage.notify(signal)  # type: ignore[arg-type]
 
-    assert state_of(stage) is (State.CLOSED if isinstance(signal, Killed | Lost) else State.OPEN)
+    assert state_of(stage) is (SessionState.CLOSED if isinstance(signal, Killed | Lost) else SessionState.OPEN)
     assert stage.messages() == []
 
 

@@ -7,7 +7,7 @@ import pytest
 from signalbox.errors import RejectedError
 from signalbox.live.bridge.checkpoints import InvalidCheckpoint
 from signalbox.live.bridge.log_positions import ENDED_KEPT_FOR, LogPosition, LogPositions
-from signalbox.live.bridge.log_selection import ListedContainer, LogSelection
+from signalbox.live.bridge.log_selection import ContainerSelection, ListedContainer
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from tests.fakes.bridge import NOON
 
@@ -22,7 +22,7 @@ LISTED = ListedContainer(CONTAINER, REQUEST, (OWNER,))
 def test_names_select_containers_with_and_without_subscriptions(name, is_selected):
     everything = TopicPattern(MatchPolicy.PREFIX, "")
 
-    assert LogSelection.parse([name]).selects(LISTED, [everything]) is is_selected
+    assert ContainerSelection.parse([name]).selects(LISTED, [everything]) is is_selected
 
 
 @pytest.mark.parametrize(
@@ -41,13 +41,13 @@ def test_names_select_containers_with_and_without_subscriptions(name, is_selecte
     ],
 )
 def test_a_subscription_selects_the_containers_whose_logs_it_can_match(match, uri, is_selected):
-    assert LogSelection.parse(["subscribed"]).selects(LISTED, [TopicPattern(match, uri)]) is is_selected
+    assert ContainerSelection.parse(["subscribed"]).selects(LISTED, [TopicPattern(match, uri)]) is is_selected
 
 
 @pytest.mark.parametrize("name", ["none", "zzzzz-4zz18-000000000000001", ""])
 def test_other_names_are_refused(name):
     with pytest.raises(RejectedError, match="--logs"):
-        LogSelection.parse(["all", name])
+        ContainerSelection.parse(["all", name])
 
 
 def test_positions_are_read_as_they_are_written_without_containers_that_ended_long_ago():

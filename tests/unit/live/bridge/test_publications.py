@@ -13,16 +13,16 @@ from signalbox.live.bridge.publications import (
     row_publications,
     time_text,
 )
-from signalbox.live.bridge.rows import LogRow, RowContainer
+from signalbox.live.bridge.rows import DatabaseRow, RowContainer
 
 OWNER, REQUEST = "zzzzz-j7d0g-0123456789abcde", "zzzzz-xvhdp-0123456789abcde"
 COLLECTION, CONTAINER = "zzzzz-4zz18-0123456789abcde", "zzzzz-dz642-0123456789abcde"
 AT = datetime(2026, 11, 23, 7, 0, 0, 120_000)  # noqa: DTZ001 - as PostgreSQL's timestamps without a zone
 
 
-def row(**fields) -> LogRow:
+def row(**fields) -> DatabaseRow:
     known = {"object_uuid": COLLECTION, "object_owner_uuid": OWNER, "event_type": "update"}
-    return LogRow(7, "zzzzz-57u5n-0123456789abcde", **{**known, "event_at": AT, "created_at": AT, **fields})
+    return DatabaseRow(7, "zzzzz-57u5n-0123456789abcde", **{**known, "event_at": AT, "created_at": AT, **fields})
 
 
 def test_a_change_is_sent_with_the_fields_and_attributes_of_arvados_ws():

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from signalbox.errors import UnavailableError
 from signalbox.live.bridge.checkpoints import Checkpoint, StoredCheckpoint
-from signalbox.live.bridge.rows import IdRange, LogRow, RowContainer
-from signalbox.live.bridge.service import READ_IDS, WINDOW_ROWS, Bridge
+from signalbox.live.bridge.rows import DatabaseRow, IdRange, RowContainer
+from signalbox.live.bridge.service import READ_IDS, WINDOW_ROWS, ArvadosBridge
 from tests.fakes.bridge import NOON, FakeCluster, FakeRealm, Killed, counted_calls, intents
 
 CONTAINER = "zzzzz-dz642-000000000000000"
@@ -18,8 +18,8 @@ WRITERS = ("a", "b", "c")
 FOREVER, AT_ONCE = timedelta(days=1), timedelta(0)
 
 
-def bridge(cluster: FakeCluster, realm: FakeRealm, *, patience: timedelta = FOREVER, **settings) -> Bridge:
-    return Bridge(cluster, realm, now=lambda: NOON, run="1", patience=patience, **{"start": 0, **settings})
+def bridge(cluster: FakeCluster, realm: FakeRealm, *, patience: timedelta = FOREVER, **settings) -> ArvadosBridge:
+    return ArvadosBridge(cluster, realm, now=lambda: NOON, run="1", patience=patience, **{"start": 0, **settings})
 
 
 def committed(count: int) -> FakeCluster:
@@ -30,7 +30,7 @@ def committed(count: int) -> FakeCluster:
     return cluster
 
 
-def run_until_done(one: Bridge) -> None:
+def run_until_done(one: ArvadosBridge) -> None:
     one.resume()
     while one.step() or one.is_waiting:
         pass
@@ -97,7 +97,7 @@ def test_a_bridge_that_is_killed_after_publishing_does_not_publish_again(accepte
 def test_a_row_with_more_publications_than_a_window_is_a_window():
     requests = RowContainer(CONTAINER, "Queued", is_wanted=True, owners=tuple(f"owner{one}" for one in range(40)))
     cluster, realm = committed(2), FakeRealm()
-    cluster.rows_by_id[1] = LogRow(1, object_uuid=CONTAINER, event_type="update", container=requests)
+    cluster.rows_by_id[1] = DatabaseRow(1, object_uuid=CONTAINER, event_type="update", container=requests)
 
     run_until_done(bridge(cluster, realm))
 
@@ -191,7 +191,7 @@ def go_on(cluster: FakeCluster, left: Iterator[tuple[str, str]]) -> None:
         getattr(cluster, name)(writer)
 
 
-def has_published_all(one: Bridge) -> bool:
+def has_published_all(one: ArvadosBridge) -> bool:
     """Run a bridge until it is killed, or until more steps than there are operations have found nothing."""
     idle = 0
     try:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication
-from signalbox.exchange.model.records import Exchange, LiveSettings
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.ports import NumberedPublication
 from signalbox.live.log.events import LoggedEvent
@@ -53,7 +53,7 @@ from tests.unit.live.session.stage import ADMIN, NOW, REALM, joined
 from tests.unit.live.session.turns import Turns
 
 CONNECTION = ConnectionId("c")
-EXCHANGE = Exchange(REALM, None, NOW, live=LiveSettings())
+EXCHANGE = ExchangeRecord(REALM, None, NOW, live=LiveSettings())
 LISTENER = Listener(SessionId(9129137332), "root", "admin")
 LATER = NOW + timedelta(hours=2)
 

@@ -14,7 +14,7 @@ from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.effects import Post
 from signalbox.live.model.events import dead_letter
-from signalbox.live.model.state import ConnectionId, Session, State
+from signalbox.live.model.state import ConnectionId, Session, SessionState
 from signalbox.live.outbox.decisions import MAXIMUM_WAIT, TOTALS_SAVED_EVERY, OutboxState
 from signalbox.live.outbox.delivery import SAVED_EVERY
 from signalbox.live.outbox.events import closing_summary, delivery_events
@@ -28,7 +28,7 @@ from signalbox.live.outbox.items import (
     reply_item,
 )
 from signalbox.live.outbox.ports import PostResult
-from signalbox.live.outbox.results import MAXIMUM_IDS, DeliveryOutcome, DeliveryResult
+from signalbox.live.outbox.results import MAXIMUM_IDS, BatchResult, DeliveryOutcome
 from signalbox.live.outbox.snapshots import ConnectionSnapshot, Owner, SnapshotRequest
 from signalbox.live.outbox.writer import BACKLOG_CHECKED_AFTER, MAXIMUM_BACKLOG, OutboxWriter, ReceivedItem
 from signalbox.live.rights.grants import Rights
@@ -107,7 +107,7 @@ class World:
     def close(self, connection: ConnectionId) -> None:
         self.connections.close(connection)
 
-    def deliver(self, *items: OutboxItem, waited: timedelta = timedelta(0), seconds: float = 60) -> DeliveryResult:
+    def deliver(self, *items: OutboxItem, waited: timedelta = timedelta(0), seconds: float = 60) -> BatchResult:
         incoming = [ReceivedItem(MessageId(f"m-{item.item_id}"), item, self.moment - waited) for item in items]
         deliverer = OutboxWriter(self, self.log, self, lambda: self.moment)
         return deliverer.deliver(CONNECTION, incoming, until=self.moment + timedelta(seconds=seconds))
@@ -466,7 +466,7 @@ def test_events_that_are_denied_by_the_current_state_are_not_posted(world: World
 
 def test_no_event_is_posted_after_a_posted_goodbye(world: World) -> None:
     """The function `session` has stored the end of the session before it sends GOODBYE."""
-    a_while_ago(world).session = replace(SESSION, state=State.CLOSING, subscriptions={})
+    a_while_ago(world).session = replace(SESSION, state=SessionState.CLOSING, subscriptions={})
 
     world.deliver(event_batch(event(1)))
     world.deliver(reply_item(Post(Goodbye({}, "wamp.close.killed")), ItemId("g")))

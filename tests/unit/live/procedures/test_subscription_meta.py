@@ -8,7 +8,7 @@ import pytest
 from signalbox.live.log.history_request import InvalidArgument
 from signalbox.live.procedures import subscription_meta
 from signalbox.live.procedures.calls import NoSuchSubscription
-from signalbox.live.procedures.subscription_meta import Subscription
+from signalbox.live.procedures.subscription_meta import RealmSubscription
 from signalbox.live.wamp.messages import Payload, SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
@@ -18,10 +18,10 @@ PREFIX = TopicPattern.parse("logs.", MatchPolicy.PREFIX)
 WILDCARD = TopicPattern.parse("logs.", MatchPolicy.WILDCARD)
 OTHER = TopicPattern.parse("other")
 SESSIONS = frozenset({SessionId(9), SessionId(7)})
-REALM = [Subscription(pattern, CREATED, SESSIONS) for pattern in (EXACT, PREFIX, WILDCARD, OTHER)]
+REALM = [RealmSubscription(pattern, CREATED, SESSIONS) for pattern in (EXACT, PREFIX, WILDCARD, OTHER)]
 
 
-ANSWERS: dict[str, Callable[[Payload, Sequence[Subscription]], Payload]] = {
+ANSWERS: dict[str, Callable[[Payload, Sequence[RealmSubscription]], Payload]] = {
     "list": subscription_meta.list_ids,
     "lookup": subscription_meta.lookup,
     "match": subscription_meta.match,

@@ -9,7 +9,7 @@ import pytest
 from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication
-from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.ports import BatchWrites, NumberedPublication
 from signalbox.live.log.events import LoggedEvent
@@ -29,7 +29,7 @@ from tests.fakes.parallel import last_first
 from tests.unit.exchange.routing.naive_sqs import START, as_received
 
 REALM = ExchangeName("xs_trial.fifo")
-EXCHANGE = Exchange(REALM, None, START, live=LiveSettings())
+EXCHANGE = ExchangeRecord(REALM, None, START, live=LiveSettings())
 ALL, A = TopicPattern.parse("", MatchPolicy.PREFIX), TopicPattern.parse("a")
 
 
@@ -43,7 +43,7 @@ class World:
     logged: list[LoggedEvent] = field(default_factory=list)
     sent: list[OutboxMessage] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
-    exchange: Exchange = EXCHANGE
+    exchange: ExchangeRecord = EXCHANGE
     written: list[BatchWrites] = field(default_factory=list)
     cannot_write: bool = False
 

@@ -16,7 +16,7 @@ from signalbox.live.model.state import (
 )
 from signalbox.live.rights.grants import Grant, Rights
 from signalbox.live.session.machine import receive
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.live.wamp.messages import Hello, Message, PublicationId, SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -31,7 +31,7 @@ SECRET = "secret!!!"
 
 def account(name: str, role: Role, *grants: Grant, with_key: bool = True) -> Account:
     rights = Rights.in_realm(REALM, user=UserName(name), role=role, ownership=Ownership.STRICT, grants=grants)
-    credentials = Credentials.of(SECRET, salt="salt", with_key=with_key)
+    credentials = StoredSecret.of(SECRET, salt="salt", with_key=with_key)
     return Account(UserName(name), role, credentials, rights)
 
 

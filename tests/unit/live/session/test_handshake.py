@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from signalbox.live.model.effects import Close, Enter
-from signalbox.live.model.state import State
+from signalbox.live.model.state import SessionState
 from signalbox.live.procedures.table import FEATURES
 from signalbox.live.session.handshake import WRONG
 from signalbox.live.wamp import uris
@@ -39,7 +39,7 @@ def the_abort(connection: Connection, heard: Hello | Authenticate) -> Abort:
     outcome = connection.receive(heard)
     *_, abort, close = outcome.effects
     assert close == Close()
-    assert outcome.session.state is State.CLOSED
+    assert outcome.session.state is SessionState.CLOSED
     message = getattr(abort, "message", None)
     assert isinstance(message, Abort)
     return message
@@ -62,7 +62,7 @@ def test_a_client_joins_an_anonymous_realm_without_a_secret() -> None:
         welcome_of("anonymous", "subscriber", "anonymous"),
         Enter(Listener(SESSION, "anonymous", "subscriber")),
     ]
-    assert outcome.session.state is State.JOINED
+    assert outcome.session.state is SessionState.JOINED
     assert outcome.session.features == {"subscription_revocation"}
 
 
@@ -72,7 +72,7 @@ def test_a_client_joins_by_a_ticket() -> None:
     assert connection.replies(hello("joe", "ticket")) == [Challenge("ticket", {})]
     outcome = connection.receive(Authenticate(SECRET, {}))
     assert posted(outcome.effects) == [welcome_of("joe", "subscriber", "ticket")]
-    assert outcome.session.state is State.JOINED
+    assert outcome.session.state is SessionState.JOINED
 
 
 def test_a_client_joins_by_a_signature() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from signalbox.errors import EffectRefused
 from signalbox.exchange.model.records import LiveSettings, OrderBy
-from signalbox.live.model.state import ConnectionId, FrameId, Killed, Lost, RightsChanged, Session, State
+from signalbox.live.model.state import ConnectionId, FrameId, Killed, Lost, RightsChanged, Session, SessionState
 from signalbox.live.outbox.items import BackfillRequest, Reply
 from signalbox.live.ports import Stored
 from signalbox.live.session.inbox import InvalidInboxMessage, frame_body
@@ -227,7 +227,7 @@ def test_a_lost_connection_leaves_no_session_and_no_subscription(world, client) 
     assert world.subscribers.rows[REALM] == {}
     assert world.realm_sessions.every(REALM) == []
     assert world.recorded[-1].reason == "lost"
-    assert world.sessions.find(client.connection).session.state is State.CLOSED
+    assert world.sessions.find(client.connection).session.state is SessionState.CLOSED
 
 
 @pytest.mark.parametrize(("code", "name"), [(6, "goodbye"), (3, "abort")])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.live.model.effects import AnswerCall, Attach, Close, Detach, Distribute, Effect, Enter, Leave, Post
-from signalbox.live.model.state import Elapsed, FrameId, Killed, Lost, Received, RightsChanged, State
+from signalbox.live.model.state import Elapsed, FrameId, Killed, Lost, Received, RightsChanged, SessionState
 from signalbox.live.session.machine import OTHERWISE, RULES, rule
 from signalbox.live.wamp import messages, uris
 from signalbox.live.wamp.audience import Listener
@@ -59,28 +59,30 @@ def violation(text: str) -> list[Effect]:
 
 
 def test_every_state_has_rules() -> None:
-    assert list(RULES) == list(OTHERWISE) == list(State)
+    assert list(RULES) == list(OTHERWISE) == list(SessionState)
 
 
 def test_closed_is_final_and_every_state_is_reachable() -> None:
-    leads_to = {state: set[State]().union(*(one.leads_to for one in RULES[state].values())) for state in State}
+    leads_to = {
+        state: set[SessionState]().union(*(one.leads_to for one in RULES[state].values())) for state in SessionState
+    }
 
     assert leads_to == {
-        State.OPEN: {State.OPEN, State.CHALLENGED, State.JOINED, State.CLOSED},
-        State.CHALLENGED: {State.CHALLENGED, State.JOINED, State.CLOSED},
-        State.JOINED: {State.JOINED, State.CLOSING, State.CLOSED},
-        State.CLOSING: {State.CLOSING, State.CLOSED},
-        State.CLOSED: set(),
+        SessionState.OPEN: {SessionState.OPEN, SessionState.CHALLENGED, SessionState.JOINED, SessionState.CLOSED},
+        SessionState.CHALLENGED: {SessionState.CHALLENGED, SessionState.JOINED, SessionState.CLOSED},
+        SessionState.JOINED: {SessionState.JOINED, SessionState.CLOSING, SessionState.CLOSED},
+        SessionState.CLOSING: {SessionState.CLOSING, SessionState.CLOSED},
+        SessionState.CLOSED: set(),
     }
 
 
-def in_state(state: State) -> Connection:
-    connection = joined() if state in (State.JOINED, State.CLOSING) else Connection()
-    if state is State.CHALLENGED:
+def in_state(state: SessionState) -> Connection:
+    connection = joined() if state in (SessionState.JOINED, SessionState.CLOSING) else Connection()
+    if state is SessionState.CHALLENGED:
         connection.receive(Hello(REALM, {"authid": "joe", "authmethods": ["ticket"]}))
-    if state is State.CLOSING:
+    if state is SessionState.CLOSING:
         connection.receive(KILLED)
-    if state is State.CLOSED:
+    if state is SessionState.CLOSED:
         connection.receive(Lost())
     assert connection.session.state is state
     return connection
@@ -88,29 +90,48 @@ def in_state(state: State) -> Connection:
 
 ROUTERS = ["WELCOME", "CHALLENGE", "PUBLISHED", "SUBSCRIBED", "UNSUBSCRIBED", "EVENT", "RESULT", "REGISTERED"]
 REFUSED = {
-    State.OPEN: [*ROUTERS, "AUTHENTICATE", "GOODBYE", "ERROR", "SUBSCRIBE", "PUBLISH", "CALL", "YIELD", "CANCEL"],
-    State.CHALLENGED: [*ROUTERS, "HELLO", "GOODBYE", "ERROR", "SUBSCRIBE", "PUBLISH", "CALL", "UNSUBSCRIBE"],
-    State.JOINED: [*ROUTERS, "HELLO", "AUTHENTICATE", "ERROR", "YIELD", "UNREGISTERED", "INVOCATION", "INTERRUPT"],
+    SessionState.OPEN: [
+        *ROUTERS,
+        "AUTHENTICATE",
+        "GOODBYE",
+        "ERROR",
+        "SUBSCRIBE",
+        "PUBLISH",
+        "CALL",
+        "YIELD",
+        "CANCEL",
+    ],
+    SessionState.CHALLENGED: [*ROUTERS, "HELLO", "GOODBYE", "ERROR", "SUBSCRIBE", "PUBLISH", "CALL", "UNSUBSCRIBE"],
+    SessionState.JOINED: [
+        *ROUTERS,
+        "HELLO",
+        "AUTHENTICATE",
+        "ERROR",
+        "YIELD",
+        "UNREGISTERED",
+        "INVOCATION",
+        "INTERRUPT",
+    ],
 }
 
 
 @pytest.mark.parametrize(("state", "name"), [(state, name) for state, names in REFUSED.items() for name in names])
-def test_a_message_that_is_not_allowed_is_a_protocol_violation(state: State, name: str) -> None:
+def test_a_message_that_is_not_allowed_is_a_protocol_violation(state: SessionState, name: str) -> None:
     """Basic profile, «Protocol Errors»."""
     connection = in_state(state)
 
     effects = connection.receive(parse(text_of(name))).effects
 
-    leave = [Leave(CLIENTS_AS_ANONYMOUS, frozenset())] if state is State.JOINED else []
+    leave = [Leave(CLIENTS_AS_ANONYMOUS, frozenset())] if state is SessionState.JOINED else []
     assert list(effects) == leave + violation(f"received {name} message in state {state}")
-    assert connection.session.state is State.CLOSED
+    assert connection.session.state is SessionState.CLOSED
 
 
 CLIENTS_AS_ANONYMOUS = Listener(SESSION, "joe", "subscriber")
 
 
-@pytest.mark.parametrize("state", [State.OPEN, State.CHALLENGED, State.JOINED])
-def test_a_malformed_message_is_a_protocol_violation(state: State) -> None:
+@pytest.mark.parametrize("state", [SessionState.OPEN, SessionState.CHALLENGED, SessionState.JOINED])
+def test_a_malformed_message_is_a_protocol_violation(state: SessionState) -> None:
     assert list(in_state(state).receive(MalformedFrame("expected JSON")).effects)[-2:] == violation("expected JSON")
 
 
@@ -128,18 +149,18 @@ def test_goodbye_is_answered_and_the_connection_closed() -> None:
         Post(Goodbye({}, "wamp.close.goodbye_and_out")),
         Close(),
     ]
-    assert outcome.session.state is State.CLOSED
+    assert outcome.session.state is SessionState.CLOSED
     assert outcome.session.subscriptions == {}
 
 
-@pytest.mark.parametrize("state", [state for state in State if state is not State.CLOSED])
-def test_abort_is_not_answered(state: State) -> None:
+@pytest.mark.parametrize("state", [state for state in SessionState if state is not SessionState.CLOSED])
+def test_abort_is_not_answered(state: SessionState) -> None:
     connection = in_state(state)
 
     effects = connection.receive(Abort({}, "any.reason")).effects
 
     assert [effect for effect in effects if not isinstance(effect, Leave)] == [Close()]
-    assert connection.session.state is State.CLOSED
+    assert connection.session.state is SessionState.CLOSED
 
 
 def test_a_lost_connection_gets_no_message() -> None:
@@ -164,23 +185,23 @@ def test_a_killed_session_gets_goodbye_and_its_answer_is_awaited() -> None:
 
 
 def test_a_client_that_does_not_answer_goodbye_is_closed_at_the_deadline() -> None:
-    connection = in_state(State.CLOSING)
+    connection = in_state(SessionState.CLOSING)
     connection.wait(10)
 
     assert connection.receive(Elapsed()).effects == (Close(),)
     assert connection.receive(Elapsed()).effects == ()
 
 
-@pytest.mark.parametrize("state", [State.OPEN, State.CHALLENGED])
-def test_a_session_that_is_killed_before_it_joined_is_aborted(state: State) -> None:
+@pytest.mark.parametrize("state", [SessionState.OPEN, SessionState.CHALLENGED])
+def test_a_session_that_is_killed_before_it_joined_is_aborted(state: SessionState) -> None:
     assert list(in_state(state).receive(KILLED).effects) == [
         Post(Abort({"message": "by root"}, "wamp.close.killed")),
         Close(),
     ]
 
 
-@pytest.mark.parametrize("state", [State.OPEN, State.CHALLENGED])
-def test_a_connection_that_does_not_join_is_closed(state: State) -> None:
+@pytest.mark.parametrize("state", [SessionState.OPEN, SessionState.CHALLENGED])
+def test_a_connection_that_does_not_join_is_closed(state: SessionState) -> None:
     connection = in_state(state)
 
     assert connection.receive(Elapsed()).effects == ()
@@ -195,7 +216,7 @@ def test_a_joined_session_has_no_deadline() -> None:
     connection.wait(7_000)
 
     assert connection.receive(Elapsed()).effects == ()
-    assert connection.session.state is State.JOINED
+    assert connection.session.state is SessionState.JOINED
 
 
 def test_a_connection_that_is_lost_after_the_deadline_gets_no_abort() -> None:
@@ -299,7 +320,7 @@ def test_no_sequence_of_messages_leaves_the_table_or_outlives_its_end(steps: lis
         outcome = connection.receive(heard)
 
         assert outcome.session.state in rule(before.state, heard).leads_to
-        assert before.state is not State.CLOSED or outcome.effects == ()
+        assert before.state is not SessionState.CLOSED or outcome.effects == ()
         all_effects += outcome.effects
 
     kinds = Counter(type(effect) for effect in all_effects)
@@ -320,7 +341,7 @@ def test_every_request_has_one_reply_and_a_publication_one_if_requested(steps: l
 
         is_wanted = not isinstance(request, Publish) or request.options.get("acknowledge") is True
         assert replies_to(request, outcome.effects) == (1 if is_wanted else 0)
-        assert outcome.session.state is State.JOINED
+        assert outcome.session.state is SessionState.JOINED
 
 
 @given(st.lists(st.tuples(heard_things, st.sampled_from([JOE, WITHOUT_RIGHTS])), max_size=25))

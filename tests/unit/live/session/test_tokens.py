@@ -10,7 +10,7 @@ from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.identity.trust import trust_of
-from signalbox.live.model.state import MAXIMUM_TIMER, Elapsed, Killed, RightsChanged, State
+from signalbox.live.model.state import MAXIMUM_TIMER, Elapsed, Killed, RightsChanged, SessionState
 from signalbox.live.session.inbox import frame_body
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.permissions import Right, Role
@@ -58,7 +58,7 @@ def renewal(client: Client, *arguments: object) -> list[object]:
     return client.say(48, 9, {}, RENEW, list(arguments))
 
 
-def state(world: MemoryLive) -> State:
+def state(world: MemoryLive) -> SessionState:
     return world.sessions.records["c1"].session.state
 
 
@@ -118,7 +118,7 @@ def test_a_refused_token_is_recorded_without_its_claims(world, client, problem) 
     (refused,) = world.recorded
     assert (refused.kind, refused.outcome, refused.reason) == ("session", "refused", f"token: {problem.word}")
     assert refused.labels == {}
-    assert state(world) is State.CLOSED
+    assert state(world) is SessionState.CLOSED
 
 
 def test_a_token_of_another_user_is_refused(world, client) -> None:
@@ -193,7 +193,7 @@ def test_the_timer_of_a_long_token_is_a_chain(world, client) -> None:
     assert (kind, reason) == (6, "signalbox.close.token_expired")
     assert details["message"] == "the token has expired: join again"
     assert world.realm_sessions.every(REALM) == []
-    assert state(world) is State.CLOSING
+    assert state(world) is SessionState.CLOSING
     assert world.recorded[-1].outcome == "ended"
 
 
@@ -320,7 +320,7 @@ def test_another_role_needs_a_new_session(world, client) -> None:
     ((kind, _, reason),) = renewal(client, OTHER)
 
     assert (kind, reason) == (6, "signalbox.close.role_changed")
-    assert state(world) is State.CLOSING
+    assert state(world) is SessionState.CLOSING
 
 
 def test_a_killed_session_cannot_be_opened_again_with_an_old_token(world, client) -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from signalbox.live.wamp.authentication import (
     AuthMethod,
-    Credentials,
     Identity,
+    StoredSecret,
     challenge_text,
     chosen_method,
     derived_key,
@@ -39,7 +39,7 @@ CHALLENGE = (
 
 
 def test_the_signature_of_the_specifications_challenge_equals_autobahns() -> None:
-    credentials = Credentials.of("secret1", salt="salt123", with_key=True)
+    credentials = StoredSecret.of("secret1", salt="salt123", with_key=True)
 
     assert credentials.accepts_signature("QOHdDPVpF0yfu50oO35WjoVN0CYN2Jwm+IY5YyRbKLk=", challenge=CHALLENGE)
     assert credentials.challenge_extra == {"salt": "salt123", "keylen": 32, "iterations": 1000}
@@ -47,7 +47,7 @@ def test_the_signature_of_the_specifications_challenge_equals_autobahns() -> Non
 
 @given(texts, texts)
 def test_only_the_secret_is_accepted_as_ticket(secret: str, other: str) -> None:
-    credentials = Credentials.of(secret, salt="salt", with_key=False)
+    credentials = StoredSecret.of(secret, salt="salt", with_key=False)
 
     assert credentials.accepts_ticket(secret)
     # HMAC pads keys with zeros.
@@ -56,7 +56,7 @@ def test_only_the_secret_is_accepted_as_ticket(secret: str, other: str) -> None:
 
 @given(texts, texts)
 def test_only_the_key_signs_a_challenge(challenge: str, given_signature: str) -> None:
-    credentials = Credentials.of("secret", salt="salt", with_key=True)
+    credentials = StoredSecret.of("secret", salt="salt", with_key=True)
     key = derived_key("secret", salt="salt")
 
     assert credentials.accepts_signature(signature(key, challenge=challenge), challenge=challenge)
@@ -65,7 +65,7 @@ def test_only_the_key_signs_a_challenge(challenge: str, given_signature: str) ->
 
 
 def test_the_key_is_stored_only_for_users_of_wampcra() -> None:
-    credentials = Credentials.of("secret", salt="salt", with_key=False)
+    credentials = StoredSecret.of("secret", salt="salt", with_key=False)
 
     assert credentials.methods == {AuthMethod.TICKET}
     assert derived_key("secret", salt="salt") not in (credentials.key, credentials.verifier)
@@ -73,15 +73,15 @@ def test_the_key_is_stored_only_for_users_of_wampcra() -> None:
 
 
 def test_repr_shows_neither_secret_nor_key() -> None:
-    assert repr(Credentials.of("secret", salt="salt", with_key=True)) == "Credentials(…)"
+    assert repr(StoredSecret.of("secret", salt="salt", with_key=True)) == "Credentials(…)"
 
 
 def test_decoy_credentials_look_real_and_match_no_secret() -> None:
-    unknown = Credentials.decoy("eve", pepper="p")
+    unknown = StoredSecret.decoy("eve", pepper="p")
 
-    assert unknown == Credentials.decoy("eve", pepper="p")
-    assert unknown.salt != Credentials.decoy("mallory", pepper="p").salt
-    assert unknown.salt != Credentials.decoy("eve", pepper="q").salt
+    assert unknown == StoredSecret.decoy("eve", pepper="p")
+    assert unknown.salt != StoredSecret.decoy("mallory", pepper="p").salt
+    assert unknown.salt != StoredSecret.decoy("eve", pepper="q").salt
     assert unknown.methods == {AuthMethod.TICKET, AuthMethod.WAMPCRA}
     assert not unknown.accepts_ticket("")
     assert not unknown.accepts_signature(signature(unknown.key or "", challenge="c"), challenge="c")

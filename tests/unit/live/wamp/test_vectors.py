@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.live.model.effects import Attach, Close, Distribute, Drop, Effect, Post
 from signalbox.live.wamp import messages, uris
 from signalbox.live.wamp.codec import FORMATS, TYPE_CODES, MalformedFrame, MalformedMessage, decode, parse, serialize
@@ -184,7 +184,7 @@ def of_router(group: str) -> list[Option]:
 def expected(message: list[Any]) -> LiveClient:
     """Return a subscribed client to which the router sends a message."""
     client = World().client([WELCOME, [33, 1, message[1]], message])
-    client.follow(Cursor(TopicPattern.parse("com.", MatchPolicy.PREFIX)))
+    client.follow(PatternCursor(TopicPattern.parse("com.", MatchPolicy.PREFIX)))
     return client
 
 

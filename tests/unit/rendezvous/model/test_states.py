@@ -12,8 +12,8 @@ from signalbox.rendezvous.model.states import (
     ClientId,
     OfferPool,
     OfferState,
-    Rendezvous,
     RendezvousMethod,
+    RendezvousRecord,
     compatible_pools,
     hidden_until,
     is_claimable,
@@ -24,7 +24,7 @@ from signalbox.rendezvous.wire.nat import Nat, compatible_proxies
 from tests.fakes.rendezvous import START
 
 PREFIX = "snowflake-client-"
-RECORD = Rendezvous(
+RECORD = RendezvousRecord(
     client_id=ClientId("c"),
     method=RendezvousMethod.SQS,
     state=OfferState.PENDING,

@@ -3,7 +3,7 @@
 import json
 from datetime import timedelta
 
-from signalbox.rendezvous.model.states import ClientId, OfferState, Rendezvous, RendezvousMethod
+from signalbox.rendezvous.model.states import ClientId, OfferState, RendezvousMethod, RendezvousRecord
 from signalbox.rendezvous.wire.bridges import DEFAULT_FINGERPRINT
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import Offer
@@ -14,7 +14,7 @@ from tests.unit.rendezvous.rules.services import ANSWER, OFFER, World, proxy
 HTTP_CLIENT = ClientId("request-1")
 
 
-def call(world: World) -> Rendezvous:
+def call(world: World) -> RendezvousRecord:
     offer = Offer(OFFER, Nat.UNRESTRICTED, DEFAULT_FINGERPRINT, json.loads(OFFER)["sdp"])
     return world.client_service().serve(offer, client_id=HTTP_CLIENT, method=RendezvousMethod.HTTP, country="US")
 
@@ -73,7 +73,7 @@ def test_an_answer_just_before_the_expiry_is_returned() -> None:
     world.clock.at(1, lambda: world.poll(proxy()))
     close = world.offers.close
 
-    def close_too_late(record: Rendezvous, *, state: OfferState, reply: str) -> Rendezvous | None:
+    def close_too_late(record: RendezvousRecord, *, state: OfferState, reply: str) -> RendezvousRecord | None:
         world.offers.answer(record, sid="p1", reply=answer_reply(ANSWER), now=START)
         return close(record, state=state, reply=reply)
 

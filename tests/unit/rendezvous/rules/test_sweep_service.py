@@ -8,7 +8,7 @@ import pytest
 
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, Lease, QueueName, QueueUrl
-from signalbox.rendezvous.model.states import ClientId, OfferState, Rendezvous, RendezvousMethod
+from signalbox.rendezvous.model.states import ClientId, OfferState, RendezvousMethod, RendezvousRecord
 from signalbox.rendezvous.rules.sweep_service import PART, SweepService, SweptPart
 from tests.fakes.found_queues import MemoryFoundQueue, MemoryFoundQueues
 from tests.fakes.rendezvous import START, MemoryClock, MemoryCursor, MemoryLeases, MemoryQueueLeases
@@ -69,7 +69,7 @@ def test_only_queues_past_their_lease_are_deleted_with_one_call_each() -> None:
 def end_offer(sweep: SweepService, client: str, *, seconds: float) -> None:
     sent_at = START + timedelta(seconds=seconds) - sweep.queue_leases.kept_for
     sweep.queue_leases.offers.open(
-        Rendezvous(ClientId(client), RendezvousMethod.SQS, OfferState.PENDING, sent_at, sent_at, sent_at)
+        RendezvousRecord(ClientId(client), RendezvousMethod.SQS, OfferState.PENDING, sent_at, sent_at, sent_at)
     )
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import ForeignQueue, Resolution, Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.environment import QueueElsewhere, Resolution, Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.queue_reference import Home, QueueReference
 from signalbox.splitting.consumers.registry import NameSource, SourceKind
 from tests.unit.splitting.forwarding.languages import PlainLanguages
@@ -177,7 +177,9 @@ def test_a_source_without_a_queue_name_is_named_in_the_error(source, environment
 )
 def test_a_queue_of_another_account_or_region_is_refused(source, form, value, names):
     """A queue of the same name in the stage's account would be another queue."""
-    with pytest.raises(ForeignQueue, match=f"{names}; this stage splits queues of account 314159265359 in region eu-n"):
+    with pytest.raises(
+        QueueElsewhere, match=f"{names}; this stage splits queues of account 314159265359 in region eu-n"
+    ):
         RESOLVER.resolve(source, {"Q": form.format(value)})
 
 
@@ -195,7 +197,7 @@ def test_a_queue_of_another_account_or_region_is_refused(source, form, value, na
     ],
 )
 def test_the_account_and_region_before_a_captured_name_count_in_every_form(value):
-    with pytest.raises(ForeignQueue):
+    with pytest.raises(QueueElsewhere):
         RESOLVER.resolve(variable("Q", pattern="memes"), {"Q": value})
 
 
@@ -223,9 +225,9 @@ def test_what_a_registry_finds_in_a_value_is_not_told(source):
 def test_a_fallback_and_a_parameter_name_no_queue_of_another_account_either():
     foreign = URL.replace("314159265359", "271828182845")
 
-    with pytest.raises(ForeignQueue):
+    with pytest.raises(QueueElsewhere):
         RESOLVER.resolve(variable("Q", fallback=foreign), {})
-    with pytest.raises(ForeignQueue):
+    with pytest.raises(QueueElsewhere):
         RESOLVER.in_value(NameSource(SourceKind.VALUE), "the parameter's value", foreign)
 
 

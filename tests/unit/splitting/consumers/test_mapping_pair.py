@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from signalbox.splitting.consumers.mapping_pair import MappingPair, MappingState, Step
+from signalbox.splitting.consumers.mapping_pair import MappingChange, MappingPair, MappingState
 from signalbox.splitting.model.observed_state import TargetState, combined_state
 
 ABSENT, OFF, CHANGING, ON = MappingState.ABSENT, MappingState.OFF, MappingState.CHANGING, MappingState.ON
@@ -15,23 +15,23 @@ STEADY = [
     for *readings, enabled in product((ABSENT, OFF, ON), (ABSENT, OFF, ON), (True, False))
 ]
 RESULTS = {
-    Step.CREATE_TEMPORARY: "temporary",
-    Step.ENABLE_TEMPORARY: "temporary",
-    Step.DISABLE_TEMPORARY: "temporary",
-    Step.DELETE_TEMPORARY: "temporary",
-    Step.CREATE_ORIGINAL: "original",
-    Step.ENABLE_ORIGINAL: "original",
-    Step.DISABLE_ORIGINAL: "original",
+    MappingChange.CREATE_TEMPORARY: "temporary",
+    MappingChange.ENABLE_TEMPORARY: "temporary",
+    MappingChange.DISABLE_TEMPORARY: "temporary",
+    MappingChange.DELETE_TEMPORARY: "temporary",
+    MappingChange.CREATE_ORIGINAL: "original",
+    MappingChange.ENABLE_ORIGINAL: "original",
+    MappingChange.DISABLE_ORIGINAL: "original",
 }
 
 
-def after(pair: MappingPair, step: Step) -> MappingPair:
+def after(pair: MappingPair, step: MappingChange) -> MappingPair:
     made = ON if pair.is_enabled else OFF
     reading = {"create": made, "enable": ON, "disable": OFF, "delete": ABSENT}[step.split()[0]]
     return replace(pair, **{RESULTS[step]: reading})
 
 
-def on_the_way(pair: MappingPair, step: Step) -> MappingPair:
+def on_the_way(pair: MappingPair, step: MappingChange) -> MappingPair:
     return replace(pair, **{RESULTS[step]: CHANGING})
 
 
@@ -102,7 +102,7 @@ def test_a_replaced_mapping_is_deleted(way: str) -> None:
         steps.append(step)
         pair = after(pair, step)
 
-    assert steps == [Step.DISABLE_TEMPORARY, Step.DELETE_TEMPORARY]
+    assert steps == [MappingChange.DISABLE_TEMPORARY, MappingChange.DELETE_TEMPORARY]
 
 
 @pytest.mark.parametrize(

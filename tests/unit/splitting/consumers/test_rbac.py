@@ -2,7 +2,7 @@
 
 import pytest
 
-from signalbox.splitting.consumers.rbac import InvalidRole, Rights, group, role_documents, service_account
+from signalbox.splitting.consumers.rbac import InvalidRole, RoleRights, group, role_documents, service_account
 from signalbox.splitting.model.target import Target
 
 SUBJECT = group("trial")
@@ -12,7 +12,7 @@ CONFIG_MAPS = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
 
 
 def documents(*targets, config_maps=(), crd=False, shared=False, subject=SUBJECT):
-    rights = Rights(tuple(map(Target.parse, targets)), config_maps, crd, shared)
+    rights = RoleRights(tuple(map(Target.parse, targets)), config_maps, crd, shared)
     return role_documents(rights, name="signalbox-trial", subject=subject)
 
 

@@ -31,7 +31,7 @@ from signalbox.splitting.control.reconcile_loop import ReconcileLoop, Reconciler
 from signalbox.splitting.control.registries import RegistryService
 from signalbox.splitting.control.registry_reader import RegistryReader
 from signalbox.splitting.control.replays import SessionReplayer
-from signalbox.splitting.control.routes import Routes
+from signalbox.splitting.control.routes import RouteReader
 from signalbox.splitting.control.session_start import Admissions, SessionStarter
 from signalbox.splitting.model.observed_state import Timings
 from signalbox.splitting.model.session_config import QueueId
@@ -157,8 +157,8 @@ class ControlStage:
         return Outlets(self.sender, self.dead_letters, self.events.extend)
 
     @property
-    def _routes(self) -> Routes:
-        return Routes(self.languages, self.timings.settle, self.time)
+    def _routes(self) -> RouteReader:
+        return RouteReader(self.languages, self.timings.settle, self.time)
 
     def knows(self, target: Target, *originals: QueueName) -> None:
         """Add a target with these queues and apply its registry."""

@@ -8,7 +8,7 @@ from signalbox.queues import QueueName
 from signalbox.splitting.control.reconcile import after_refusal, is_at_rest
 from signalbox.splitting.model.actions import (
     CreateQueue,
-    DeleteQueue,
+    DeleteTemporaryQueue,
     Effect,
     ForgetSession,
     ForgetSplit,
@@ -188,7 +188,9 @@ def test_a_failed_start_is_undone_completely():
     failed = ending(effective_at=None)
     queues = {"ann_memes": holding(), "deployed_memes": holding()}
 
-    assert actions(split(Stage.STARTING, failed), observed(TargetState.MIXED, **queues)) == [DeleteQueue("ann-memes")]
+    assert actions(split(Stage.STARTING, failed), observed(TargetState.MIXED, **queues)) == [
+        DeleteTemporaryQueue("ann-memes")
+    ]
     assert actions(split(Stage.STARTING, failed), observed(TargetState.MIXED, deployed_memes=holding())) == [
         ForgetSession(ANN)
     ]
@@ -201,7 +203,7 @@ def test_a_failed_start_is_undone_completely():
     assert actions(restoring, observed(TargetState.ORIGINAL, deployed_memes=holding())) == [MoveSplit(Stage.CLEANING)]
     cleaning = split(Stage.CLEANING, was_split=False)
     assert actions(cleaning, observed(TargetState.ORIGINAL, deployed_memes=holding())) == [
-        DeleteQueue("deployed-memes")
+        DeleteTemporaryQueue("deployed-memes")
     ]
     assert actions(cleaning, observed(TargetState.ORIGINAL)) == [ForgetSplit()]
 
@@ -236,7 +238,7 @@ def test_a_deleted_target_ends_its_sessions_and_is_not_switched_back():
         (StartForwarding(MEMES), [ANN, BOB]),
         (StopForwarding(MEMES), []),
         (SwitchTargetBack(), []),
-        (DeleteQueue(QueueName("ann-memes")), []),
+        (DeleteTemporaryQueue(QueueName("ann-memes")), []),
     ],
     ids=lambda value: type(value).__name__,
 )

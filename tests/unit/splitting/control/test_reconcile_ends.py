@@ -8,7 +8,7 @@ import pytest
 from signalbox.splitting.model.actions import (
     Action,
     CloseQueue,
-    DeleteQueue,
+    DeleteTemporaryQueue,
     ForgetSession,
     ForgetSplit,
     MoveSplit,
@@ -63,7 +63,7 @@ def with_use(queue: TemporaryQueue, use: QueueUse | None) -> TemporaryQueue:
         pytest.param(LONG_AGO, holding(3), [ReturnMessages("ann-memes", MEMES)], id="messages are returned"),
         pytest.param(LONG_AGO, holding(0, 1), [], id="what is in flight is waited for"),
         pytest.param(LONG_AGO, TemporaryQueue(LONG_AGO), [], id="nothing is known yet"),
-        pytest.param(LONG_AGO, holding(0), [DeleteQueue("ann-memes")], id="empty for a while"),
+        pytest.param(LONG_AGO, holding(0), [DeleteTemporaryQueue("ann-memes")], id="empty for a while"),
         pytest.param(ago(100), holding(0), [], id="empty, but not for long since"),
     ],
 )
@@ -83,7 +83,7 @@ def test_a_queue_of_copies_is_deleted_and_a_session_without_queues_removed():
     copies = ending(stolen=frozenset())
     assert actions(
         split(Stage.SPLIT, copies, session(BOB)), observed(TargetState.TEMPORARY, on(), ann_memes=holding(9), **others)
-    ) == [DeleteQueue("ann-memes")]
+    ) == [DeleteTemporaryQueue("ann-memes")]
 
 
 def fifo(*sessions: SplitSession) -> Split:
@@ -219,11 +219,13 @@ def closed(until: datetime | None) -> QueueUse:
         pytest.param(
             holding(), QueueUse(ago(5)), [CloseQueue("ann-memes", ANN, QueueUse(ago(5)))], id="used a moment ago"
         ),
-        pytest.param(holding(), closed(None), [DeleteQueue("ann-memes")], id="closed and never used"),
+        pytest.param(holding(), closed(None), [DeleteTemporaryQueue("ann-memes")], id="closed and never used"),
         pytest.param(holding(1), closed(None), [ReturnMessages("ann-memes", MEMES)], id="others sent messages"),
         pytest.param(TemporaryQueue(LONG_AGO), closed(None), [], id="no sample"),
         pytest.param(holding(), closed(ago(119)), [], id="empty, but not for long since its last use"),
-        pytest.param(holding(), closed(ago(120)), [DeleteQueue("ann-memes")], id="empty for long since its last use"),
+        pytest.param(
+            holding(), closed(ago(120)), [DeleteTemporaryQueue("ann-memes")], id="empty for long since its last use"
+        ),
         pytest.param(holding(0, 1), closed(LONG_AGO), [], id="what is in flight is waited for"),
         pytest.param(holding(2), closed(ago(1)), [ReturnMessages("ann-memes", MEMES)], id="returned at once"),
     ],
@@ -239,7 +241,7 @@ def test_the_queue_of_an_ended_session_is_closed_and_deleted_by_its_recorded_use
     ("use", "expected"),
     [
         pytest.param(QueueUse(), [CloseQueue("ann-orders.fifo", ANN, QueueUse())], id="never used"),
-        pytest.param(closed(None), [DeleteQueue("ann-orders.fifo")], id="closed"),
+        pytest.param(closed(None), [DeleteTemporaryQueue("ann-orders.fifo")], id="closed"),
         pytest.param(QueueUse(ago(5)), [], id="used: what a killed call sent is sent there again"),
     ],
 )
@@ -254,7 +256,9 @@ def test_only_an_unused_fifo_queue_is_closed(use, expected):
     ("use", "forwarder", "expected"),
     [
         pytest.param(None, off(ago(100)), [], id="empty, but not for long since forwarding paused"),
-        pytest.param(QueueUse(ago(120)), off(ago(100)), [DeleteQueue("ann-orders.fifo")], id="nor since its last use"),
+        pytest.param(
+            QueueUse(ago(120)), off(ago(100)), [DeleteTemporaryQueue("ann-orders.fifo")], id="nor since its last use"
+        ),
         pytest.param(QueueUse(ago(119)), off(ago(100)), [], id="used lately"),
         pytest.param(QueueUse(ago(120)), off(ago(59)), [], id="functions may still run"),
         pytest.param(QueueUse(ago(120)), off(ago(100), unfinished=1), [StartForwarding(ORDERS)], id="a killed call"),
@@ -293,8 +297,8 @@ def test_a_queue_of_copies_is_not_closed():
 @pytest.mark.parametrize(
     ("use", "expected"),
     [
-        pytest.param(QueueUse(), [DeleteQueue("deployed-memes")], id="never used"),
-        pytest.param(QueueUse(ago(120)), [DeleteQueue("deployed-memes")], id="long enough since its last use"),
+        pytest.param(QueueUse(), [DeleteTemporaryQueue("deployed-memes")], id="never used"),
+        pytest.param(QueueUse(ago(120)), [DeleteTemporaryQueue("deployed-memes")], id="long enough since its last use"),
         pytest.param(QueueUse(ago(119)), [], id="used lately"),
         pytest.param(None, [], id="not recorded"),
     ],
@@ -338,7 +342,9 @@ def test_messages_that_the_target_left_are_returned_to_the_original():
         ReturnMessages("deployed-memes", MEMES, to_original=True)
     ]
     assert actions(record, observed(TargetState.ORIGINAL, deployed_memes=holding(0, 2))) == []
-    assert actions(record, observed(TargetState.ORIGINAL, deployed_memes=holding())) == [DeleteQueue("deployed-memes")]
+    assert actions(record, observed(TargetState.ORIGINAL, deployed_memes=holding())) == [
+        DeleteTemporaryQueue("deployed-memes")
+    ]
     assert actions(record, observed(TargetState.ORIGINAL)) == [ForgetSplit()]
 
 

@@ -23,7 +23,7 @@ from signalbox.splitting.model.actions import (
     Action,
     CloseQueue,
     CreateQueue,
-    DeleteQueue,
+    DeleteTemporaryQueue,
     ForgetSession,
     ForgetSplit,
     MoveSession,
@@ -233,7 +233,7 @@ class Simulation:
                 self.queues.setdefault(name, Queue(original.endswith(".fifo"), self.seconds))
             case CloseQueue(name, _, seen):
                 self.uses.close(name, seen=seen, now=self.now)
-            case DeleteQueue(name):
+            case DeleteTemporaryQueue(name):
                 self.queues.pop(name, None)
             case SwitchTarget():
                 self._switch({queue.original: queue.deployed for queue in self.split.queues})

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from signalbox.messages import Message
 from signalbox.splitting.forwarding.matching import decide
-from signalbox.splitting.model.claims import Claim, Mode, Outcome, SessionId
+from signalbox.splitting.model.claims import Claim, FilterOutcome, Mode, SessionId
 from signalbox.splitting.model.filter_input import FilterInput
 from signalbox.splitting.model.filters import AnyOf, Filter, MetadataPattern, Verdict
 from tests.unit.splitting.forwarding.languages import SLOW, PlainLanguages
@@ -52,7 +52,11 @@ def test_every_session_is_evaluated_on_request():
     decision = decide(MESSAGE, claims, ask_all=True)
 
     assert decision.owner == "first"
-    assert [verdict.outcome for verdict in decision.verdicts] == [Outcome.NO_MATCH, Outcome.MATCH, Outcome.MATCH]
+    assert [verdict.outcome for verdict in decision.verdicts] == [
+        FilterOutcome.NO_MATCH,
+        FilterOutcome.MATCH,
+        FilterOutcome.MATCH,
+    ]
 
 
 def test_a_slow_filter_matches_nothing_and_delays_no_other_session():

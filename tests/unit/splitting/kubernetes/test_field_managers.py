@@ -3,7 +3,7 @@
 import pytest
 
 from signalbox.splitting.kubernetes.field_managers import (
-    Ownership,
+    FieldOwnership,
     is_given_up,
     is_managed,
     owners,
@@ -22,7 +22,7 @@ def test_the_managers_of_a_value_are_found_with_what_they_lose():
     (found,) = owners([HAD, OURS, STATUS, managed("P", "f:value")], "main", "Q")
 
     assert (found.entry["manager"], found.depth, found.fields) == ("kubectl", 7, {"f:value": {}})
-    assert Ownership.of_document(found.document()).fields == {"f:value": {}}
+    assert FieldOwnership.of_document(found.document()).fields == {"f:value": {}}
 
 
 def test_the_manager_of_an_atomic_list_above_is_found():
@@ -44,7 +44,7 @@ def test_fields_are_returned_and_ours_are_gone():
 
 def test_a_manager_that_lost_all_of_its_fields_returns():
     only = managed("Q", "f:value", manager="kubectl-set", time="2026-11-20T10:00:00Z")
-    (ownership,) = (Ownership.of_document(one.document()) for one in owners([only], "main", "Q"))
+    (ownership,) = (FieldOwnership.of_document(one.document()) for one in owners([only], "main", "Q"))
 
     (found,) = returned([OURS], {("main", "Q"): [ownership]})
 

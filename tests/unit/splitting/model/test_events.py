@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from signalbox.messages import Message
 from signalbox.splitting.model import events
-from signalbox.splitting.model.claims import Decision, Mode, Outcome, SessionId, SessionVerdict
+from signalbox.splitting.model.claims import Decision, FilterOutcome, Mode, SessionId, SessionVerdict
 from signalbox.splitting.model.split import Stage
 from tests.unit.splitting.control.observed_states import ANN, BOB, MEMES, NOW, session, split
 
@@ -23,12 +23,14 @@ MESSAGE = Message.parse(
 )
 
 
-def verdict(name: SessionId, *, mode: Mode = Mode.STEAL, outcome: Outcome = Outcome.MATCH) -> SessionVerdict:
+def verdict(
+    name: SessionId, *, mode: Mode = Mode.STEAL, outcome: FilterOutcome = FilterOutcome.MATCH
+) -> SessionVerdict:
     return SessionVerdict(name, mode, outcome, f"why {name}")
 
 
 STOLEN = Decision(ANN, (EVE,), (verdict(ANN), verdict(EVE, mode=Mode.MIRROR)))
-MISSED = Decision(None, (), (verdict(ANN, outcome=Outcome.NO_MATCH),))
+MISSED = Decision(None, (), (verdict(ANN, outcome=FilterOutcome.NO_MATCH),))
 
 
 def test_a_resent_message_has_the_same_event_id():

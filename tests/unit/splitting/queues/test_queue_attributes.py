@@ -5,7 +5,13 @@ import json
 import pytest
 
 from signalbox.queues import QueueName
-from signalbox.splitting.queues.queue_attributes import Clone, DeadLetterQueue, cloned, cloned_policy, redrive_refusal
+from signalbox.splitting.queues.queue_attributes import (
+    Clone,
+    OriginalDeadLetterQueue,
+    cloned,
+    cloned_policy,
+    redrive_refusal,
+)
 
 ORIGINAL, NAME = QueueName("memes"), QueueName("mirrord-tmp-1-memes")
 ARN = "arn:aws:sqs:eu-north-1:314159265359"
@@ -21,7 +27,7 @@ CLOSED = {"RedriveAllowPolicy": '{"redrivePermission": "denyAll"}'}
 
 
 def clone(attributes: dict[str, str], tags: dict[str, str] | None = None, **options: object) -> Clone:
-    given = {"configured_tags": {}, "own_tags": {}, "dead_letter_queue": DeadLetterQueue(), **options}
+    given = {"configured_tags": {}, "own_tags": {}, "dead_letter_queue": OriginalDeadLetterQueue(), **options}
     return cloned(attributes, tags or {}, original=ORIGINAL, name=NAME, **given)
 
 
@@ -93,19 +99,22 @@ def test_a_policy_may_have_one_statement_or_none():
 @pytest.mark.parametrize(
     ("dead_letter_queue", "refusal"),
     [
-        (DeadLetterQueue(), None),
-        (DeadLetterQueue('{"redrivePermission":"allowAll"}'), None),
-        (DeadLetterQueue(json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": [f"{ARN}:{NAME}"]})), None),
+        (OriginalDeadLetterQueue(), None),
+        (OriginalDeadLetterQueue('{"redrivePermission":"allowAll"}'), None),
         (
-            DeadLetterQueue(json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": [f"{ARN}:memes"]})),
+            OriginalDeadLetterQueue(json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": [f"{ARN}:{NAME}"]})),
+            None,
+        ),
+        (
+            OriginalDeadLetterQueue(json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": [f"{ARN}:memes"]})),
             f"{REFUSED} (redrivePermission byQueue)",
         ),
         (
-            DeadLetterQueue('{"redrivePermission":"denyAll"}'),
+            OriginalDeadLetterQueue('{"redrivePermission":"denyAll"}'),
             f"{REFUSED} (redrivePermission denyAll)",
         ),
         (
-            DeadLetterQueue(unreadable="AccessDenied"),
+            OriginalDeadLetterQueue(unreadable="AccessDenied"),
             f"no dead-letter queue: the redrive allow policy of {DEAD_LETTERS} cannot be read (AccessDenied)",
         ),
     ],
@@ -120,7 +129,7 @@ def test_the_dead_letter_queue_is_copied_if_it_accepts_the_queue(dead_letter_que
 
 
 def test_a_queue_without_a_dead_letter_queue_has_no_refusal():
-    assert redrive_refusal({}, name=NAME, dead_letter_queue=DeadLetterQueue(unreadable="no")) is None
+    assert redrive_refusal({}, name=NAME, dead_letter_queue=OriginalDeadLetterQueue(unreadable="no")) is None
 
 
 def test_own_tags_override_configured_ones_which_override_the_originals():

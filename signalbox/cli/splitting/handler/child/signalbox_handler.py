@@ -20,14 +20,14 @@ REQUESTS, REPLIES = "SIGNALBOX_HANDLER_REQUESTS", "SIGNALBOX_HANDLER_REPLIES"
 DEBUGGING = frozenset({"builtins.breakpoint", "sys.settrace", "sys.monitoring.register_callback"})
 
 
-class Identity:
+class CognitoIdentity:
     """`context.identity`, which has no values for events of SQS."""
 
     cognito_identity_id = None
     cognito_identity_pool_id = None
 
 
-class Context:
+class LambdaContext:
     """Lambda's context object; `deadline` is in seconds since 1970, None while no time-out ends the handler."""
 
     client_context = None
@@ -41,7 +41,7 @@ class Context:
         self.memory_limit_in_mb = os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")
         self.log_group_name = os.environ.get("AWS_LAMBDA_LOG_GROUP_NAME")
         self.log_stream_name = os.environ.get("AWS_LAMBDA_LOG_STREAM_NAME")
-        self.identity = Identity()
+        self.identity = CognitoIdentity()
         self._deadline, self._timeout = deadline, timeout
 
     def get_remaining_time_in_millis(self) -> int:
@@ -60,10 +60,10 @@ class Debuggers:
 
     def __init__(self, on_use: Callable[[], None]) -> None:
         self._on_use = on_use
-        self._context: Context | None = None
+        self._context: LambdaContext | None = None
         sys.addaudithook(self._audit)
 
-    def watch(self, context: Context) -> None:
+    def watch(self, context: LambdaContext) -> None:
         """Begin an invocation, perhaps with a debugger that was attached before."""
         self._context = context
         monitoring = getattr(sys, "monitoring", None)
@@ -108,19 +108,19 @@ def main(name: str) -> None:
         reply(**served(handler, json.loads(line), debuggers))
 
 
-def loaded(name: str) -> Callable[[Any, Context], object]:
+def loaded(name: str) -> Callable[[Any, LambdaContext], object]:
     """Return the function `module.function`; as in Lambda, `folder/module.function` names it too."""
     module, _, function = name.rpartition(".")
-    found: Callable[[Any, Context], object] = getattr(importlib.import_module(module.replace("/", ".")), function)
+    found: Callable[[Any, LambdaContext], object] = getattr(importlib.import_module(module.replace("/", ".")), function)
     return found
 
 
 def served(
-    handler: Callable[[Any, Context], object], request: Mapping[str, Any], debuggers: Debuggers
+    handler: Callable[[Any, LambdaContext], object], request: Mapping[str, Any], debuggers: Debuggers
 ) -> dict[str, object]:
     """Call the handler for one event; return its response as JSON text, or its error."""
     deadline, timeout = request["deadline"], request["timeout"]
-    context = Context(request["request_id"], request["function_arn"], deadline=deadline, timeout=timeout)
+    context = LambdaContext(request["request_id"], request["function_arn"], deadline=deadline, timeout=timeout)
     debuggers.watch(context)
     try:
         response = handler(request["event"], context)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.clients.splitting.handler.response import BatchOutcome, Invocation, batch_outcome
+from signalbox.clients.splitting.handler.response import BatchOutcome, InvocationEnd, batch_outcome
 
 
 def batch(*ids: str, groups: str = "") -> list[dict[str, Any]]:
@@ -20,12 +20,12 @@ def batch(*ids: str, groups: str = "") -> list[dict[str, Any]]:
     ]
 
 
-def failures(*ids: object) -> Invocation:
-    return Invocation(json.dumps({"batchItemFailures": [{"itemIdentifier": one} for one in ids]}))
+def failures(*ids: object) -> InvocationEnd:
+    return InvocationEnd(json.dumps({"batchItemFailures": [{"itemIdentifier": one} for one in ids]}))
 
 
 def test_an_error_fails_the_whole_batch():
-    outcome = batch_outcome(Invocation(error="ValueError: no"), batch("a", "b"), reports_failures=True)
+    outcome = batch_outcome(InvocationEnd(error="ValueError: no"), batch("a", "b"), reports_failures=True)
 
     assert outcome == BatchOutcome((), ("a", "b"), reason="ValueError: no")
 
@@ -41,7 +41,7 @@ def test_reported_messages_stay_and_the_others_are_deleted():
 # https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#sqs-batchfailurereporting-conditions
 @pytest.mark.parametrize("response", ["", "null", "{}", '{"batchItemFailures": null}', '{"batchItemFailures": []}'])
 def test_an_empty_response_is_a_complete_success(response):
-    assert batch_outcome(Invocation(response), batch("a"), reports_failures=True) == BatchOutcome(("a",), ())
+    assert batch_outcome(InvocationEnd(response), batch("a"), reports_failures=True) == BatchOutcome(("a",), ())
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_an_empty_response_is_a_complete_success(response):
     ],
 )
 def test_an_invalid_response_is_a_complete_failure(response, reason):
-    outcome = batch_outcome(Invocation(response), batch("a", "b"), reports_failures=True)
+    outcome = batch_outcome(InvocationEnd(response), batch("a", "b"), reports_failures=True)
 
     assert (outcome.deleted, outcome.failed) == ((), ("a", "b"))
     assert reason in str(outcome.reason)

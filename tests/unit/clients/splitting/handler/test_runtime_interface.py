@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.clients.splitting.handler.response import Invocation
+from signalbox.clients.splitting.handler.response import InvocationEnd
 from signalbox.clients.splitting.handler.runtime_interface import RuntimeInterface, invocation
 
 TIMED_OUT = "Sandbox.Timedout: Task timed out after 3.00 seconds"
@@ -17,17 +17,17 @@ TIMED_OUT = "Sandbox.Timedout: Task timed out after 3.00 seconds"
 @pytest.mark.parametrize(
     ("status", "text", "expected"),
     [
-        (200, '{"batchItemFailures": []}', Invocation('{"batchItemFailures": []}')),
-        (200, "null", Invocation("null")),
-        (200, "no JSON", Invocation("no JSON")),
-        (200, '{"errorType": "ValueError", "errorMessage": "no"}', Invocation(error="ValueError: no")),
+        (200, '{"batchItemFailures": []}', InvocationEnd('{"batchItemFailures": []}')),
+        (200, "null", InvocationEnd("null")),
+        (200, "no JSON", InvocationEnd("no JSON")),
+        (200, '{"errorType": "ValueError", "errorMessage": "no"}', InvocationEnd(error="ValueError: no")),
         (
             200,
             "Task timed out after 3.00 seconds",
-            Invocation(error="Sandbox.Timedout: Task timed out after 3.00 seconds"),
+            InvocationEnd(error="Sandbox.Timedout: Task timed out after 3.00 seconds"),
         ),
-        (502, '{"errorType": "Runtime.ExitError", "errorMessage": "x"}', Invocation(error="Runtime.ExitError: x")),
-        (502, "", Invocation(error="status 502")),
+        (502, '{"errorType": "Runtime.ExitError", "errorMessage": "x"}', InvocationEnd(error="Runtime.ExitError: x")),
+        (502, "", InvocationEnd(error="status 502")),
     ],
 )
 def test_an_error_is_told_from_a_response(status, text, expected):
