@@ -42,7 +42,7 @@ COUNTED = ("--cov", "--cov-report=")
 REMARKS = ("-rfEs", "--durations=5")
 CORES = 2  # of the machine of reference
 # What only computes gives way to the stages, since the functions on them have time-outs of seconds.
-GIVES_WAY = ("nice", "-n", "19")
+GIVES_WAY = (sys.executable, "-m", "signalbox.local.background")
 # Where the tests with each marker are: pytest imports all files of the folders that it is given.
 FOLDERS = {
     "emulator": ("tests/integration", "tests/local/emulator", "tests/browser", "tests/docs/test_readme.py"),

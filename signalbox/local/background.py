@@ -1,0 +1,49 @@
+"""Runs a command at the lowest priority: `python -m signalbox.local.background COMMAND…`.
+
+Linux may schedule by session (autogroup, sched(7)): niceness then counts among the processes of one session only. So
+the command gets a session of its own, whose niceness is set, too. Ctrl-C does not reach that session and is forwarded.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+LOWEST = 19
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+AUTOGROUP = Path("/proc/self/autogroup")
+# Linux changes the niceness of one session in a tenth of a second, unless the user is root.
+ATTEMPTS, ATTEMPT_SECONDS = 20, 0.1
+
+
+def main(command: Sequence[str]) -> int:
+    """Run the command and return its exit status."""
+    # Until the handlers are set, a signal waits.
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
+    process = subprocess.Popen(command, preexec_fn=_give_way)  # noqa: PLW1509 - this process has one thread
+    for number in FORWARDED:
+        signal.signal(number, lambda received, _: os.killpg(process.pid, received))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
+    return process.wait()
+
+
+def _give_way() -> None:
+    os.setsid()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
+    os.nice(LOWEST)
+    for _ in range(ATTEMPTS):
+        try:
+            AUTOGROUP.write_text(str(LOWEST))
+        except BlockingIOError:
+            time.sleep(ATTEMPT_SECONDS)
+        except OSError:  # the kernel schedules without sessions
+            return
+        else:
+            return
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
