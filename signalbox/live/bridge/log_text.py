@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 # JSON writes a byte as at most six characters, and a body has at most 120,000 bytes.
 MAXIMUM_BYTES = 20_000
-# The longest token with its container's UUID has fewer bytes, so none goes on behind a cut.
+# A long line is cut behind a space or quote of its last bytes, if there is one.
 CUT_BYTES = 512
+# The longest token with its container's UUID has fewer bytes, in whatever form its slashes are written.
+TOKEN_BYTES = 256
 CRUNCH_RUN = "crunch-run"
-_SLASH = rb"(?:\\*/|%2f)"
+_SLASH = rb"(?:\\*/|%(?:25)*2f|\\+u002f|&#(?:47|x2f);)"
 _TOKEN = re.compile(rb"v2" + _SLASH + rb"[a-z0-9-]{27}" + _SLASH + rb'[^/"\s]', re.IGNORECASE)
 # crunchrun.go, `container token %q`; container_gateway.go, `tunnel connection %d: …`, for each request of a reader.
-_OMITTED = re.compile(rb"(?:\S+ )?(?:container token\b|tunnel connection \d+: )")
+_OMITTED = re.compile(rb"container token\b|^(?:\S+ )?tunnel connection \d+: ")
+_TOKEN_BEGIN = re.compile(rb"v2", re.IGNORECASE)
 _CONTINUATION = range(0x80, 0xC0)  # the bytes of a character of UTF-8 behind its first
 _BREAKS = (b" ", b"\t", b"\r", b'"')
 
@@ -85,7 +88,7 @@ def _segments(data: bytes, *, is_over: bool) -> Iterator[bytes]:
 
 
 def _is_omitted(name: str, segment: bytes) -> bool:
-    return _TOKEN.search(segment) is not None or (name == CRUNCH_RUN and _OMITTED.match(segment) is not None)
+    return _TOKEN.search(segment) is not None or (name == CRUNCH_RUN and _OMITTED.search(segment) is not None)
 
 
 def _piece(group: list[tuple[bytes, bool]], begin: int) -> Piece:
@@ -105,9 +108,11 @@ def _cut(data: bytes, begin: int) -> int:
     space = max(data.rfind(one, tail, limit) for one in _BREAKS)
     if space > 0:
         return space + 1
-    token = max(data.rfind(b"v2", tail, limit), limit - 1 if data[limit - 1 : limit] == b"v" else -1)
-    if token > 0:
-        return token
+    place = limit
+    while found := _TOKEN_BEGIN.search(data, max(place - TOKEN_BYTES, begin + 1), place + 1):
+        place = found.start()
+    if place - TOKEN_BYTES > begin and place < limit:
+        return place
     while data[limit] in _CONTINUATION and limit > tail:
         limit -= 1
     return limit

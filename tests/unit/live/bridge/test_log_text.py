@@ -52,9 +52,10 @@ def test_a_text_that_begins_with_nul_is_not_taken_for_base64():
         b'container token "' + TOKEN + b'"',
         b'container token "' + TOKEN + CONTAINER + b'"',
         b"container token " + TOKEN[3:],
+        b"50%\rcontainer token: " + TOKEN[3:],
         b"tunnel connection 12: read tcp 10.0.0.1:80: connection reset by peer",
     ],
-    ids=["token", "with its container", "of another form", "tunnel"],
+    ids=["token", "with its container", "of another form", "behind a return", "tunnel"],
 )
 @pytest.mark.parametrize("prefix", [AT, b""], ids=["with time", "without time"])
 def test_lines_of_crunch_run_with_the_token_and_of_reading_are_left_out(line, prefix):
@@ -67,8 +68,10 @@ def test_lines_of_crunch_run_with_the_token_and_of_reading_are_left_out(line, pr
 @pytest.mark.parametrize("name", ["stdout", "node", "crunch-run"])
 @pytest.mark.parametrize(
     "token",
-    [TOKEN, TOKEN + CONTAINER, TOKEN.replace(b"/", b"\\/"), TOKEN.replace(b"/", b"%2F"), TOKEN[:32]],
-    ids=["token", "container", "escaped", "encoded", "one character"],
+    [
+        *(TOKEN, TOKEN + CONTAINER, TOKEN.upper(), TOKEN[:32]),
+        *(TOKEN.replace(b"/", one) for one in (b"\\/", b"%2F", b"%25252f", b"\\u002F", b"&#x2f;", b"&#47;")),
+    ],
 )
 def test_no_file_publishes_a_token(name, token):
     found = pieces(name, b"a\nx=" + token + b"&y\nb\n", 0, is_over=False)
@@ -78,19 +81,22 @@ def test_no_file_publishes_a_token(name, token):
 
 @given(
     st.integers(MAXIMUM_BYTES - 700, MAXIMUM_BYTES + 700),
-    st.sampled_from([b"x", b"x ", "é".encode(), b"v", b'{"a":1,']),
+    st.sampled_from([b"x", b"x ", "é".encode(), b"v", b'{"a":1,', b"v2" + b"x" * 300]),
     st.sampled_from([b'"', b"", b" "]),
+    st.sampled_from([TOKEN, TOKEN.replace(b"8u9i", b"v2V2"), TOKEN.replace(b"-0123", b"-v2v2")]),
     st.lists(st.integers(0, 45_000), max_size=4),
 )
-@example(before=MAXIMUM_BYTES - 20, filling=b"x", quote=b"", ends=[])
-def test_no_cut_of_a_long_line_shows_a_part_of_a_token(before, filling, quote, ends):
+@example(before=MAXIMUM_BYTES - 20, filling=b"x", quote=b"", token=TOKEN, ends=[])
+@example(before=MAXIMUM_BYTES - 90, filling=b"x", quote=b"", token=TOKEN.replace(b"8u9i", b"v2V2"), ends=[])
+@example(before=MAXIMUM_BYTES - 520, filling=b"x", quote=b"", token=TOKEN.replace(b"-0123", b"-v2v2"), ends=[])
+def test_no_cut_of_a_long_line_shows_a_part_of_a_token(before, filling, quote, token, ends):
     filled = (filling * before)[:before]
-    content = filled + b"=" + quote + TOKEN + CONTAINER + quote + b" " + b"y" * MAXIMUM_BYTES
+    content = filled + b"=" + quote + token + CONTAINER + quote + b" " + b"y" * MAXIMUM_BYTES
     sizes = [*sorted(min(end, len(content)) for end in ends), len(content)]
 
     shown = joined(read_in_parts("stdout", content, sizes))
 
-    secret = TOKEN.rpartition(b"/")[2].decode()
+    secret = token.rpartition(b"/")[2].decode()
     assert not any(secret[at : at + 8] in shown for at in range(len(secret) - 8))
     assert shown.endswith("yy")
 
