@@ -1,5 +1,8 @@
 """The positions of a bridge in the logs of containers: the retained event from which its next run continues."""
 
+import json
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -11,8 +14,9 @@ from signalbox.live.bridge.topics import log_topic
 VERSION = 1
 # Longer than a container that has ended is in the cluster's list.
 ENDED_KEPT_FOR = timedelta(minutes=20)
-# Events of 128 KB reach a session. A position takes 200 bytes and 70 for each file and owner; one that has ended, 45.
+# Events of 127 KB reach a session. Deflated, 200 positions of nine files and two owners take 65 KB with 800 ended ones.
 MAXIMUM_BYTES, MAXIMUM_ENDED = 80_000, 800
+MAXIMUM_INFLATED = 8_000_000
 
 
 @dataclass(slots=True)
@@ -50,7 +54,8 @@ class LogPositions:
 
     def document(self) -> Document:
         """Return the JSON document."""
-        return {"version": VERSION, **_FORM.write(self)}
+        text = json.dumps(_FORM.write(self), separators=(",", ":"))
+        return {"version": VERSION, "deflated": b64encode(zlib.compress(text.encode())).decode("ascii")}
 
     @classmethod
     def parse(cls, document: Document) -> "LogPositions":
@@ -58,8 +63,9 @@ class LogPositions:
         try:
             if document["version"] != VERSION:
                 raise InvalidCheckpoint(f"positions.version: expected {VERSION}")
-            return _FORM.read(document)
-        except (KeyError, TypeError, ValueError) as error:
+            deflated = b64decode(document["deflated"], validate=True)
+            return _FORM.read(json.loads(zlib.decompressobj().decompress(deflated, MAXIMUM_INFLATED)))
+        except (KeyError, TypeError, ValueError, zlib.error) as error:
             raise InvalidCheckpoint("positions: expected what a bridge has written") from error
 
 

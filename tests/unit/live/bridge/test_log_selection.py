@@ -1,18 +1,36 @@
 """Which logs are followed, and how far each is published: names, patterns of subscriptions, and stored positions."""
 
+import json
+import zlib
+from base64 import b64encode
 from datetime import timedelta
+from random import Random
+from string import ascii_lowercase, digits
 
 import pytest
 
+from signalbox.clients.bridge.log_relay import RelayPace
 from signalbox.errors import RejectedError
 from signalbox.live.bridge.checkpoints import InvalidCheckpoint
-from signalbox.live.bridge.log_positions import ENDED_KEPT_FOR, LogPosition, LogPositions
+from signalbox.live.bridge.log_positions import (
+    ENDED_KEPT_FOR,
+    MAXIMUM_BYTES,
+    MAXIMUM_ENDED,
+    LogPosition,
+    LogPositions,
+)
 from signalbox.live.bridge.log_selection import ContainerSelection, ListedContainer
+from signalbox.live.bridge.topics import log_topic
+from signalbox.live.log.events import MAXIMUM_EVENT_BYTES
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from tests.fakes.bridge import NOON
 
 OWNER, REQUEST, CONTAINER = "zzzzz-j7d0g-000000000000001", "zzzzz-xvhdp-000000000000001", "zzzzz-dz642-000000000000001"
 LISTED = ListedContainer(CONTAINER, REQUEST, (OWNER,))
+
+
+def deflated(text: str) -> str:
+    return b64encode(zlib.compress(text.encode())).decode()
 
 
 @pytest.mark.parametrize(
@@ -62,7 +80,36 @@ def test_positions_are_read_as_they_are_written_without_containers_that_ended_lo
     assert found.followed[0].prefixes() == (f"container.{OWNER}.{CONTAINER}.log.",)
 
 
-@pytest.mark.parametrize("document", [{}, {"version": 2}, {"version": 1, "followed": [1], "ended": {}}])
+def test_the_positions_of_as_many_logs_as_a_bridge_follows_reach_a_session():
+    """An event above the limit comes without its payload, and the next run could not continue."""
+    names = ("arv-mount", "container", "crunch-run", "crunchstat", "hoststat", "keepstore", "node", "stderr", "stdout")
+    random = Random(1)  # noqa: S311 - UUIDs of a test
+    uuids = ["".join(random.choices(ascii_lowercase + digits, k=15)) for _ in range(RelayPace().containers)]
+    followed = [
+        LogPosition(
+            f"zzzzz-dz642-{one}",
+            f"zzzzz-xvhdp-{one[::-1]}",
+            owners := (f"zzzzz-j7d0g-{one[1:]}a", f"zzzzz-j7d0g-{one[2:]}bb"),
+            {log_topic(owner, one, name): random.randrange(10**9) for owner in owners for name in names},
+        )
+        for one in uuids
+    ]
+    ended = {f"zzzzz-dz642-{number:015}": NOON for number in range(MAXIMUM_ENDED)}
+
+    document = LogPositions.of(followed, ended, NOON).document()
+
+    assert len(json.dumps(document)) < MAXIMUM_BYTES < MAXIMUM_EVENT_BYTES
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"version": 2},
+        *({"version": 1, "deflated": one} for one in (1, "=", "YQ==", deflated("{}"), deflated('{"followed":[1]}'))),
+        {"version": 1, "deflated": deflated(" " * 9_000_000)},
+    ],
+)
 def test_positions_that_a_bridge_has_not_written_are_refused(document):
     with pytest.raises(InvalidCheckpoint):
         LogPositions.parse(document)
