@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from signalbox.errors import SignalboxError, UnavailableError
+from signalbox.errors import UnavailableError
 
 PAUSE_SECONDS = 1.0
 
@@ -22,7 +22,7 @@ class Worker:
     figures: Callable[[], Mapping[str, int]]
     say: Callable[[str], None]
     pause_seconds: float = PAUSE_SECONDS
-    _problem: SignalboxError | None = None
+    _problem: Exception | None = None
     _end: threading.Event = field(default_factory=threading.Event)
     _change: threading.Event = field(default_factory=threading.Event)
 
@@ -69,6 +69,6 @@ class Worker:
             except UnavailableError as error:
                 self.say(f"{self.name}: {error}; trying again")
                 self.wait(self.pause_seconds)
-            except SignalboxError as error:
+            except Exception as error:  # noqa: BLE001 - `check` raises it: a thread must not end unnoticed
                 self._problem = error
                 return

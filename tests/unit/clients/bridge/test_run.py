@@ -146,6 +146,20 @@ def test_a_row_that_changes_a_permission_wakes_the_workers_and_another_does_not(
     assert woken == [0, 1]
 
 
+def test_an_error_of_a_worker_ends_the_run(cluster, ending):
+    """Otherwise the bridge would go on without logs, and nobody would know."""
+
+    def work(_: Worker) -> None:
+        raise LookupError("a defect")
+
+    worker = Worker("logs", work, dict, ending.said.append)
+    run = replace(a_run(cluster, FakeRealm(), ending), workers=[worker])
+    cluster.waits = [lambda: worker.wait(0.01)] * 1_000
+
+    with pytest.raises(LookupError, match="a defect"):
+        run.run()
+
+
 def test_statistics_are_reported_while_nothing_ends(cluster, ending):
     cluster.waits = [lambda: None] * 20 + [ending.end]
 
