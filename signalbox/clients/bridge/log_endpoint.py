@@ -45,7 +45,7 @@ class LogEndpoint:
 
     def sizes(self, request: str, container: str) -> Mapping[str, int]:
         """Return the sizes of a container's log files by name. Raises `LogAbsent`."""
-        status, body = self._ask("PROPFIND", request, container, limit=MAXIMUM_LISTING, headers={"Depth": "1"})
+        status, _, body = self._ask("PROPFIND", request, container, limit=MAXIMUM_LISTING, headers={"Depth": "1"})
         if status != LISTED:
             raise LogsUnavailable(f"the list of a log has status {status}")
         return dict(_files(body.decode("utf-8", "replace")))
@@ -53,17 +53,18 @@ class LogEndpoint:
     def read(self, request: str, container: str, name: str, *, begin: int, limit: int) -> bytes:
         """Return at most `limit` bytes of a file from a place on."""
         headers = {"Range": f"bytes={begin}-{begin + limit - 1}"}
-        status, body = self._ask("GET", request, f"{container}/{quote(name)}", limit=limit, headers=headers)
+        status, given, body = self._ask("GET", request, f"{container}/{quote(name)}", limit=limit, headers=headers)
         if status == NOT_SATISFIABLE:  # nothing is behind this place
             return b""
-        # An empty file has no range; a whole file instead of a range would be published again.
-        if status != PARTIAL and not (status == OK and not begin):
-            raise LogsUnavailable(f"a part of a log has status {status}")
+        # An empty file has no range; a whole file or another range would be published again.
+        if not (status == PARTIAL and given.startswith(f"bytes {begin}-")) and not (status == OK and not begin):
+            raise LogsUnavailable(f"a part of a log has status {status} and the range {given[:80]!r}")
         return body
 
     def _ask(
         self, method: str, request: str, path: str, *, limit: int, headers: Mapping[str, str]
-    ) -> tuple[int, bytes]:
+    ) -> tuple[int, str, bytes]:
+        """Return the status, the range and the body of an answer."""
         from urllib3.exceptions import HTTPError  # noqa: PLC0415 - as above
 
         url = f"{self.api}/arvados/v1/container_requests/{request}/log/{path}"
@@ -82,7 +83,7 @@ class LogEndpoint:
             raise TokenRefused("the cluster refuses the token with which logs are read")
         if answer.status == NOT_FOUND:
             raise LogAbsent("the log does not exist, or the token may not read it")
-        return answer.status, body
+        return answer.status, answer.headers.get("Content-Range", ""), body
 
 
 def _files(text: str) -> "list[tuple[str, int]]":

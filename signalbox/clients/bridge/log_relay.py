@@ -142,8 +142,8 @@ class LogRelay:
         for container, reader in self._readers.items():
             found = listed.get(container)
             reader.is_over = found is None or found.is_over
-            if found is not None and found.owners:
-                reader.position.owners = found.owners
+            if found is not None and found.owners:  # the first of its requests may be deleted
+                reader.position.owners, reader.position.request = found.owners, found.request
         new = [one for one in listed.values() if self._is_new(one) and self.selection.selects(one, patterns)]
         is_full = len(json.dumps(self._saved.document())) > MAXIMUM_BYTES
         room = 0 if is_full else max(self.pace.containers - len(self._readers), 0)

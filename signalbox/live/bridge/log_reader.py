@@ -1,7 +1,8 @@
 """The reader of one running container's log: a list of its files, and of each that has grown the new bytes."""
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from typing import Protocol
 
@@ -15,7 +16,8 @@ READ_BYTES = 1_000_000
 READS_PER_POLL = 3
 SHORTEST_SECONDS, LONGEST_SECONDS, GROWTH = 1.0, 5.0, 1.5
 MAXIMUM_FILES = 30
-ENDINGS = (".txt", ".json")
+# Others are no logs: users may add files to the collection of their request, whose names would be no words of a topic.
+_LOG_FILE = re.compile(r"([A-Za-z0-9_-]{1,40})\.(?:txt|json)")
 # Polls after which the log of a container that has ended is gone: its collection was trashed or deleted.
 TRIES_AT_END = 5
 
@@ -121,8 +123,7 @@ class ContainerReader:
         position = self.position
         self.statistics.requests += 1
         listed = self.files.sizes(position.request, position.container)
-        names = [name for name in sorted(listed)[:MAXIMUM_FILES] if name.endswith(ENDINGS)]
-        files = [_LogFile(name, listed[name], self._topics(name)) for name in names]
+        files = [_LogFile(name, listed[name], self._topics(name)) for name in _log_files(listed)]
         self._absences = 0
         self._note_cut_back(files, is_over=is_over)
         due = [one for one in files if self._is_due(one, is_over=is_over)]
@@ -132,8 +133,8 @@ class ContainerReader:
         return not any(self._is_due(one, is_over=is_over) for one in files)
 
     def _is_due(self, one: _LogFile, *, is_over: bool) -> bool:
-        has_more = any(self._offset(topic) < one.size for topic in one.topics)
-        return has_more and (is_over or self._sizes.get(one.name) != one.size)
+        more = [topic for topic in one.topics if self._offset(topic) < one.size]
+        return any(is_over or self._sizes.get(topic) != one.size for topic in more)
 
     def _read(self, one: _LogFile, *, is_over: bool) -> None:
         position = self.position
@@ -141,8 +142,8 @@ class ContainerReader:
         self.statistics.requests += 1
         data = self.files.read(position.request, position.container, one.name, begin=begin, limit=READ_BYTES)
         end = begin + len(data)
-        self._sizes[one.name] = end if len(data) == READ_BYTES else max(end, one.size)
         for topic in one.topics:
+            self._sizes[topic] = end if len(data) == READ_BYTES else max(end, one.size)
             at = self._offset(topic)
             for piece in pieces(_stem(one.name), data[at - begin :], at, is_over=is_over and end >= one.size):
                 self._publish(topic, piece)
@@ -150,7 +151,9 @@ class ContainerReader:
     def _note_cut_back(self, files: Sequence[_LogFile], *, is_over: bool) -> None:
         """Publish for each file that has become shorter that this is so; what was published may be the only copy."""
         present = {topic: one.size for one in files for topic in one.topics}
-        for topic, offset in list(self.position.offsets.items()):
+        of_readers = self.position.prefixes()
+        published = [one for one in self.position.offsets.items() if one[0].startswith(of_readers)]
+        for topic, offset in published:
             size = present.get(topic, 0 if is_over else offset)
             if size < offset:
                 self.statistics.cut_back += 1
@@ -175,6 +178,14 @@ class ContainerReader:
 
     def _offset(self, topic: str) -> int:
         return self.position.offsets.get(topic, 0)
+
+
+def _log_files(names: Iterable[str]) -> Sequence[str]:
+    """Return the names of logs in order, one for each topic."""
+    by_stem: dict[str, str] = {}
+    for name in sorted(filter(_LOG_FILE.fullmatch, names)):
+        by_stem.setdefault(_stem(name), name)
+    return list(by_stem.values())[:MAXIMUM_FILES]
 
 
 def _stem(name: str) -> str:

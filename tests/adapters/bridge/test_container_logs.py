@@ -20,7 +20,7 @@ from signalbox.live.bridge.log_reader import (
     LogsUnavailable,
 )
 from tests.fakes.arvados.http_server import AT_ONCE, QUEUED, Server, serving
-from tests.fakes.arvados.log_endpoint import ContainerLog, LogEndpoint, State, line
+from tests.fakes.arvados.log_endpoint import Answer, ContainerLog, LogEndpoint, State, line
 
 REQUEST, CONTAINER = "zzzzz-xvhdp-000000000000001", "zzzzz-dz642-000000000000001"
 OWNER, OTHER = "zzzzz-j7d0g-000000000000001", "zzzzz-j7d0g-000000000000002"
@@ -206,15 +206,35 @@ def test_a_lost_node_leaves_marks_that_files_were_cut_back(stage):
 
 
 def test_each_owner_of_a_request_gets_the_log_once_by_the_same_requests(stage):
+    """An owner who comes later gets what there is, and one whose requests have moved gets nothing more."""
     stage.log.write("stdout.txt", line("1"))
     stage.poll()
     stage.reader.position.owners = (OWNER, OTHER)
-    stage.log.write("stdout.txt", line("2"))
     stage.poll()
-
     expected = stage.log.files["stdout.txt"].decode()
     assert (stage.sink.text("stdout", OWNER), stage.sink.text("stdout", OTHER)) == (expected, expected)
-    assert stage.polled == [2, 2]
+
+    stage.reader.position.owners = (OTHER,)
+    stage.log.write("stdout.txt", line("2"))
+    stage.log.end()
+    stage.finish()
+
+    assert stage.sink.text("stdout", OTHER) == stage.log.saved["stdout.txt"].decode()
+    assert len(stage.sink.taken[f"container.{OWNER}.{CONTAINER}.log.stdout"]) == 1
+    assert (stage.polled, stage.reader.statistics.cut_back) == ([2, 2, 2], 0)
+
+
+@pytest.mark.parametrize("name", [".txt", "a.b.txt", "é.txt", f"{'x' * 41}.txt", "a b.json", "#.txt", "stdout.json"])
+def test_a_file_whose_name_is_no_word_of_a_topic_or_is_taken_is_no_log(stage, name):
+    stage.log.files = {"stderr.txt": line("1"), "stdout.txt": b"", name: line("other")}
+    if name == "stdout.json":  # of two, the first by name
+        stage.log.files = {"stderr.txt": line("1"), "stdout.json": b"{}\n", "stdout.txt": line("other")}
+    stage.log.end()
+    stage.finish()
+
+    assert "other" not in repr(stage.sink.taken)
+    assert stage.sink.text("stderr") == stage.log.saved["stderr.txt"].decode()
+    assert stage.reader.statistics.cut_back == 0
 
 
 def test_a_publication_without_an_answer_is_an_error_and_its_bytes_are_read_again(stage):
@@ -271,3 +291,22 @@ def test_the_client_reads_what_the_endpoint_lists(stage):
         client.read(REQUEST, CONTAINER, "none.txt", begin=0, limit=2)
     with pytest.raises(LogsUnavailable, match="Error"):
         Client.of("http://127.0.0.1:1", TOKEN).sizes(REQUEST, CONTAINER)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(303, {"Location": "http://127.0.0.1:1/"}),
+        Answer(200, {}, b"12345678"),
+        Answer(206, {"Content-Range": "bytes 0-7/8"}, b"12345678"),
+        Answer(206, {"Content-Type": "multipart/byteranges; boundary=x"}, b"--x"),
+        Answer(207, {}, b"<html>"),
+        Answer(503),
+    ],
+    ids=["redirect", "whole file", "another range", "several ranges", "list", "busy"],
+)
+def test_an_answer_that_is_not_the_part_that_was_asked_for_is_no_text(stage, answer):
+    stage.server.endpoint.records = lambda *_: answer
+
+    with pytest.raises(LogsUnavailable):
+        Client.of(stage.server.url, TOKEN).read(REQUEST, CONTAINER, "stdout.txt", begin=4, limit=4)

@@ -147,6 +147,19 @@ def test_each_readers_group_of_a_shared_container_gets_the_log(stage):
         stage.wait_for_text(container, stage.cluster.endpoint.logs[container].files["stdout.txt"], OWNER)
 
 
+def test_a_log_is_read_through_another_request_when_its_first_is_deleted(stage):
+    """A container that several requests share goes on without the first."""
+    with stage.relay().running():
+        request, container, write = start(stage)
+        write(line("1"))
+        stage.wait_for_text(container, stage.cluster.endpoint.logs[container].files["stdout.txt"])
+        other, _ = stage.cluster.submit(OWNER, container=container)
+        stage.cluster.endpoint.logs[container].request = other
+        stage.cluster.delete(request)
+        write(line("2"))
+        stage.wait_for_text(container, stage.cluster.endpoint.logs[container].files["stdout.txt"])
+
+
 def test_a_second_container_of_a_request_is_followed_and_the_first_is_finished(stage):
     with stage.relay().running():
         _, container, write = start(stage)
