@@ -1,9 +1,11 @@
 """The table `logs` of an Arvados cluster, read from PostgreSQL with psycopg, which only the bridge needs."""
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Self
 
 import yaml
@@ -30,6 +32,7 @@ OPTIONS = " ".join(
     }.items()
 )
 INSTALL = "the bridge needs psycopg: install the extra `arvados` of this package, or pip install 'psycopg[binary]'"
+CONTAINER_UUID = re.compile("[a-z0-9]{5}-dz642-[a-z0-9]{15}")  # the properties of a row have any text
 YAML_MARK = "---"  # of properties that an old cluster wrote (services/api/lib/serializers.rb)
 
 LOCK = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
@@ -171,8 +174,10 @@ class PostgresLogs:
 def _container_of(row: DatabaseRow) -> str:
     """Return the UUID of a row's container, or of the container of its request, or an empty text."""
     kind = kind_of(row.object_uuid)
+    if kind != REQUEST:
+        return row.object_uuid if kind == CONTAINER else ""
     named = row.new.get("container_uuid") or row.old.get("container_uuid")
-    return row.object_uuid if kind == CONTAINER else str(named or "") if kind == REQUEST else ""
+    return named if isinstance(named, str) and CONTAINER_UUID.fullmatch(named) else ""
 
 
 def parse_properties(text: str | None) -> Mapping[str, object] | None:
@@ -183,10 +188,15 @@ def parse_properties(text: str | None) -> Mapping[str, object] | None:
     try:
         if text and text.startswith(YAML_MARK):
             text = json.dumps(yaml.safe_load(text), default=str)
-        found = json.loads(text or "{}", parse_constant=lambda _: None)
+        found = json.loads(text or "{}", parse_constant=lambda _: None, parse_float=_finite)
     except (ValueError, TypeError, RecursionError, yaml.YAMLError):
         return None
     return found if isinstance(found, Mapping) else None
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if isfinite(number) else None
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from signalbox.live.bridge.rows import NEW, OLD, DatabaseRow, RowContainer
 from signalbox.live.bridge.topics import (
     CONTAINER,
+    MAXIMUM_WORD,
     PERMISSION_GRAPH,
     REQUEST,
     cache_topic,
@@ -27,7 +28,9 @@ MOVED = "moved"
 CREATE, UPDATE, DELETE = "create", "update", "delete"
 # The attributes that arvados-ws sends of an object (services/ws/session_v0.go, sendObjectAttributes).
 SENT_ATTRIBUTES = ("is_trashed", "name", "owner_uuid", "portable_data_hash", "requesting_container_uuid", "state")
-# The attributes of a state: short ones, none of which is hidden from a reader of the object.
+# The attributes of a state: short ones, none of which is hidden from a reader of the object. Users may write rows with
+# longer ones, whose state must fit into a message.
+MAXIMUM_ATTRIBUTE = 500
 STATE_ATTRIBUTES = (
     *("name", "created_at", "modified_at", "is_trashed", "trash_at", "delete_at", "frozen_by_uuid", "group_class"),
     *("portable_data_hash", "version", "state", "priority", "container_uuid", "requesting_container_uuid", "exit_code"),
@@ -101,13 +104,14 @@ def _event(row: DatabaseRow, topic: str) -> RowPublication:
 def _states(row: DatabaseRow) -> Iterator[RowPublication]:
     """Yield the object's state for its readers, and before it for those of its old owner that it has moved."""
     uuid, old_owner = row.object_uuid, row.old.get("owner_uuid")
-    if row.event_type == UPDATE and isinstance(old_owner, str) and old_owner != row.object_owner_uuid:
+    has_old_owner = row.event_type == UPDATE and old_owner != row.object_owner_uuid
+    if has_old_owner and isinstance(old_owner, str) and len(old_owner) <= MAXIMUM_WORD:
         yield from _moved(row, uuid, old_owner)
         container = row.container
         if kind_of(uuid) == REQUEST and container is not None and old_owner not in container.owners:
             yield from _moved(row, container.uuid, old_owner)
     if row.is_newest:
-        state = {name: row.new[name] for name in STATE_ATTRIBUTES if row.new.get(name) is not None}
+        state = {name: row.new[name] for name in STATE_ATTRIBUTES if _is_short(row.new.get(name))}
         for owner in _owners(row):
             yield _publication(
                 row,
@@ -115,6 +119,12 @@ def _states(row: DatabaseRow) -> Iterator[RowPublication]:
                 {"uuid": uuid, "owner_uuid": owner, "event_type": row.event_type, **state},
                 is_retained=True,
             )
+
+
+def _is_short(attribute: object) -> bool:
+    if isinstance(attribute, str):
+        return len(attribute) <= MAXIMUM_ATTRIBUTE
+    return isinstance(attribute, (bool, int, float))
 
 
 def _moved(row: DatabaseRow, uuid: str, owner: str) -> Iterator[RowPublication]:

@@ -57,5 +57,6 @@ def log_topic(owner: str, container: str, name: str) -> str:
 
 def word(text: str) -> str:
     """Return a text as a word of a topic; one that is empty or too long to be a name of Arvados is a dash."""
-    found = quote(text, safe="!$&'()+,/:;=?@-_~").replace(".", "%2E")
+    # The text of a row's properties may be half of a surrogate pair.
+    found = quote(text, safe="!$&'()+,/:;=?@-_~", errors="replace").replace(".", "%2E")
     return found if 0 < len(found) <= MAXIMUM_WORD else ABSENT_WORD

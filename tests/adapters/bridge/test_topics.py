@@ -9,14 +9,19 @@ from typing import Any
 import pytest
 
 from signalbox.clients.bridge.postgres import PostgresLogs
-from signalbox.live.bridge.publications import RowPublication, row_publications
+from signalbox.live.bridge.publications import (
+    MAXIMUM_BODY_BYTES,
+    STATE_ATTRIBUTES,
+    RowPublication,
+    row_publications,
+)
 from signalbox.live.bridge.topics import log_topic
 from tests.docs.markdown import ROOT
 from tests.fakes.arvados.cluster import SYSTEM, ArvadosCluster, new_uuid
 from tests.fakes.arvados.log_endpoint import State
 from tests.postgres import ClusterDatabase
 
-OWNER, OTHER, USER = new_uuid("group"), new_uuid("group"), new_uuid("user")
+OWNER, OTHER, USER, CONTAINER = (new_uuid(kind) for kind in ("group", "group", "user", "container"))
 TABLE_ROW = re.compile(r"^\| `((?:record|container|cache|permission)[.][^`]+)` \|\s*([a-z]*)\s*\|", re.MULTILINE)
 
 
@@ -256,6 +261,26 @@ def test_the_permission_graph_changes_with_links_groups_and_users(stage, kind, b
 
     is_graph = kind in ("group", "user") or before.get("link_class") == "permission"
     assert (is_new, has_changed, "permission.graph" in stage.topics("")) == (is_graph, is_change, is_graph)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["\0", "\ud800", "x" * 2_000_000, "é" * 500, {"a": 1}, [[]], 1e308, True, None, "a.b c", f"{CONTAINER}\n"],
+    ids=["nul", "half of a pair", "long", "wide", "object", "list", "number", "true", "null", "words", "line"],
+)
+def test_no_row_of_a_user_stops_the_bridge(stage, value):
+    """Each active user may write rows, of any object and with any properties."""
+    attributes = dict.fromkeys((*STATE_ATTRIBUTES, "owner_uuid"), value)
+    for kind in ("request", "container", "collection", "group"):
+        for old, new in ((attributes, {}), ({}, attributes), (value, value)):
+            properties = json.dumps({"old_attributes": old, "new_attributes": new})
+            stage.cluster.database.insert(object_uuid=new_uuid(kind), properties=properties)
+
+    found = stage.published()
+
+    assert len({one.id for one in found}) == 12
+    assert max(len(one.body) for one in found) <= MAXIMUM_BODY_BYTES
+    assert all(len(one.topic) < 255 and one.topic.isascii() and " " not in one.topic for one in found)
 
 
 def test_rows_that_no_record_has_written_are_events_only(stage):
