@@ -50,7 +50,8 @@ WRITERS = """
 # Each user may create rows with any `event_at`, and only Arvados sets `created_at`: a row of the future would stay the
 # newest one of its object.
 ROWS = """
-    SELECT id, uuid, object_uuid, object_owner_uuid, event_type, event_at, created_at, properties::text,
+    SELECT id, uuid, object_uuid, object_owner_uuid, event_type,
+           CASE WHEN event_at BETWEEN '0001-01-01' AND '9999-12-31' THEN event_at END, created_at, properties::text,
            (event_at <= created_at + interval '1 minute') IS NOT FALSE AND NOT EXISTS (
                SELECT 1 FROM logs AS newer
                WHERE newer.object_uuid = logs.object_uuid AND newer.event_type IN ('create', 'update', 'delete')

@@ -50,6 +50,13 @@ def test_a_row_of_the_future_is_never_the_newest_of_its_object(cluster_database,
     assert [row.is_newest for row in sorted(logs.rows(numbers), key=lambda row: row.id)] == [False, False, True]
 
 
+@pytest.mark.parametrize("at", ["20000-01-01", "infinity", "-infinity", "0044-03-15 BC"])
+def test_a_time_that_python_does_not_have_is_none(cluster_database, logs, at):
+    (row,) = logs.rows([cluster_database.insert(event_at=at)])
+
+    assert row.event_at is None
+
+
 def test_absent_columns_are_empty(cluster_database, logs):
     number = cluster_database.insert(uuid=None, object_uuid=None, object_owner_uuid=None, event_type=None)
 
