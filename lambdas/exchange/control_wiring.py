@@ -172,6 +172,7 @@ def config() -> StageConfig:
         retention=settings.seconds("EXCHANGE_RETENTION_SECONDS"),
         visibility=settings.seconds("EXCHANGE_VISIBILITY_SECONDS"),
         metrics_delay=settings.seconds("QUEUE_METRICS_DELAY_SECONDS"),
+        user_quota=settings.number("EXCHANGE_USER_QUOTA"),
     )
 
 

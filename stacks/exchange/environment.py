@@ -31,6 +31,7 @@ NEEDS = {
         "ROUTE_CONCURRENCY",
         "QUEUE_KEY_ARN",
         "QUEUE_METRICS_DELAY_SECONDS",
+        "EXCHANGE_USER_QUOTA",
     ),
 }
 # SQS's metrics are up to 15 minutes late when a queue becomes active, and usually five; the emulator's are not.
@@ -79,6 +80,7 @@ def _values(config: Config) -> dict[str, str]:
         "STAGE": config.stage,
         "EXCHANGE_PREFIX": config.exchange_prefix,
         "EXCHANGE_RETENTION_SECONDS": str(config.exchange_retention_seconds),
+        "EXCHANGE_USER_QUOTA": str(config.exchange_user_quota),
         "ROUTE_CONCURRENCY": str(config.route_concurrency),
         "ROUTE_TIMEOUT_SECONDS": str(config.route_timeout_seconds),
         "EXCHANGE_VISIBILITY_SECONDS": str(VISIBILITY_PER_TIMEOUT * config.route_timeout_seconds),

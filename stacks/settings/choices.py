@@ -281,6 +281,12 @@ class Choices:
         minimum=60,
         maximum=1_209_600,
     )
+    exchange_user_quota: int = setting(
+        100,
+        "Exchanges, and queues, that a source or subscriber may declare. Present ones stay if it is lowered.",
+        minimum=1,
+        maximum=10_000,
+    )
     route_concurrency: int = setting(
         10, "Batches of one exchange that are routed in parallel.", unit="functions", minimum=2, maximum=1000
     )

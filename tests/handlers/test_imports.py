@@ -36,7 +36,7 @@ BUDGET = {
     "splitting.split": ({"splitting"}, 64),
     "splitting.control": ({"splitting"}, 125),
     "exchange.route": (LIVE, 114),
-    "exchange.control": (LIVE, 145),
+    "exchange.control": (LIVE, 146),
     "live.connect": (LIVE, 57),
     "live.receive": (LIVE, 56),
     "live.session": (LIVE, 116),

@@ -32,6 +32,7 @@ from signalbox.exchange.control.declaration import DeclarationService
 from signalbox.exchange.control.deletion import DeletionService
 from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.control.presentation import Presenter, binding_document
+from signalbox.exchange.control.quotas import refuse_binding
 from signalbox.exchange.control.status_service import StatusService
 from signalbox.exchange.messages.publications import reserved_problem
 from signalbox.exchange.model import events
@@ -111,6 +112,7 @@ class _CommandHandler:
     def _bind(self, command: Bind) -> object:
         binding = self._permitted(command.binding)
         self._refuse_denied_binding(binding)
+        refuse_binding(self.caller, binding, self.ports)
         outcome = self.ports.store.bindings.bind(binding)
         if outcome is BindOutcome.REFUSED:
             self._existing(ResourceRef(ResourceKind.EXCHANGE, binding.exchange))

@@ -14,6 +14,7 @@ from signalbox.exchange.control.commands import DeclareExchange, DeclareQueue
 from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.control.live_settings import LiveSettingsPatch
 from signalbox.exchange.control.presentation import Presenter
+from signalbox.exchange.control.quotas import refuse_declaration
 from signalbox.exchange.model import events
 from signalbox.exchange.model.control_ports import ChangedMeanwhile, ControlPorts
 from signalbox.exchange.model.names import dead_letter_problem, exchange_name_problem
@@ -61,6 +62,8 @@ class DeclarationService:
         _refuse_deleting(stored)
         if command.live is not None and command.live.arvados:
             self._make_arvados_realm(command.exchange)
+        if stored is None:
+            refuse_declaration(self.caller, resource, self.ports)
         wanted = exchange_queue_spec(command.exchange, self.ports)
         self.ports.sqs.make(wanted)
         if stored is None:  # before the record, so that every exchange on record has its retry queue
@@ -81,6 +84,8 @@ class DeclarationService:
         _refuse_name(resource, dead_letter_problem(resource.name))
         stored = self.ports.store.queues.find(command.queue)
         _refuse_deleting(stored)
+        if stored is None:
+            refuse_declaration(self.caller, resource, self.ports)
         settings = command.patch.apply_to(stored.settings if stored else QueueSettings())
         self.ports.sqs.make(declared_queue_spec(resource, settings, self.ports))
         queue = self._stored_queue(command, stored, settings)

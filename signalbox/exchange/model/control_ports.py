@@ -43,7 +43,8 @@ class RealmLeft(UnavailableError):
 class StageConfig:
     """The settings of a stage. The times are those of the queues behind exchanges.
 
-    `metrics_delay` is how late SQS's metrics may be: 20 minutes on AWS, zero on the local stage.
+    `metrics_delay` is how late SQS's metrics may be: 20 minutes on AWS, zero on the local stage. `user_quota` is the
+    number of exchanges, and of queues, that a source or subscriber may declare.
     """
 
     names: StageNames
@@ -52,6 +53,7 @@ class StageConfig:
     retention: timedelta = timedelta(days=4)
     visibility: timedelta = timedelta(seconds=90)
     metrics_delay: timedelta = timedelta(minutes=20)
+    user_quota: int = 100
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,6 +134,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
         "EXCHANGE_VISIBILITY_SECONDS": "180",
         "QUEUE_KEY_ARN": KEY,
         "EXCHANGE_RETENTION_SECONDS": "345600",
+        "EXCHANGE_USER_QUOTA": "100",
         "QUEUE_METRICS_DELAY_SECONDS": "0",
         "LIVE_TABLE": "Live",
         "LIVE_INBOX_URL": URLS + "live-inbox.fifo",

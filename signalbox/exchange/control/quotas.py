@@ -1,0 +1,46 @@
+"""The quotas of users: how many exchanges and queues one may declare, and how many bindings a target may have."""
+
+from collections import Counter
+
+from signalbox.errors import RejectedError
+from signalbox.exchange.control.caller import Caller
+from signalbox.exchange.model.control_ports import ControlPorts
+from signalbox.exchange.model.records import Binding, ResourceKind, ResourceRef
+from signalbox.sarracenia.rights.permissions import Role
+
+# SNS has 200 filter policies a topic, and EventBridge 300 rules a bus.
+MAXIMUM_BINDINGS = 200
+WITHOUT_QUOTA = (Role.ADMIN, Role.FEEDER)
+
+
+class QuotaExceeded(RejectedError):
+    """Raised when a user would have more exchanges, queues or bindings than the stage permits."""
+
+
+def refuse_declaration(caller: Caller, resource: ResourceRef, ports: ControlPorts) -> None:
+    """Refuse a new exchange or queue of a user who has declared as many as the quota. Raises `QuotaExceeded`."""
+    if caller.role in WITHOUT_QUOTA:
+        return
+    store = ports.store
+    if resource.kind is ResourceKind.QUEUE:
+        declarers = Counter(one.owner for one in store.queues.every())
+    else:
+        declarers = Counter(one.created_by for one in store.exchanges.every())
+    declared = declarers[caller.name]
+    if declared >= ports.config.user_quota:
+        raise QuotaExceeded(
+            f"user {str(caller.name)!r} has {declared} {resource.kind}s, and exchange_user_quota allows no more: "
+            f"delete one, or have an administrator declare {resource} or raise the setting"
+        )
+
+
+def refuse_binding(caller: Caller, binding: Binding, ports: ControlPorts) -> None:
+    """Refuse a user's new binding to a target that has as many as users may add. Raises `QuotaExceeded`."""
+    if caller.role in WITHOUT_QUOTA:
+        return
+    bound = ports.store.bindings.to(binding.target)
+    if binding not in bound and len(bound) >= MAXIMUM_BINDINGS:
+        raise QuotaExceeded(
+            f"{binding.target} has {len(bound)} bindings, and users may add no more: remove one, use patterns with "
+            "'*' or '#', or have an administrator add it"
+        )

@@ -1,0 +1,60 @@
+"""Quotas: how many queues, exchanges and bindings a user may have, and who has none."""
+
+from dataclasses import replace
+
+import pytest
+
+from signalbox.exchange.control.quotas import MAXIMUM_BINDINGS, QuotaExceeded
+from tests.unit.exchange.control.stage import ALICE, BOB, FEED, ExchangeStage
+
+
+@pytest.fixture
+def stage():
+    stage = ExchangeStage()
+    stage.ports = replace(stage.ports, config=replace(stage.ports.config, user_quota=2))
+    return stage
+
+
+@pytest.mark.parametrize(
+    ("command", "field", "name"), [("declare_queue", "queue", "q_alice"), ("declare_exchange", "exchange", "xs_alice")]
+)
+def test_a_user_declares_up_to_the_quota_and_again_after_a_deletion(stage, command, field, name):
+    for number in (1, 2, 2):
+        stage.ask(command, user=ALICE, **{field: f"{name}_{number}"})
+
+    with pytest.raises(QuotaExceeded) as refused:
+        stage.ask(command, user=ALICE, **{field: f"{name}_3"})
+    assert str(refused.value) == (
+        f"user 'alice' has 2 {field}s, and exchange_user_quota allows no more: delete one, or have an administrator "
+        f"declare {field} '{name}_3' or raise the setting"
+    )
+    assert f"{name}_3" not in stage.sqs.queues
+    stage.ask(command, **{field: f"{name}_3"})
+    stage.ask(command.replace("declare", "delete"), user=ALICE, **{field: f"{name}_1"})
+    stage.ask(command, user=ALICE, **{field: f"{name}_4"})
+
+
+def test_those_who_have_all_rights_have_no_quota(stage):
+    for number in range(3):
+        stage.ask("declare_queue", user=FEED, queue=f"q_feed_{number}")
+        stage.ask("declare_exchange", exchange=f"xs_alice_{number}")
+
+
+def test_a_target_has_a_maximum_of_bindings_by_users(stage):
+    stage.ask("declare_exchange", exchange="xpublic")
+    stage.ask("declare_queue", user=BOB, queue="q_bob")
+
+    def bind(number, user=BOB):
+        return stage.ask("bind", user=user, exchange="xpublic", queue="q_bob", pattern=f"a.{number}")
+
+    for number in range(MAXIMUM_BINDINGS):
+        bind(number)
+
+    with pytest.raises(QuotaExceeded) as refused:
+        bind(MAXIMUM_BINDINGS)
+    assert str(refused.value) == (
+        f"queue 'q_bob' has {MAXIMUM_BINDINGS} bindings, and users may add no more: remove one, use patterns with "
+        "'*' or '#', or have an administrator add it"
+    )
+    assert bind(0)["was_bound"]
+    assert bind(MAXIMUM_BINDINGS, user=None)["bound"]
