@@ -1,8 +1,11 @@
 """The function `forward`: it posts offers of the broker queue to an existing broker, and deletes orphan queues."""
 
+import logging
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
 
 from lambdas.rendezvous import deliveries, wiring
 from lambdas.shared import instance
@@ -15,6 +18,8 @@ from signalbox.queues import QueueName
 from signalbox.rendezvous.reporting.events import CAPABILITY
 from signalbox.rendezvous.rules.front_service import FrontService
 
+logger = logging.getLogger(__name__)
+
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """Return the messages whose handling failed; for the task of the schedule, the number of deleted queues."""
@@ -22,8 +27,16 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
         return {"deleted": sum(1 for _ in _delete_orphans())}
     service = _service()  # created once, before the threads share it
     response = deliveries.process(event["Records"], service.receive, instance.record)
-    service.end_leases()
+    _end_leases(service)
     return response
+
+
+def _end_leases(service: FrontService) -> None:
+    try:
+        service.end_leases()
+    except (ClientError, BotoCoreError):
+        # The offers of the batch are answered: a failed invocation would bring them again.
+        logger.exception("the queue of a client was not deleted and is left to the sweep")
 
 
 def _delete_orphans() -> Iterator[QueueName]:

@@ -39,7 +39,7 @@ class QueueTaken(RejectedError):
 
 
 class QueueGone(RejectedError):
-    """Raised when a client's queue no longer exists."""
+    """Raised when a client's queue no longer exists, or was deleted too recently to be created again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class SqsClientQueues:
     def create(self, client_id: ClientId, *, message_id: str) -> bool:
         """Create the client's queue for an offer message; return False if the queue is that of another message.
 
-        Raises `QueueTaken`.
+        Raises `QueueTaken` and `QueueGone`.
         """
         arn = self.arn_prefix + client_id
         try:
@@ -70,6 +70,9 @@ class SqsClientQueues:
         except self.sqs.exceptions.QueueNameExists:
             self._require_own(client_id)
             return False
+        except self.sqs.exceptions.QueueDeletedRecently as error:
+            # A client gives up after five seconds without its queue: retries for a minute would only cost others time.
+            raise QueueGone(f"the queue of client {client_id!r} was deleted less than a minute ago") from error
         return True
 
     def _require_own(self, client_id: ClientId) -> None:

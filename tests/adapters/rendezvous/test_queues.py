@@ -97,6 +97,18 @@ def test_an_offer_whose_client_queue_is_deleted_at_that_moment_comes_again(queue
         queues.create(CLIENT, message_id="m2")
 
 
+def test_an_offer_whose_client_queue_was_just_deleted_is_not_tried_again(queues: SqsClientQueues, sqs) -> None:
+    """SQS refuses the name for a minute, and the client gives up after five seconds without its queue."""
+
+    def refuse(**_: object) -> None:
+        raise sqs.exceptions.QueueDeletedRecently({"Error": {"Code": "QueueDeletedRecently"}}, "CreateQueue")
+
+    sqs.meta.events.register("before-call.sqs.CreateQueue", refuse)
+
+    with pytest.raises(QueueGone, match="less than a minute ago"):
+        queues.create(CLIENT, message_id="m1")
+
+
 @pytest.mark.parametrize(
     ("attributes", "tags"),
     [

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from lambdas.rendezvous import forward, wiring
 from lambdas.shared import instance
@@ -98,6 +99,20 @@ def test_the_queue_of_a_client_is_deleted_at_the_end_of_its_lease(stage, broker,
     handled(message("c1"))
 
     assert not stage.has_queue("c1")
+
+
+def test_a_queue_that_cannot_be_deleted_does_not_bring_answered_offers_again(stage, broker, monkeypatch, caplog):
+    monkeypatch.setenv("CLIENT_QUEUE_LEASE_SECONDS", "0")
+    clear_caches(forward, wiring, instance)
+    instance.sqs().meta.events.register("before-call.sqs.DeleteQueue", _refuse)
+
+    assert handled(message("c1"), message("c2")) == []
+    assert stage.has_queue("c1")
+    assert "left to the sweep" in caplog.text
+
+
+def _refuse(**_: object) -> None:
+    raise ClientError({"Error": {"Code": "ThrottlingException"}}, "DeleteQueue")
 
 
 def test_an_offer_whose_function_was_killed_before_it_sent_the_reply_is_posted_again(stage, broker):

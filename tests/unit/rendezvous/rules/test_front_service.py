@@ -58,6 +58,16 @@ def test_an_instance_deletes_the_queues_whose_lease_has_ended(front):
     assert front.client_queues.replies.keys() == {"other"}
 
 
+def test_an_instance_deletes_few_queues_after_a_batch_so_that_its_time_suffices(front):
+    for number in range(50):
+        front.receive(replace(OFFER, client_id=ClientId(f"c{number}")))
+
+    front.clock.sleep(LEASE.total_seconds())
+    front.service.end_leases()
+
+    assert len(front.client_queues.replies) == 30
+
+
 def test_an_offer_without_a_reply_is_posted_again(front):
     front.client_queues.create(CLIENT, message_id=OFFER.message_id)
 
