@@ -3,10 +3,11 @@
 import os
 import sys
 
-from aws_cdk import App, CliCredentialsStackSynthesizer, Environment, IStackSynthesizer, Tags, Validations
+from aws_cdk import App, CfnOutput, CliCredentialsStackSynthesizer, Environment, IStackSynthesizer, Tags, Validations
 from aws_cdk import aws_iam as iam
 from cdk_nag import AwsSolutionsChecks
 
+from signalbox import __version__
 from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, BridgeList, InvalidBridgeList
 from stacks.settings.config import Config
 from stacks.settings.context import InvalidConfig, read_config
@@ -38,6 +39,7 @@ def build(app: App) -> tuple[StateStack, SignalboxStack]:
             iam.PermissionsBoundary.of(one).apply(boundary)
     acknowledge(state, stack, config)
     Tags.of(app).add("signalbox:stage", config.stage)
+    CfnOutput(stack, "Version", value=__version__)
     return state, stack
 
 

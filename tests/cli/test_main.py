@@ -18,6 +18,7 @@ from botocore.exceptions import ClientError, NoCredentialsError
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from signalbox import __version__
 from signalbox.cli import local, main
 from signalbox.cli.main import app
 from signalbox.cli.shared.deployment import find_deployment
@@ -47,6 +48,22 @@ def test_the_stage_is_found_from_a_folder_inside_the_checkout(tmp_path):
 
     assert found == local_deployment(LOCAL, folder=tmp_path / ".signalbox")
     assert found.outputs["BrokerQueueName"] == "snowflake-broker"
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [(__version__, ""), ("0.1.0", "· the local stage of {} has version 0.1.0, this command {}: use the same, or ")],
+    ids=["same", "other"],
+)
+def test_a_stage_of_another_version_than_the_command_is_named(tmp_path, capsys, version, said):
+    (tmp_path / ".signalbox").mkdir()
+    local = {**LOCAL, "outputs": {"Version": version}}
+    (tmp_path / ".signalbox" / "local.json").write_text(json.dumps(local))
+
+    find_deployment(folder=tmp_path)
+
+    assert capsys.readouterr().err.startswith(said.format(tmp_path, __version__))
+    assert bool(said) == (version != __version__)
 
 
 def test_messages_name_a_stage_by_its_folder_or_by_account_and_region(tmp_path):

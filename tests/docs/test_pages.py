@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from signalbox import __version__
 from tests.docs.markdown import PAGES, ROOT, anchors, blocks, headings, links, name_of
 
 FIVE = ["What it does", "Guarantees", "Limits", "Failure and recovery", "Differences from its model"]
@@ -44,6 +45,17 @@ def test_every_page_has_one_title_and_no_heading_twice(page):
     # The changelog repeats Added, Fixed and so on in each version.
     found = headings(page, level=2 if page.name == "CHANGELOG.md" else None)
     assert len(found) == len(set(found))
+
+
+def test_the_version_is_that_of_the_changelog_or_ends_with_dev0_after_it():
+    newest, before = headings(ROOT / "CHANGELOG.md", level=2)[:2]
+
+    if newest == "Unreleased":
+        number, _, development = __version__.partition(".dev")
+        assert development == "0"
+        assert [int(part) for part in number.split(".")] > [int(part) for part in before.split()[0].split(".")]
+    else:
+        assert newest.split(" - ")[0] == __version__
 
 
 def test_every_page_is_linked_from_the_list_of_pages():

@@ -7,11 +7,14 @@ from pathlib import Path
 import boto3
 from botocore.exceptions import ClientError
 
+from signalbox import __version__
 from signalbox.cli.shared.slow_calls import SLOW_CALLS
+from signalbox.cli.shared.stage import VERSION_OUTPUT, say
 from signalbox.clients.deployment import (
     OF_EVERY_STAGE,
     AwsDeployment,
     Deployment,
+    LocalDeployment,
     aws_deployment,
     local_deployment,
     retrying,
@@ -31,11 +34,22 @@ def find_deployment(
 ) -> Deployment:
     """Return the stage in AWS with `aws`, else the local stage of `folder` or of its nearest parent that has one.
 
-    Raises `RejectedError` if there is none, if it was destroyed, unless it still `is_being_destroyed`, and for the name
-    of a stage without `aws`: it would be ignored.
+    A stage of another version than this command is named on standard error. Raises `RejectedError` if there is none, if
+    it was destroyed, unless it still `is_being_destroyed`, and for the name of a stage without `aws`: it would be
+    ignored.
     """
-    if aws:
-        return _deployment_in_aws(aws_session(), stage)
+    found = (
+        _deployment_in_aws(aws_session(), stage)
+        if aws
+        else _local_stage(stage, folder, is_being_destroyed=is_being_destroyed)
+    )
+    version = found.outputs.get(VERSION_OUTPUT, __version__)
+    if version != __version__:
+        say(f"{found.place} has version {version}, this command {__version__}: use the same, or deploy the stage again")
+    return found
+
+
+def _local_stage(stage: str, folder: Path | None, *, is_being_destroyed: bool) -> LocalDeployment:
     if stage != DEFAULT_STAGE:
         raise RejectedError(f"--stage {stage} names a stage in AWS: give --aws too, or leave --stage out")
     start = (folder or Path.cwd()).resolve()

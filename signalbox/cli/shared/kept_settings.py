@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from signalbox import __version__
 from signalbox.cli.doctor.settings import InvalidSettings, given_settings, read_settings
 from signalbox.cli.shared.confirmation import confirm
-from signalbox.cli.shared.stage import SETTINGS_OUTPUT, say
+from signalbox.cli.shared.stage import SETTINGS_OUTPUT, VERSION_OUTPUT, say
 from signalbox.clients.deployment import capabilities_of
 from signalbox.local.files import require_settings
 from signalbox.nearest import suggestion
@@ -76,8 +77,8 @@ def plan(
         stored = [one for one in (*config.stored_parts, *taken_away) if not config.has(one)]
         effective = [*effective, f"{KEPT_CAPABILITIES}={','.join(stored)}"]
         config = read_settings([*place, *effective])
-    lines = tuple(_lines(before, defaults() | recorded(config), kept=kept.keys() - {KEPT_CAPABILITIES}))
-    return SettingsPlan(effective, lines, taken_away)
+    lines = _lines(before, defaults() | recorded(config), kept=kept.keys() - {KEPT_CAPABILITIES})
+    return SettingsPlan(effective, (*_version_lines(outputs), *lines), taken_away)
 
 
 def _check_reset(reset: Iterable[str], context: Iterable[str]) -> None:
@@ -99,6 +100,12 @@ def _check_reset(reset: Iterable[str], context: Iterable[str]) -> None:
 def _hint(kept: Iterable[str]) -> str:
     names = ", ".join(sorted(kept))
     return f"\nkept from the stage: {names}; `--reset KEY` takes one back to its default" if names else ""
+
+
+def _version_lines(outputs: Mapping[str, str]) -> Iterator[str]:
+    deployed = outputs.get(VERSION_OUTPUT, __version__)
+    if deployed != __version__:
+        yield f"version changed: {deployed} → {__version__}"
 
 
 def _lines(before: Mapping[str, str], after: Mapping[str, str], *, kept: Collection[str]) -> Iterator[str]:

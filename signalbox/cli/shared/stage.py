@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from signalbox.clients.deployment import Deployment
 
 SETTINGS_OUTPUT = "Settings"  # the settings that a stage was deployed with
+VERSION_OUTPUT = "Version"  # the version of Signalbox that deployed it
 
 Aws = Annotated[
     bool, typer.Option("--aws", help="Use a stage in AWS with your standard credentials instead of the local stage.")

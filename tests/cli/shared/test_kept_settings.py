@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from signalbox import __version__
 from signalbox.cli.doctor.settings import InvalidSettings
 from signalbox.cli.shared import kept_settings
 from signalbox.cli.shared.kept_settings import new_stage
@@ -48,6 +49,12 @@ def test_a_setting_returns_to_its_default_only_when_it_is_named(context, reset):
 def test_the_same_settings_change_nothing():
     assert plan({"poll_budget_usd": "5"}, "poll_budget_usd=5").lines == ()
     assert plan({}).lines == ()
+
+
+def test_a_deployment_of_another_version_names_both():
+    found = kept_settings.plan({"Settings": "{}", "Version": "0.1.0"}, ())
+
+    assert found.lines == (f"version changed: 0.1.0 → {__version__}",)
 
 
 def test_a_kept_setting_that_contradicts_a_given_one_names_the_option(tmp_path):
