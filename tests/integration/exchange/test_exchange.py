@@ -5,12 +5,10 @@ import secrets
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -20,10 +18,8 @@ import pytest
 from signalbox.cli.exchange.stage import client_of
 from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
-from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
+from signalbox.clients.exchange.consumer import ReceivedMessage
 from signalbox.clients.exchange.publisher import PublishRequest
-from signalbox.exchange.model.events import ADMINISTRATOR
-from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.rendezvous.peers import dead_letter_reasons
 from tests.patience import SOON_SECONDS, Deadline, wait_for
@@ -31,8 +27,6 @@ from tests.patience import SOON_SECONDS, Deadline, wait_for
 pytestmark = pytest.mark.emulator
 
 WORKERS = 2
-INSTANCES = 6
-TEXT = "String"
 # The start of a function on a busy machine, and all attempts of a message.
 LATE_SECONDS = 240
 
@@ -85,14 +79,6 @@ class Desk:
     def bodies(self, queue: str, count: int) -> list[str]:
         return [one.delivered.body for one in self.taken(queue, count)]
 
-    def send(self, exchange: str, body: str, attributes: dict[str, str], **more: str) -> str:
-        """Send to an exchange's queue as a program does that uses SQS alone; return the message's id."""
-        typed = {name: {"DataType": TEXT, "StringValue": text} for name, text in attributes.items()}
-        sent = self.client.sqs.send_message(
-            QueueUrl=self.url(exchange), MessageBody=body, MessageAttributes=typed, **more
-        )
-        return str(sent["MessageId"])
-
     def dead_letters(self, url: str, count: int) -> dict[str, str]:
         """Return the reasons of dead letters by their bodies."""
         return dead_letter_reasons(self.client.sqs, url, count, seconds=LATE_SECONDS)
@@ -111,45 +97,6 @@ def attributes_of(deployment: Deployment, url: str) -> dict[str, str]:
     return dict(sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"])
 
 
-def test_an_exchange_is_a_queue_with_all_that_belongs_to_it_and_goes_with_it(desk: Desk, deployment: Deployment):
-    name = desk.exchange()
-
-    url, functions = desk.url(name), deployment.session().client("lambda")
-    found = attributes_of(deployment, url)
-    denial = json.loads(found["Policy"])["Statement"][0]
-    (mapping,) = functions.list_event_source_mappings(EventSourceArn=found["QueueArn"])["EventSourceMappings"]
-    assert found["KmsMasterKeyId"]
-    assert (denial["Effect"], denial["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
-    assert "RedrivePolicy" not in found
-    assert mapping["FunctionArn"] == deployment.outputs["RouteFunctionArn"]
-
-    assert desk.client.delete_exchange(name)["deleted"] is True
-    assert functions.list_event_source_mappings(EventSourceArn=found["QueueArn"])["EventSourceMappings"] == []
-    for queue in (name, f"{name}-dlq"):
-        with pytest.raises(desk.client.sqs.exceptions.QueueDoesNotExist):
-            desk.client.sqs.get_queue_url(QueueName=queue)
-
-
-def test_instances_that_start_at_the_same_moment_declare_and_bind_the_same(desk: Desk, deployment: Deployment):
-    exchange, queue = f"xs_{desk.mark}", f"q_{desk.mark}"
-    desk.exchanges.append(exchange)
-    desk.queues.append(queue)
-    everybody = Barrier(INSTANCES)
-
-    def start() -> list[Any]:
-        client = client_of(deployment)
-        everybody.wait(LATE_SECONDS)
-        declared = [client.declare_exchange(exchange), client.declare_queue(queue, prefetch=7)]
-        bound = [client.bind(exchange, queue, pattern) for pattern in ("a.#", "b.#")]
-        return [*declared, *({**one, "was_bound": None} for one in bound)]  # differs for the first instance
-
-    with ThreadPoolExecutor(INSTANCES) as threads:
-        statuses = [one.result() for one in [threads.submit(start) for _ in range(INSTANCES)]]
-
-    assert statuses == [statuses[0]] * INSTANCES
-    assert sorted(one["pattern"] for one in desk.client.bindings(exchange)) == ["a.#", "b.#"]
-
-
 def test_each_queue_gets_what_its_patterns_match_and_gets_it_once(desk: Desk):
     exchange, weather, everything = desk.exchange(), desk.queue("_weather"), desk.queue("_all")
     desk.client.bind(exchange, weather, "v03.*.weather.#")
@@ -162,23 +109,6 @@ def test_each_queue_gets_what_its_patterns_match_and_gets_it_once(desk: Desk):
     assert all(one.message_id for one in posted)
     assert sorted(desk.bodies(weather, 3)) == ["v03..weather", "v03.can.weather", "v03.can.weather.alerts"]
     assert Counter(desk.bodies(everything, 5)) == Counter(key or "the empty key" for key in keys)
-
-
-@pytest.mark.parametrize("count", [2, 30], ids=["as attributes", "in the envelope"])
-def test_a_message_has_its_exchange_and_publisher(desk: Desk, count: int):
-    exchange, queue = desk.exchange(), desk.queue()
-    desk.client.bind(exchange, queue, "a.*")
-    headers = {f"header {number}": f"text {number} é" for number in range(count)}
-
-    message_id = desk.client.publish(exchange, "a.b", "body é", headers)
-
-    (taken,) = desk.taken(queue, 1)
-    message = taken.delivered
-    assert (message.key, message.body, message.exchange, message.message_id) == ("a.b", "body é", exchange, message_id)
-    assert message.headers == headers
-    assert (message.sequence, message.expires_at) == (None, None)
-    assert abs(message.published_at.timestamp() - time.time()) < SOON_SECONDS
-    assert message.publisher == ADMINISTRATOR  # who has sent commands before
 
 
 def test_a_binding_counts_for_what_is_published_after_it_and_no_more_when_it_is_gone(desk: Desk):
@@ -226,19 +156,6 @@ def test_two_workers_share_a_queue_and_no_message_goes_to_both(desk: Desk, deplo
     assert all(found)
 
 
-def test_released_messages_go_to_another_consumer_at_once(desk: Desk):
-    exchange, queue = desk.exchange(), desk.queue()
-    desk.client.bind(exchange, queue, "#")
-    desk.client.publish(exchange, "a", "hello")
-
-    with desk.client.consumer(queue) as consumer:
-        (first,) = wait_for(lambda: consumer.receive(wait_seconds=1), "a message", seconds=LATE_SECONDS)
-    (second,) = desk.taken(queue, 1)
-
-    assert (first.delivered.message_id, first.times_received) == (second.delivered.message_id, 1)
-    assert second.times_received == 2
-
-
 def test_an_ordered_exchange_keeps_the_order_of_each_key_and_numbers_it(desk: Desk):
     exchange, fifo, standard = desk.exchange(".fifo"), desk.queue(".fifo"), desk.queue("_plain")
     for queue in (fifo, standard):
@@ -256,38 +173,6 @@ def test_an_ordered_exchange_keeps_the_order_of_each_key_and_numbers_it(desk: De
         assert [one.body for one in mine] == bodies
 
 
-def test_an_ordered_exchange_takes_a_deduplication_id_once(desk: Desk):
-    exchange, queue = desk.exchange(".fifo"), desk.queue(".fifo")
-    desk.client.bind(exchange, queue, "#")
-
-    for body in ("first", "again"):
-        desk.client.publish(exchange, "a", body, deduplication_id="once")
-    desk.client.publish(exchange, "a", "last")
-
-    assert [(one.delivered.body, one.delivered.sequence) for one in desk.taken(queue, 2)] == [("first", 1), ("last", 2)]
-
-
-def test_an_invalid_publication_is_a_dead_letter_with_its_reason(desk: Desk):
-    exchange, ordered, queue = desk.exchange(), desk.exchange(".fifo"), desk.queue()
-    for one in (exchange, ordered):
-        desk.client.bind(one, queue, "#")
-
-    desk.send(exchange, "no key", {"colour": "red"})
-    desk.send(exchange, "long key", {"topic": "k" * 256})
-    desk.send(exchange, "odd headers", {"topic": "a", "headers": "[1]"})
-    desk.send(ordered, "wrong group", {"topic": "a"}, MessageGroupId="b", MessageDeduplicationId="1")
-    desk.send(exchange, "good", {"topic": "a"})
-
-    reasons = desk.dead_letters(desk.url(f"{exchange}-dlq"), 3)
-    assert reasons["no key"] == "topic: expected an attribute of type String that holds the routing key"
-    assert "256 bytes of UTF-8; at most 255" in reasons["long key"]
-    assert reasons["odd headers"] == "headers: expected an object, not [1]"
-    stem = ordered.removesuffix(".fifo")
-    (reason,) = desk.dead_letters(desk.url(f"{stem}-dlq.fifo"), 1).values()
-    assert "expected 'a', the group of its routing key, not 'b'" in reason
-    assert desk.bodies(queue, 1) == ["good"]
-
-
 def test_a_failing_target_does_not_block_others_and_its_copy_is_dead_lettered(desk: Desk):
     """A queue is deleted by hand in SQS."""
     exchange, gone, there = desk.exchange(), desk.queue("_gone"), desk.queue()
@@ -299,42 +184,6 @@ def test_a_failing_target_does_not_block_others_and_its_copy_is_dead_lettered(de
 
     assert desk.bodies(there, 1) == ["hello"]
     assert gone in desk.dead_letters(desk.url(f"{gone}-dlq"), 1)["hello"]
-
-
-def test_expired_messages_are_not_delivered(desk: Desk):
-    exchange, queue = desk.exchange(), desk.queue(message_ttl=timedelta(seconds=30))
-    desk.client.bind(exchange, queue, "#")
-    desk.client.publish(exchange, "a", "hello")
-    later = Consumer(
-        desk.client.sqs,
-        ResourceRef(ResourceKind.QUEUE, queue),
-        desk.url(queue),
-        now=lambda: time.time() + 30,
-        hold=timedelta(0),
-    )
-
-    wait_for(lambda: later.receive(wait_seconds=1) or later.expired, "the expired message", seconds=LATE_SECONDS)
-
-    assert (later.expired, later.unacknowledged) == (1, 0)
-
-
-def test_a_message_may_be_published_and_replayed_by_command(desk: Desk):
-    exchange, queue = desk.exchange(), desk.queue()
-    desk.client.bind(exchange, queue, "#")
-
-    answer = desk.client.ask(
-        "publish", {"exchange": exchange, "routing_key": "a", "body": "new", "headers": {"b": "c"}}
-    )
-    (taken,) = desk.taken(queue, 1)
-    assert isinstance(answer, dict)
-    assert taken.delivered.message_id == answer["message_id"]
-    assert taken.delivered.headers == {"b": "c"}
-
-    old = {"exchange": exchange, "routing_key": "a", "body": "old", "message_id": "of-old", "publisher": "eve"}
-    replayed = desk.client.ask("replay", {"queue": queue, "messages": [{**old, "published_at": 1_700_000_000_000}]})
-    assert replayed == {"queue": queue, "delivered": 1, "failed": []}
-    (again,) = desk.taken(queue, 1)
-    assert (again.delivered.message_id, again.delivered.publisher) == ("of-old", "eve")
 
 
 def test_the_command_publishes_and_two_of_it_consume_until_they_are_interrupted(

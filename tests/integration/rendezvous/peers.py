@@ -45,26 +45,21 @@ AT_ONCE = 96  # the number of clients and proxies that can wait at the same time
 DENIED = '{"error":"no snowflake proxies currently available"}'
 TIMED_OUT = '{"error":"timed out waiting for answer!"}'
 SUCCESS = '{"Status":"success"}'
-CLIENT_GONE = '{"Status":"client gone"}'
 
 
-def dead_letter_reasons(
-    sqs: Any, url: str, count: int, *, group: str | None = None, seconds: float = SOON_SECONDS
-) -> dict[str, str]:
-    """Wait for dead letters, those of a message `group` if given, and return their reasons by body."""
+def dead_letter_reasons(sqs: Any, url: str, count: int, *, seconds: float = SOON_SECONDS) -> dict[str, str]:
+    """Wait for dead letters and return their reasons by body."""
     found: dict[str, str] = {}
 
     def all_of_them() -> bool:
         page = sqs.receive_message(
             QueueUrl=url,
             MaxNumberOfMessages=10,
-            AttributeNames=["All"],
             MessageAttributeNames=["All"],
             WaitTimeSeconds=1,
         )
         for letter in page.get("Messages", ()):
-            if group in (None, letter["Attributes"].get("MessageGroupId")):
-                found[letter["Body"]] = letter["MessageAttributes"]["Reason"]["StringValue"]
+            found[letter["Body"]] = letter["MessageAttributes"]["Reason"]["StringValue"]
         return len(found) >= count
 
     wait_for(all_of_them, f"{count} dead letters in {url}", seconds=seconds)

@@ -1,23 +1,16 @@
-"""Concurrent clients, and functions that are killed: every client gets exactly one reply, its own."""
+"""Concurrent clients: every client gets exactly one reply, its own."""
 
-import threading
-import time
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 
 import pytest
 
-from signalbox.clients.rendezvous.client import BrokerRefused, NoAnswer, SqsRendezvous, new_client_id
+from signalbox.clients.rendezvous.client import new_client_id
 from signalbox.clients.rendezvous.simulator import BrokerUnreachableError, ServeResult, sample_answer, sample_offer
-from signalbox.local.stage_folder import StageFolder
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
 from tests.integration.rendezvous.peers import PATIENCE_SECONDS, Asked, Parties
-from tests.integration.shared.fault_injection import BETWEEN_KILLS, FaultInjector
 from tests.patience import Deadline, wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.release]
@@ -25,12 +18,6 @@ pytestmark = [pytest.mark.emulator, pytest.mark.release]
 # Each takes two processes of this machine, in addition to those of the offers: more would measure the machine.
 AT_ONCE = 24
 LAST = 4  # they may take longer, since their function instances start first
-CLIENTS_OF_THE_BURST = 30
-PROXIES_OF_THE_BURST = 8
-KILLS = 12
-KILLED = ("offer", "proxies")
-# Clients whose functions may be killed twice within their five seconds.
-UNLUCKY = 2
 
 
 def test_tens_of_clients_and_proxies_at_once_find_each_other(parties: Parties):
@@ -72,51 +59,6 @@ def _start_instances(parties: Parties) -> None:
         parties.reply(client_id, seconds=2 * PATIENCE_SECONDS)
 
 
-def test_impatient_clients_are_answered_once_while_functions_are_killed(parties: Parties, stage_folder: StageFolder):
-    """A client gives up if it does not find its queue when it looks five times, once a second."""
-    parties.expect_proxies(*Nat)
-    dead_letters = parties.dead_letters()
-
-    with _proxies_polling(parties) as rounds:
-        exchanges = _exchange_while_killing(parties, stage_folder)
-    wait_for(lambda: parties.waiting_messages() == 0, "all offers deleted", seconds=2 * PATIENCE_SECONDS)
-
-    unanswered = [exchange.problem for exchange in exchanges if exchange.answer != exchange.right_answer]
-    assert len(unanswered) <= UNLUCKY, unanswered
-    assert "" not in unanswered, "a client got the answer to another offer"
-    # Only a client without an answer may lack its queue.
-    queued = [one for one in exchanges if one.answer == one.right_answer or parties.client_queue(one.client_id)]
-    assert [parties.messages_for(exchange.client_id) for exchange in queued] == [1] * len(queued)
-    assert parties.dead_letters() == dead_letters
-    offered = {_offer(served) for served in rounds if served.accepted}
-    assert offered <= {exchange.offer for exchange in exchanges}
-
-
-@dataclass(frozen=True, slots=True)
-class Exchanged:
-    """The result of a client's offer: its answer, or its problem."""
-
-    client_id: str
-    offer: str
-    answer: str = ""
-    problem: str = ""
-
-    @property
-    def right_answer(self) -> str:
-        return sample_answer(self.offer)
-
-
-def _exchange(parties: Parties) -> Exchanged:
-    client_id = new_client_id()
-    offer = sample_offer(client_id)
-    rendezvous = SqsRendezvous(parties.client_sqs, parties.deployment.outputs["BrokerQueueUrl"], sleep=time.sleep)
-    try:
-        received = rendezvous.exchange(offer_body(offer, Nat.RESTRICTED), client_id=client_id)
-    except (BrokerRefused, NoAnswer, parties.client_sqs.exceptions.QueueDoesNotExist) as problem:
-        return Exchanged(client_id, offer, problem=str(problem))
-    return Exchanged(client_id, offer, answer=received.session_description)
-
-
 def _replies(parties: Parties, asked: list[Asked], *, seconds: float = 2 * PATIENCE_SECONDS) -> dict[str, str]:
     waiting = {c.client_id: parties.pool.submit(parties.reply, c.client_id, seconds=seconds) for c in asked}
     return {client_id: reply.result() for client_id, reply in waiting.items()}
@@ -139,47 +81,3 @@ def _serve_one(parties: Parties) -> ServeResult:
             if served.accepted is not None:
                 return served
     raise AssertionError("no client for this proxy")
-
-
-@contextmanager
-def _proxies_polling(parties: Parties) -> Iterator[list[ServeResult]]:
-    """Run proxies that poll until the block ends; the list then has the results of all polls."""
-    rounds: list[ServeResult] = []
-    stopping = threading.Event()
-    proxies = [parties.pool.submit(_poll_until, parties, stopping, rounds) for _ in range(PROXIES_OF_THE_BURST)]
-    try:
-        yield rounds
-    finally:
-        stopping.set()
-        for proxy in proxies:
-            proxy.result()
-
-
-def _poll_until(parties: Parties, stopping: threading.Event, rounds: list[ServeResult]) -> None:
-    while not stopping.is_set():
-        with suppress(BrokerUnreachableError):  # the function was killed; a real proxy polls again, too
-            rounds.append(parties.proxy().serve_once())
-
-
-def _exchange_while_killing(parties: Parties, stage_folder: StageFolder) -> list[Exchanged]:
-    """Start clients one after another until the last kill, and return their exchanges."""
-    names = _function_names(parties)
-    injector = FaultInjector(stage_folder, [names[function] for function in KILLED])
-    killed = parties.pool.submit(injector.kill, KILLS, between=BETWEEN_KILLS)
-    exchanges = [
-        _start_and_pause(parties, seconds=sum(BETWEEN_KILLS) / 2 * KILLS / CLIENTS_OF_THE_BURST)
-        for _ in range(CLIENTS_OF_THE_BURST)
-    ]
-    killed.result()
-    return [exchange.result() for exchange in exchanges]
-
-
-def _start_and_pause(parties: Parties, *, seconds: float) -> Future[Exchanged]:
-    started = parties.pool.submit(_exchange, parties)
-    time.sleep(seconds)
-    return started
-
-
-def _function_names(parties: Parties) -> dict[str, str]:
-    functions = parties.deployment.session().client("lambda").list_functions()["Functions"]
-    return {function["Handler"].split(".")[-2]: function["FunctionName"] for function in functions}

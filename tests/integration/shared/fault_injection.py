@@ -1,4 +1,4 @@
-"""Fault injection: kills function instances at random moments, or stops them."""
+"""Fault injection: kills function instances at random moments."""
 
 import os
 import random
@@ -12,10 +12,7 @@ from pathlib import Path
 
 from signalbox.local.processes import processes_naming_each
 from signalbox.local.stage_folder import StageFolder
-from tests.patience import wait_for
 
-# Seconds between two kills: long enough for some work in between, short enough to interrupt it often.
-BETWEEN_KILLS = (0.3, 1.5)
 STARTING_SECONDS = 3
 
 
@@ -31,13 +28,6 @@ class FaultInjector:
     spared_processor_seconds: float = 0.0
     """Time of a processor below which an instance is not killed: on a busy machine its start takes longer."""
     chance: random.Random = field(default_factory=lambda: random.Random(1))  # noqa: S311 - the choice is no secret
-
-    def kill(self, times: int, *, between: tuple[float, float] = BETWEEN_KILLS) -> None:
-        """Kill this number of times, with a random pause before each kill."""
-        first_seen: dict[int, float] = {}
-        for _ in range(times):
-            time.sleep(self.chance.uniform(*between))
-            self._kill_one(wait_for(lambda: self._started(first_seen), "an instance"))
 
     @contextmanager
     def continuous_kills(
@@ -56,19 +46,6 @@ class FaultInjector:
         finally:
             stopping.set()
             thread.join()
-
-    @contextmanager
-    def stopped(self) -> Iterator[list[int]]:
-        """Stop the present instances while the block runs, as on a machine without time for them; yield their ids."""
-        stopped = [instance for instances in self._running() for instance in instances]
-        try:
-            for instance in stopped:
-                os.kill(instance, signal.SIGSTOP)
-            yield stopped
-        finally:
-            for instance in stopped:
-                with suppress(ProcessLookupError):
-                    os.kill(instance, signal.SIGCONT)
 
     def _until(
         self,

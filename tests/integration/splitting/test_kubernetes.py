@@ -3,38 +3,28 @@
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from signalbox.clients.control import ControlClient
 from signalbox.clients.deployment import Deployment
-from signalbox.clients.splitting.sessions import SessionClient
-from signalbox.flows import splitting
-from signalbox.flows.consumer import LocalConsumer, Receipt, variable_of
+from signalbox.flows.consumer import Receipt, variable_of
 from signalbox.local import eks
 from signalbox.local.emulator import lifecycle
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import FIFO_SUFFIX, QueueName
-from signalbox.splitting.consumers.definitions import definitions
 from signalbox.splitting.consumers.rbac import RoleRights, group, role_documents
 from signalbox.splitting.model.target import Target
 from tests.integration.splitting.pods import KillablePods
 from tests.integration.splitting.users import (
     END_SECONDS,
-    START_TIMEOUT,
-    Developer,
-    Sent,
     Stage,
     Visits,
-    made,
     prove_that_nothing_is_lost,
-    send,
 )
-from tests.kubernetes.cluster import STAY, STRATEGIC, Namespace, Server, managers
+from tests.kubernetes.cluster import STAY, STRATEGIC, Namespace, Server
 from tests.kubernetes.cluster import deployment as deployment_manifest
 from tests.patience import wait_for
 
@@ -42,7 +32,6 @@ pytestmark = [pytest.mark.emulator, pytest.mark.kubernetes]
 
 WEB = "demo-web"
 OWNER = "gitops"
-ALICE = "alice"
 VISIBILITY_SECONDS = "6"
 
 
@@ -91,11 +80,6 @@ class Workload:
         """Apply a manifest, also to the copy."""
         for one in (self.namespace, self.untouched):
             one.apply("deployments", manifest, manager=OWNER)
-
-    def owner_replaces(self, manifest: Mapping[str, Any]) -> None:
-        """Replace the workload, as `kubectl replace` and Argo CD with Replace=true do; also the copy."""
-        for one in (self.namespace, self.untouched):
-            one.api.call("PUT", one.path("deployments", WEB), manifest, fieldManager=OWNER)
 
     def owner_sets_image(self, image: str) -> None:
         """Change one field, as `kubectl set image` does."""
@@ -149,8 +133,6 @@ def _queue(stage: Deployment, name: QueueName) -> str:
 
 STANDARD, FIFO = "memes-{}", "orders-{}.fifo"
 READS_BOTH = pytest.mark.parametrize("workload", [(STANDARD, FIFO)], ids=["both"], indirect=True)
-# The end of a FIFO queue's split takes half a minute longer.
-READS_ONE = pytest.mark.parametrize("workload", [(STANDARD,)], ids=["standard"], indirect=True)
 
 
 @pytest.fixture(scope="module")
@@ -219,96 +201,3 @@ def test_nothing_is_lost_while_pods_and_functions_are_killed(
     assert '"image": "consumer:2"' in spec_of(workload.namespace)
     assert spec_of(workload.namespace) == spec_of(workload.untouched)
     assert managers_of(workload.namespace) == managers_of(workload.untouched)
-
-
-def session_of(stage: Stage, control: ControlClient, on_wait: Callable[[str], None] = print) -> SessionClient:
-    return SessionClient(control, splitting.session_of(control, stage.consumer.target, ALICE).request, on_wait=on_wait)
-
-
-def seen(received: Sequence[Receipt], workload: Workload) -> set[Sent]:
-    """Return the messages that a user or the deployed consumer received; a standard queue may deliver one twice."""
-    return {Sent.of(receipt.body) for receipt in (*received, *workload.received())}
-
-
-def notes_of(stage: Stage) -> str:
-    """Return the notes in the status of the split."""
-    return "\n".join(note for split in stage.splits() for note in split["notes"])
-
-
-@READS_ONE
-def test_a_cluster_that_is_away_delays_a_split_and_its_end(stage: Stage, workload: Workload, server: Server) -> None:
-    register(stage, workload)
-    waits: list[str] = []
-
-    with stage.control() as control, ThreadPoolExecutor() as threads:
-        session = session_of(stage, control, waits.append)
-        with server.away():
-            started = threads.submit(session.start, timeout=START_TIMEOUT)
-            wait_for(lambda: any("cluster" in text for text in waits), "the delay has its reason", seconds=END_SECONDS)
-        urls = [queue.url for queue in started.result().queues]
-        with LocalConsumer(stage.deployment.session(), urls).reading() as laptop:
-            sent = [message for queue in workload.queues for message in made(queue, MESSAGES // 50)]
-            for queue in workload.queues:
-                send(stage, [message for message in sent if message.queue == queue])
-            wait_for(lambda: seen(laptop.received, workload) == set(sent), "all messages", seconds=END_SECONDS)
-        with server.away():
-            session.stop()
-            wait_for(lambda: "cluster" in notes_of(stage), "the status says why", seconds=END_SECONDS)
-    stage.wait_until_over()
-
-    assert {Sent.of(one.body).author for one in laptop.received} == {ALICE}
-    assert spec_of(workload.namespace) == spec_of(workload.untouched)
-    assert managers_of(workload.namespace) == managers_of(workload.untouched)
-
-
-@READS_ONE
-def test_a_workload_that_is_deleted_ends_its_split(stage: Stage, workload: Workload, server: Server) -> None:
-    """Its registry is a resource of the cluster; its messages are in the original queues afterwards."""
-    assert_end(stage, workload, server, lambda: workload.namespace.delete("deployments", WEB))
-
-
-@READS_ONE
-def test_a_namespace_that_is_deleted_ends_its_splits(stage: Stage, workload: Workload, server: Server) -> None:
-    assert_end(stage, workload, server, workload.namespace.remove)
-
-
-def assert_end(stage: Stage, workload: Workload, server: Server, delete: Callable[[], None]) -> None:
-    for definition in definitions():
-        server.define(definition)
-    workload.namespace.create("mirrordworkloadqueueregistries", workload.registry())
-    with stage.control() as control:
-        session_of(stage, control).start(timeout=START_TIMEOUT)
-        sent = [message for queue in workload.queues for message in made(queue, 20) if message.author == ALICE]
-        for queue in workload.queues:
-            send(stage, [message for message in sent if message.queue == queue])
-
-    delete()
-
-    stage.wait_until_over()
-    assert workload.received() == []
-    assert stage.waiting() == len(sent)
-
-
-@READS_BOTH
-def test_a_controller_that_restores_its_manifest_wins(stage: Stage, workload: Workload) -> None:
-    """A GitOps controller replaces the workload during a split, which switches it again and loses nothing."""
-    register(stage, workload)
-    alice = Developer(stage, ALICE)
-    sent = [message for queue in workload.queues for message in made(queue, 60)]
-    with stage.control() as control, alice.session(control):
-        for queue in workload.queues:
-            send(stage, [message for message in sent if message.queue == queue][:30])
-        workload.owner_replaces(workload.manifest("consumer:3"))
-        wait_for(lambda: OWNER in notes_of(stage), "the status names the controller", seconds=END_SECONDS)
-        wait_for(workload.is_split, "the workload is switched again", seconds=END_SECONDS)
-        workload.namespace.rolled_out("deployments", WEB)
-        for queue in workload.queues:
-            send(stage, [message for message in sent if message.queue == queue][30:])
-        wait_for(lambda: seen(alice.received, workload) == set(sent), "all messages", seconds=END_SECONDS)
-    stage.wait_until_over()
-
-    assert {Sent.of(one.body).author for one in alice.received} == {ALICE}
-    assert '"image": "consumer:3"' in spec_of(workload.namespace)
-    assert spec_of(workload.namespace) == spec_of(workload.untouched)
-    # What the controller replaced was Signalbox's, so that it is an update of the controller's, and not its apply.
-    assert managers(workload.namespace.get("deployments", WEB)) == {OWNER}

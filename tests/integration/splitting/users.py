@@ -93,13 +93,6 @@ class Stage:
     def _users(self) -> Users:
         return Users(self.deployment, self.consumer.target)
 
-    def waiting(self) -> int:
-        """Return the number of messages in the originals."""
-        sqs = self.deployment.session().client("sqs")
-        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-        found = (sqs.get_queue_attributes(QueueUrl=u, AttributeNames=names) for u in self.consumer.queues.values())
-        return sum(int(page["Attributes"][name]) for page in found for name in names)
-
 
 @dataclass(slots=True)
 class Developer:
