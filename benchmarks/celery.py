@@ -3,16 +3,15 @@
 import argparse
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from benchmarks.parts.celery.counter import counting
 from benchmarks.parts.celery.measure import Broker, TaskRun, measure
 from benchmarks.shared.command import parser, report
+from benchmarks.shared.counting import tapped
 from benchmarks.shared.machine import Machine, this_machine
 from benchmarks.shared.report import Table
 from benchmarks.shared.stage import FOLDER, Stage, running_stage
@@ -56,13 +55,9 @@ def _measured(options: argparse.Namespace) -> Results:
 
 
 def _brokers(stage: Stage, folder: Path, open_until_end: ExitStack) -> Iterator[Broker]:
-    port = urlsplit(stage.local["endpoint_url"]).port or 0
-    forwarder = open_until_end.enter_context(counting(port))
-
-    def calls() -> Counter[str]:
-        return Counter(forwarder.calls)
-
-    yield Broker(OURS, f"signalbox://local:{forwarder.port}", calls=calls)
+    tap = open_until_end.enter_context(tapped(stage.local["endpoint_url"]))
+    address = urlsplit(tap.endpoint_url).netloc
+    yield Broker(OURS, f"signalbox://local:{address.rpartition(':')[2]}", calls=tap.sqs_calls)
     keys = stage.local["admin_credentials"]
     key = f"{quote(keys['access_key_id'], safe='')}:{quote(keys['secret_access_key'], safe='')}"
     options = {
@@ -71,10 +66,10 @@ def _brokers(stage: Stage, folder: Path, open_until_end: ExitStack) -> Iterator[
         "queue_name_prefix": "bench-",
         "wait_time_seconds": 20,
     }
-    yield Broker(SQS, f"sqs://{key}@127.0.0.1:{forwarder.port}", options, calls)
+    yield Broker(SQS, f"sqs://{key}@{address}", options, tap.sqs_calls)
     if rabbitmq.is_installed():
         (folder / "rabbitmq").mkdir()
-        yield Broker(RABBITMQ, open_until_end.enter_context(rabbitmq.running(folder / "rabbitmq")))
+        yield Broker(RABBITMQ, open_until_end.enter_context(rabbitmq.running(folder / "rabbitmq")).url)
 
 
 def tables(results: Results) -> Iterator[Table]:

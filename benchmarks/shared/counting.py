@@ -1,5 +1,6 @@
 """A TCP proxy in front of the emulator that counts AWS calls by name and changes nothing."""
 
+import re
 import socket
 import socketserver
 import threading
@@ -10,6 +11,8 @@ from urllib.parse import urlsplit
 
 BUFFER_BYTES = 65536
 SQS = "AmazonSQS."
+FORM = re.compile(rb"(?:^|&)Action=(\w+)")
+"""The operation in a body of SQS's query protocol, which kombu speaks."""
 
 
 class Tap(socketserver.ThreadingTCPServer):
@@ -42,8 +45,9 @@ class _Relay(socketserver.StreamRequestHandler):
             threading.Thread(target=_copy, args=(behind, self.connection), daemon=True).start()
             while head := self._head():
                 headers = _headers(head)
-                tap.calls[_call(headers.get("x-amz-target", ""))] += 1
-                behind.sendall(head + self.rfile.read(int(headers.get("content-length", 0))))
+                body = self.rfile.read(int(headers.get("content-length", 0)))
+                tap.calls[_call(headers.get("x-amz-target", ""), body)] += 1
+                behind.sendall(head + body)
 
     def _head(self) -> bytes:
         lines = bytearray()
@@ -57,8 +61,10 @@ def _headers(head: bytes) -> dict[str, str]:
     return {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
-def _call(target: str) -> str:
+def _call(target: str, body: bytes) -> str:
     """Return `Service.Operation` without the service version that some targets contain."""
+    if not target and (form := FORM.search(body)):
+        return SQS + form[1].decode()
     service, _, operation = target.partition(".")
     return f"{service.partition('_')[0]}.{operation}" if operation else "other"
 

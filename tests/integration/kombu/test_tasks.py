@@ -4,14 +4,12 @@ import os
 import random
 import signal
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
-from benchmarks.parts.celery.counter import counting
+from benchmarks.shared.counting import tapped
 from signalbox.cli.shared.deployment import DEFAULT_STAGE
 from signalbox.clients.deployment import LocalDeployment
 from signalbox.local.stage_folder import StageFolder
@@ -96,13 +94,13 @@ def test_a_worker_at_rest_only_polls(
     for name, value in deployment.program_environment({}).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("BROKER", f"signalbox://aws/{DEFAULT_STAGE}?region={deployment.region}")
-    with counting(urlsplit(deployment.endpoint_url).port or 0) as forwarder:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{forwarder.port}")
+    with tapped(deployment.endpoint_url) as tap:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", tap.endpoint_url)
         workers.start("-c", "1", "--without-heartbeat")
         workers.send(1)
-        wait_for(lambda: forwarder.calls["DeleteMessageBatch"], "an acknowledged task")
-        before = Counter(forwarder.calls)
+        wait_for(lambda: tap.sqs_calls()["DeleteMessageBatch"], "an acknowledged task")
+        before = tap.sqs_calls()
 
-        wait_for(lambda: (forwarder.calls - before)["ReceiveMessage"] >= 4, "two long polls of both queues")
+        wait_for(lambda: (tap.sqs_calls() - before)["ReceiveMessage"] >= 4, "two long polls of both queues")
 
-        assert set(forwarder.calls - before) == {"ReceiveMessage"}
+        assert set(tap.sqs_calls() - before) == {"ReceiveMessage"}
