@@ -3,13 +3,14 @@
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
-from benchmarks.parts.live.rules import RouterProcess
 from benchmarks.shared.stage import FOLDER
 from signalbox.errors import UnavailableError
 from signalbox.local import setup
@@ -19,7 +20,8 @@ VERSION = "26.10.1"
 REALM = "benchmark"
 HOME = FOLDER / "crossbar"
 VENV = HOME / "venv"
-INSTALL_SECONDS, START_SECONDS, STOP_SECONDS = 600, 180, 30
+INSTALL_SECONDS, START_SECONDS = 600, 180
+KEPT_EVENTS = 1_000
 ALL = {"call": True, "register": True, "publish": True, "subscribe": True}
 
 
@@ -39,48 +41,73 @@ def install() -> None:
     (VENV / "stamp").write_text(stamp)
 
 
+@dataclass(slots=True)
+class Crossbar:
+    """A node of crossbar on loopback, whose realms have one URL."""
+
+    port: int
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """The URL for clients."""
+        return f"ws://127.0.0.1:{self.port}/"
+
+    @property
+    def pid(self) -> int:
+        """The node's process, which has children."""
+        return self._process.pid if self._process else 0
+
+    def start(self) -> None:
+        """Start the node and wait until it accepts connections. Raises `NoCrossbar`."""
+        command = [str(VENV / "bin" / "crossbar"), "start", "--cbdir", str(HOME / "node"), "--loglevel", "warn"]
+        with (HOME / "log").open("w") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=HOME, start_new_session=True)
+        deadline = time.monotonic() + START_SECONDS
+        while not self._accepts():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise NoCrossbar(f"crossbar did not start; see {HOME / 'log'}")
+            time.sleep(0.2)
+
+    def kill(self) -> None:
+        """End all processes of the node with SIGKILL."""
+        if self._process:
+            os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def _accepts(self) -> bool:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=5):
+            return True
+        return False
+
+
 @contextmanager
-def running(realms: Sequence[str] = (REALM,)) -> Iterator[RouterProcess]:
-    """Run crossbar on loopback with realms that allow anonymous sessions everything; they have one URL."""
+def running(realms: Sequence[str] = (REALM,), *, history: Sequence[str] = ()) -> Iterator[Crossbar]:
+    """Run crossbar with realms that allow anonymous sessions everything, and keep the events of `history`'s topics."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+        node = Crossbar(probe.getsockname()[1])
     (HOME / "node").mkdir(parents=True, exist_ok=True)
-    (HOME / "node" / "config.json").write_text(json.dumps(_configuration(port, realms)))
-    command = [str(VENV / "bin" / "crossbar"), "start", "--cbdir", str(HOME / "node"), "--loglevel", "warn"]
-    with (HOME / "log").open("w") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=HOME)
-        try:
-            _wait_for(process, port)
-            yield RouterProcess([f"ws://127.0.0.1:{port}/"], process.pid)
-        finally:
-            process.terminate()
-            process.wait(STOP_SECONDS)
+    (HOME / "node" / "config.json").write_text(json.dumps(_configuration(node.port, realms, history)))
+    try:
+        node.start()
+        yield node
+    finally:
+        node.kill()
 
 
-def _configuration(port: int, realms: Sequence[str]) -> dict[str, object]:
+def _configuration(port: int, realms: Sequence[str], history: Sequence[str]) -> dict[str, object]:
     role = {"name": "anonymous", "permissions": [{"uri": "", "match": "prefix", "allow": ALL}]}
     transport = {
         "type": "websocket",
         "endpoint": {"type": "tcp", "port": port, "interface": "127.0.0.1"},
         "auth": {"anonymous": {"type": "static", "role": "anonymous"}},
     }
-    served = [{"name": realm, "roles": [role]} for realm in realms]
+    topics = [{"uri": topic, "match": "exact", "limit": KEPT_EVENTS} for topic in history]
+    store = {"store": {"type": "memory", "event-history": topics}} if history else {}
+    served = [{"name": realm, "roles": [role], **store} for realm in realms]
     router = {"type": "router", "realms": served, "transports": [transport]}
     return {"version": 2, "workers": [router]}
-
-
-def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=5).close()
-        except OSError as error:
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise NoCrossbar(f"crossbar did not start; see {HOME / 'log'}") from error
-            time.sleep(0.2)
-        else:
-            return
 
 
 def _run(command: Sequence[str]) -> None:

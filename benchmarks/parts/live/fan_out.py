@@ -133,7 +133,7 @@ def crossbar(stack: ExitStack, say: Callable[[str], None]) -> list[Router]:
     except crossbar_side.NoCrossbar as reason:
         say(f"without crossbar: {reason}")
         return []
-    return [Router(CROSSBAR, process.urls[0], process.pid, Login(crossbar_side.REALM))]
+    return [Router(CROSSBAR, process.url, process.pid, Login(crossbar_side.REALM))]
 
 
 def _measured(routers: Sequence[Router], count: int, say: Callable[[str], None]) -> list[FanOut]:

@@ -75,7 +75,7 @@ def _ours(stack: ExitStack) -> _Logins:
 
 def _crossbar(stack: ExitStack) -> _Logins:
     realms = {size: f"{crossbar_side.REALM}-{size}" for size in SIZES}
-    (url,) = stack.enter_context(crossbar_side.running(list(realms.values()))).urls
+    url = stack.enter_context(crossbar_side.running(list(realms.values()))).url
     return {size: (url, Login(realm)) for size, realm in realms.items()}
 
 

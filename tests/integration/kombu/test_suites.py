@@ -103,10 +103,10 @@ def brokers(
     keys = deployed["admin_credentials"]
     key = f"{quote(keys['access_key_id'], safe='')}:{quote(keys['secret_access_key'], safe='')}"
     port, closed = urlsplit(deployed["endpoint_url"]).port, rabbitmq.free_port()
-    with rabbitmq.running(tmp_path_factory.mktemp("rabbitmq")) as url:
+    with rabbitmq.running(tmp_path_factory.mktemp("rabbitmq")) as server:
         urls = {
             OURS: ("signalbox://local", f"signalbox://local:{closed}"),
-            RABBITMQ: (url, f"pyamqp://127.0.0.1:{closed}"),
+            RABBITMQ: (server.url, f"pyamqp://127.0.0.1:{closed}"),
             SQS: (f"sqs://{key}@127.0.0.1:{port}", f"sqs://{key}@127.0.0.1:{closed}"),
         }
         folders = {name: working_folder(tmp_path_factory.mktemp("broker"), stage_folder.path) for name in urls}
