@@ -16,7 +16,12 @@ from signalbox.exchange.control import commands as exchange_commands
 from signalbox.exchange.control.caller import prove_sender
 from signalbox.exchange.control.command_handlers import ExchangeService
 from signalbox.exchange.control.command_reader import COMMANDS
-from signalbox.exchange.control.scheduled_tasks import BacklogService, ExpiryService, queue_sources
+from signalbox.exchange.control.scheduled_tasks import (
+    BacklogService,
+    ExpiryService,
+    disconnect_unused_retries,
+    queue_sources,
+)
 from signalbox.exchange.model.connections import FunctionArn
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.live.admin import command_reader, commands
@@ -121,6 +126,7 @@ def _delete_strays() -> int:
     for user, reason in control_wiring.user_queues().make_reply_queues(users, control_wiring.tags()).items():
         logger.warning("user %s has no reply queue: %s", user, reason)
     guarding.restrict(control_wiring.redrive_policies(), queue_sources(control_wiring.ports()))
+    disconnect_unused_retries(control_wiring.ports())
     return len(deleted)
 
 

@@ -63,6 +63,7 @@ def _grant_control(control: Function, *, exchange: ExchangeResources, state: Sta
     allow(control, READ_QUEUE, [exchange.control_queue.queue_arn, user_control_queues_arn(config)])
     allow(control, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:SetQueueAttributes", "sqs:DeleteQueue"], queues)
     allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags"], queues)
+    allow(control, ["sqs:GetQueueAttributes"], [exchange.retries.queue_arn, exchange.ordered_retries.queue_arn])
     # Dead letters of declared queues are read for the history, and stay.
     allow(control, ["sqs:ReceiveMessage", "sqs:ChangeMessageVisibility"], dead_copies_arns(config))
     # The daily sweep restricts the sources of queues, and gives users the reply queues that they lack.

@@ -269,6 +269,7 @@ class MemoryMappings:
 
     def disconnect(self, name: QueueName) -> None:
         self.connected.discard(name)
+        self.retries.discard(name)
 
 
 @dataclass

@@ -76,7 +76,18 @@ class AppExchanges:
             bindings.unbind(wanted.name, [one for one in before.bindings if one.of(wanted.name) not in kept])
 
     def delete(self, declared: AppExchange) -> None:
-        """Delete an exchange and its bindings, unless messages wait. Raises `RejectedError` and `UnavailableError`."""
+        """Delete an exchange and its bindings, unless messages wait. Raises `RejectedError` and `UnavailableError`.
+
+        The mappings of the retry queues go with the last exchange: CloudFormation deletes the queues without them.
+        """
+        self._delete_exchange(declared)
+        exchanges = self.ports.store.exchanges
+        # The list may still have a deleted one.
+        if all(exchanges.find(one.name) is None for one in exchanges.every()):
+            for queue in self.ports.names.retry_queues:
+                self.ports.mappings.disconnect(queue)
+
+    def _delete_exchange(self, declared: AppExchange) -> None:
         queue = self.ports.names.queue(declared.name)
         size = self.ports.sqs.sizes([queue]).get(queue)
         if self.ports.store.exchanges.find(declared.name) is None and (size is None or not self._adopts(declared)):

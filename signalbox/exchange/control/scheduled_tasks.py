@@ -1,4 +1,4 @@
-"""Scheduled tasks: the oldest message, unused queues, orphan queues, and the permitted sources of queues."""
+"""Scheduled tasks: the oldest message, unused queues and mappings, orphan queues, and permitted sources of queues."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -135,6 +135,15 @@ class ExchangeQueueSweeper:
         for name in [*records, *(one.name for one in self.ports.store.queues.every())]:
             queue = self.ports.names.queue(name)
             yield from (queue, dead_letter_name(queue))
+
+
+def disconnect_unused_retries(ports: ControlPorts) -> None:
+    """Delete the mappings of the empty retry queues that no exchange uses, since an idle queue costs polls."""
+    used = {ports.names.retry_queue(one.name) for one in ports.store.exchanges.every()}
+    unused = [queue for queue in ports.names.retry_queues if queue not in used]
+    for queue, size in ports.sqs.sizes(unused).items():
+        if not size.total:
+            ports.mappings.disconnect(queue)
 
 
 def queue_sources(ports: ControlPorts) -> Mapping[QueueName, Sequence[QueueName]]:

@@ -67,7 +67,13 @@ class StageNames:
 
     def retry_queue(self, exchange: ExchangeName) -> QueueName:
         """Return the queue of the copies that wait for a retry: those of ordered exchanges have one of their own."""
-        return QueueName(f"{self.stage}{RETRY_MARK}" + (FIFO_SUFFIX if is_fifo(exchange) else ""))
+        standard, ordered = self.retry_queues
+        return ordered if is_fifo(exchange) else standard
+
+    @property
+    def retry_queues(self) -> tuple[QueueName, QueueName]:
+        """Return the retry queues of standard and of ordered exchanges."""
+        return QueueName(f"{self.stage}{RETRY_MARK}"), QueueName(f"{self.stage}{RETRY_MARK}{FIFO_SUFFIX}")
 
     def check_user(self, user: UserName) -> None:
         """Raise `InvalidUserName` for a user whose control queue would have a name that is too long."""

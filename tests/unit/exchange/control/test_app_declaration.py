@@ -77,6 +77,7 @@ def test_bindings_are_there_after_a_deployment_changed_with_it_and_gone_with_it(
     assert set(stage.queues.records) == {"sqs:mail"}
     app.delete(AFTER)
     assert (stage.bound(), stage.queues.records, stage.exchanges.records) == ([], {}, {})
+    assert stage.mappings.retries == set()
     assert {name for name, kind in stage.kinds() if kind == "binding"} == {"declared", "deleted"}
 
 
@@ -102,6 +103,7 @@ def test_a_first_deployment_that_is_killed_leaves_nothing_behind(stage, calls):
     stage.exchanges_of_app().delete(BEFORE)
 
     assert (stage.bound(), stage.queues.records, stage.exchanges.records, stage.sqs.queues) == ([], {}, {}, {})
+    assert stage.mappings.retries == set()
 
 
 def test_a_queue_of_others_with_the_name_of_the_exchange_stays(stage):
@@ -175,6 +177,7 @@ def test_an_exchange_with_another_name_leaves_the_earlier_one_to_its_deletion(st
     app.delete(BEFORE)
 
     assert {exchange for exchange, _, _ in stage.bound()} == {"xother"}
+    assert stage.mappings.retries == {"box-exchange-retries"}
     assert set(stage.queues.records) == {"sqs:mail", "sqs:ship.fifo"}
 
 

@@ -1,10 +1,10 @@
-"""The sweeper deletes queues that a crash left, and no others."""
+"""The sweeper deletes queues that a crash left, and the mappings of idle retry queues, and no others."""
 
 from datetime import timedelta
 
 import pytest
 
-from signalbox.exchange.control.scheduled_tasks import ExchangeQueueSweeper
+from signalbox.exchange.control.scheduled_tasks import ExchangeQueueSweeper, disconnect_unused_retries
 from signalbox.exchange.model.records import QueueSize
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, QueueUrl
 from tests.fakes.found_queues import MemoryFoundQueue, MemoryFoundQueues
@@ -74,3 +74,18 @@ def test_an_exchange_that_was_never_finished_is_disconnected_first():
     list(sweep.desk.delete_strays())
 
     assert sweep.stage.mappings.connected == set()
+
+
+@pytest.mark.parametrize(("used", "waiting", "stays"), [("xa.fifo", 0, False), ("xa.fifo", 1, True), ("xa", 0, True)])
+def test_a_retry_queue_that_no_exchange_uses_is_read_only_while_copies_wait(used: str, waiting: int, *, stays: bool):
+    stage = ExchangeStage()
+    standard, ordered = stage.ports.names.retry_queues
+    for queue in (standard, ordered):
+        stage.sqs.queues[queue] = None
+        stage.mappings.connect(queue)
+    stage.sqs.held[standard] = QueueSize(waiting)
+    stage.ask("declare_exchange", exchange=used)
+
+    disconnect_unused_retries(stage.ports)
+
+    assert (standard in stage.mappings.retries) == stays
