@@ -1,6 +1,5 @@
 """The modules of the page, each by itself in a browser."""
 
-import json
 import re
 
 import pytest
@@ -10,21 +9,6 @@ from stacks.shared.packaging import ROOT
 pytestmark = pytest.mark.browser
 
 WEB = ROOT / "web"
-NOON = "2026-11-21T12:00:00.000Z"
-# Runs a subscription as the page's client does: `life` is its sessions and events in order.
-FOLLOW = """async ({uri, options, life, now}) => {
-    const { Subscription } = await import("./subscription.js");
-    const delivered = [], gaps = [];
-    const handlers = { onEvent: (event) => delivered.push(event), onGap: (gap) => gaps.push(gap) };
-    const one = new Subscription(uri, options, handlers);
-    const requested = [];
-    for (const step of life) {
-        if (step === "begin") requested.push(one.begin(now));
-        else if (step === "caught up") one.caughtUp();
-        else one.receive([36, 1, step.publication ?? step._seq * 1000 + (step.topic ?? "").length, step]);
-    }
-    return { requested, delivered: delivered.map((event) => [event.topic, event.seq]), gaps };
-}"""
 CHANGES = """async ([before, after]) => {
     const { changes, flatten } = await import("./record.js");
     return changes(flatten(before), flatten(after));
@@ -48,14 +32,6 @@ def run(visitor):
     return lambda program, given=None: visitor.page.evaluate(program, given)
 
 
-def follow(run, uri: str, life: list[object], **options: object):
-    return run(FOLLOW, {"uri": uri, "options": options, "life": life, "now": NOON})
-
-
-def event(seq: int, topic: str | None = None, **details: object) -> dict[str, object]:
-    return {"_seq": seq, "_at": NOON, **({"topic": topic} if topic else {}), **details}
-
-
 def test_the_modules_are_all_fetched_at_once():
     named = set(re.findall(r'href="\./(\w+\.js)"', (WEB / "index.html").read_text()))
 
@@ -66,76 +42,6 @@ def test_nothing_is_loaded_from_another_host():
     for path in WEB.iterdir():
         addresses = set(re.findall(r"https?://[^\"'\s)]+", path.read_text()))
         assert addresses <= {"http://www.w3.org/2000/svg"}, path.name
-
-
-def test_a_topic_resumes_after_its_last_number_and_drops_duplicates(run):
-    life = ["begin", event(3), event(4), event(4), event(3), "caught up", "begin", event(4), event(5)]
-
-    result = follow(run, "a", life, history={"last": 10})
-
-    assert result["requested"] == [{"_history": {"last": 10}}, {"_history": {"after": 4}}]
-    assert result["delivered"] == [["a", 3], ["a", 4], ["a", 5]]
-
-
-def test_a_pattern_resumes_each_topic_after_its_last_number_and_includes_new_topics(run):
-    life = ["begin", event(7, "a.b"), event(1, "a.c"), "caught up", "begin", event(7, "a.b"), event(1, "a.d")]
-
-    result = follow(run, "a.", life, match="prefix", history={"last": 10})
-
-    assert result["requested"][1] == {
-        "match": "prefix",
-        "_history": {"after": {"since": NOON, "topics": {"a.b": 7, "a.c": 1}}},
-    }
-    assert result["delivered"] == [["a.b", 7], ["a.c", 1], ["a.d", 1]]
-
-
-def test_a_pattern_whose_history_was_interrupted_requests_it_again(run):
-    result = follow(run, "a.", ["begin", event(7, "a.b"), "begin"], match="prefix", history={"last": 10})
-
-    assert result["requested"][1] == result["requested"][0]
-
-
-def test_topics_that_do_not_fit_into_a_frame_are_requested_by_time(run):
-    topics = [f"a.{number:04}.{'x' * 60}" for number in range(500)]
-    life = [
-        "begin",
-        *(event(1, topic) for topic in topics),
-        "caught up",
-        "begin",
-        *(event(1, topic) for topic in topics),
-    ]
-
-    result = follow(run, "a.", life, match="prefix")
-
-    after = result["requested"][1]["_history"]["after"]
-    assert after["since"] == NOON
-    assert set(after["topics"]) < set(topics)
-    assert len(json.dumps(result["requested"][1])) < 32_000
-    assert len(result["delivered"]) == len(topics)
-
-
-def test_the_latest_state_does_not_hide_the_history_before_it(run):
-    life = ["begin", event(9, retained=True), event(8), event(9), "caught up", "begin"]
-
-    result = follow(run, "a", life, history={"last": 5}, retained=True)
-
-    assert result["requested"] == [
-        {"_history": {"last": 5}, "get_retained": True},
-        {"_history": {"after": 9}, "get_retained": True},
-    ]
-    assert [seq for _, seq in result["delivered"]] == [9, 8]
-
-
-def test_events_without_a_number_are_recognized_by_publication(run):
-    meta = [{"publication": 1}, {"publication": 2}, {"publication": 1}]
-
-    assert len(follow(run, "wamp.session.on_join", ["begin", *meta])["delivered"]) == 2
-
-
-def test_a_gap_is_reported_only_at_the_first_event_after_a_reconnect(run):
-    life = ["begin", event(1), event(5), "caught up", "begin", event(9), event(12)]
-
-    assert follow(run, "a", life)["gaps"] == [{"topic": "a", "from": 6, "to": 8}]
 
 
 @pytest.mark.parametrize(

@@ -46,15 +46,6 @@ def test_a_call_holds_at_most_ten_messages_and_at_most_the_bytes_that_sqs_accept
     assert [len(call.deliveries) for call in batches(large)] == [2, 1]
 
 
-def test_in_a_standard_queue_a_failed_message_is_redelivered_alone() -> None:
-    batch = planned((message(1), LEFT), (message(2), LEFT), is_fifo=False)
-    batch.take_ready()
-
-    batch.fail(message(1).message_id)
-
-    assert batch.not_done() == ("1",)
-
-
 def test_a_fifo_call_never_holds_two_messages_of_a_group() -> None:
     batch = planned(
         (message(1, group="g"), LEFT),
@@ -68,24 +59,6 @@ def test_a_fifo_call_never_holds_two_messages_of_a_group() -> None:
     assert calls(batch) == [("left", "2")]
     assert calls(batch) == [("right", "4")]
     assert batch.not_done() == ()
-
-
-def test_behind_a_failure_nothing_of_its_group_is_sent_and_all_of_it_is_redelivered() -> None:
-    """A destination that fails in the middle of a batch."""
-    batch = planned(
-        (message(1, group="g"), LEFT),
-        (message(2, group="g"), RIGHT),
-        (message(3, group="g"), LEFT),
-        (message(4, group="h"), LEFT),
-        is_fifo=True,
-    )
-
-    assert calls(batch) == [("left", "14")]
-    assert calls(batch) == [("right", "2")]
-    batch.fail(message(2).message_id)
-    assert calls(batch) == []
-
-    assert batch.not_done() == ("2", "3")
 
 
 def test_a_message_with_copies_is_sent_to_all_at_once_and_redelivered_if_one_fails() -> None:

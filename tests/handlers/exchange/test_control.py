@@ -227,13 +227,6 @@ def test_sessions_that_a_realm_does_not_admit_any_more_end(stage, live_table, co
     assert json.loads(signal["Body"])["heard"] == "killed"
 
 
-def test_a_secret_is_stored_for_the_caller(stage, live_table):  # noqa: F811 - a fixture
-    found = {"salt": "5a17" * 8, "verifier": "ab" * 32}
-
-    assert stage.result_of("alice", "secret", **found) == {"user": "alice", "methods": ["ticket"]}
-    assert live_table.get_item(Key={"pk": "secret#alice", "sk": "secret"})["Item"]["verifier"] == found["verifier"]
-
-
 def test_without_live_exchanges_are_declared_and_deleted_and_realms_are_refused(stage, monkeypatch):
     for name in ("LIVE_TABLE", "LIVE_INBOX_URL"):
         monkeypatch.delenv(name)
@@ -295,27 +288,6 @@ def test_a_command_without_proof_is_dead_lettered_with_its_reason(stage, user, a
     assert reason in found
     assert stage.queues("x") == []
     assert stage.messages(REPLIES) == stage.messages(f"{REPLIES}-alice") == []
-
-
-def test_a_command_that_is_received_again_is_executed(stage):
-    command = stage.command("declare_exchange", user="alice", exchange="xs_alice")
-    command["attributes"] |= {"ApproximateReceiveCount": "1000"}
-
-    handler(batch(command), None)
-
-    assert stage.queues("x") == ["xs_alice", "xs_alice-dlq"]
-
-
-def test_a_message_does_not_name_its_reply_queue(stage):
-    command = stage.command("whoami", user="alice", reply=False, reply_queue_url=f"{URLS}{REPLIES}-bob")
-
-    assert handler(batch(command), None) == {"batchItemFailures": []}
-    assert "reply_queue_url" in reasons(stage)[0]
-
-
-def test_a_command_from_an_unknown_queue_gets_no_administrator_rights(stage):
-    assert handler(batch(record_of("{}", queue="orders")), None) == {"batchItemFailures": []}
-    assert "is not a control queue" in reasons(stage)[0]
 
 
 def leaving(stage: ExchangeControlStage) -> None:

@@ -192,18 +192,6 @@ def test_messages_reach_the_queues_that_are_bound_and_are_counted_and_written_do
     assert stage.counted(ResourceKind.QUEUE, "q_all") == {"received": 2, "routed": 0, "retried": 0}
 
 
-def test_the_publisher_is_the_user_that_the_control_plane_names(stage):
-    stage.bind("xs", "#", queue="q_all")
-    stage.send("stage-xs", outgoing(MessageProperties.of_publication("a", "1").published(publisher="alice")))
-    (message,) = stage._page("stage-xs")
-    message["Attributes"]["SenderId"] = "AROACONTROL:control"
-
-    handler(batch(record_of(message, "stage-xs")), None)
-
-    (found,) = stage.delivered("q_all")
-    assert (found.publisher, found.headers) == ("alice", {})
-
-
 def test_copies_in_standard_queues_have_their_publisher_as_group_also_when_retried(stage):
     queues = [NAMES.queue("q_all"), NAMES.queue("q_away")]
     for queue in ("q_all", "q_away"):

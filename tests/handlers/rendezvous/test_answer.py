@@ -47,10 +47,3 @@ def test_an_answer_that_breaks_the_protocol_is_a_bad_request(stage):
 
     assert (response["statusCode"], response["body"]) == (400, "")
     assert stage.history() == [("bad_input", "rejected")]
-
-
-def test_a_cors_preflight_is_answered(stage):
-    response = handler(request("answer", method="OPTIONS"), None)
-
-    assert (response["statusCode"], response["body"]) == (200, "")
-    assert CROSS_ORIGIN.items() <= response["headers"].items()

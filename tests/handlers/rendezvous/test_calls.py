@@ -1,14 +1,13 @@
-"""The SQS calls of the functions for one rendezvous: at most four, with that of the sweep."""
+"""The SQS calls for offers that come again; test_budget.py has the calls of one rendezvous."""
 
 from collections import Counter
 from typing import Any
 
 import pytest
 
-from lambdas.rendezvous import offer, proxies, sweep
+from lambdas.rendezvous import offer
 from lambdas.shared import instance
-from tests.handlers.environment import Context
-from tests.handlers.recorded_events import batch, event, message
+from tests.handlers.recorded_events import batch, message
 
 
 @pytest.fixture
@@ -24,19 +23,6 @@ def calls(stage) -> list[tuple[str, dict[str, Any]]]:
 
 def names(calls: list[tuple[str, dict[str, Any]]]) -> Counter[str]:
     return Counter(name for name, _ in calls)
-
-
-def test_a_rendezvous_takes_four_calls(stage, calls):
-    stage.expect_proxies()
-    record = stage.received(message("client"))
-
-    offer.handler(batch(record), None)
-    assert '"client match"' in proxies.handler(event("poll"), None)["body"]
-    assert '"success"' in proxies.handler(event("answer"), None)["body"]
-    stage.end_lease("client")
-    assert sweep.handler(event("sweep_leases"), Context()) == {"deleted": 1}
-
-    assert names(calls) == dict.fromkeys(("CreateQueue", "SendMessage", "DeleteMessage", "DeleteQueue"), 1)
 
 
 def test_the_offers_of_a_batch_that_come_again_are_hidden_in_one_call(stage, calls):

@@ -132,11 +132,3 @@ def test_other_paths_below_amp_are_not_found(stage):
     response = handler(request("client_amp", path="/amp/other/x"), None)
 
     assert response == {"statusCode": 404, "headers": NOT_FOUND_HEADERS, "body": "404 page not found\n"}
-
-
-@pytest.mark.parametrize("name", ["client", "client_amp"])
-def test_a_cors_preflight_is_answered(stage, name):
-    response = handler(request(name, method="OPTIONS"), None)
-
-    assert (response["statusCode"], response["body"]) == (200, "")
-    assert CROSS_ORIGIN.items() <= response["headers"].items()

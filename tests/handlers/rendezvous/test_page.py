@@ -96,11 +96,3 @@ def test_robots_txt_disallows_everything(stage):
 @pytest.mark.parametrize("path", ["/", "/favicon.ico", "/debug/", "/proxy/x"])
 def test_other_paths_are_not_found(stage, path):
     assert page(path) == {"statusCode": 404, "headers": NOT_FOUND_HEADERS, "body": "404 page not found\n"}
-
-
-@pytest.mark.parametrize("path", ["/debug", "/metrics"])
-def test_a_cors_preflight_is_answered(stage, path):
-    response = page(path, method="OPTIONS")
-
-    assert (response["statusCode"], response["body"]) == (200, "")
-    assert CROSS_ORIGIN.items() <= response["headers"].items()

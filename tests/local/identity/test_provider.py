@@ -11,8 +11,8 @@ from joserfc.jwk import KeySet
 
 from signalbox.errors import UnavailableError
 from signalbox.local.identity import provider
-from signalbox.local.identity.provider import CLIENT, IdentityProvider
-from tests.identity_provider import access_token, id_token, renewed, tokens
+from signalbox.local.identity.provider import IdentityProvider
+from tests.identity_provider import access_token
 
 
 def published_keys(of: IdentityProvider) -> KeySet:
@@ -25,28 +25,6 @@ def published_keys(of: IdentityProvider) -> KeySet:
 def claims(of: IdentityProvider, token: str) -> dict[str, object]:
     """Return the claims of a token whose signature is right."""
     return jwt.decode(token, published_keys(of), algorithms=["RS256"]).claims
-
-
-def test_an_access_token_is_for_the_audience_and_has_the_users_groups(identity_provider):
-    found = claims(identity_provider, access_token(identity_provider, "ann"))
-
-    assert (found["iss"], found["aud"], found["sub"]) == (identity_provider.url, identity_provider.audience, "ann")
-    assert (found["groups"], found["role"]) == (["imaging", "lab"], "subscriber")
-
-
-def test_an_id_token_is_for_the_client_and_has_the_users_groups(identity_provider):
-    found = claims(identity_provider, id_token(identity_provider, "ann"))
-
-    assert (found["aud"], found["groups"]) == (CLIENT, ["imaging", "lab"])
-
-
-def test_a_renewed_token_has_the_users_present_groups(identity_provider):
-    identity_provider.set_user("joe", groups=["lab"])
-    answer = tokens(identity_provider, "joe")
-
-    identity_provider.set_user("joe", groups=[])
-
-    assert claims(identity_provider, renewed(identity_provider, answer)["access_token"])["groups"] == []
 
 
 def test_lifetimes_and_keys_change_on_request(identity_provider):

@@ -3,8 +3,6 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import boto3
@@ -61,16 +59,6 @@ def usable_queue(session: boto3.Session, name: str, **attributes: str) -> str:
 def arn_of(session: boto3.Session, url: str) -> str:
     found = session.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
     return str(found["Attributes"]["QueueArn"])
-
-
-def make_table(session: boto3.Session, name: str) -> Any:
-    session.client("dynamodb").create_table(
-        TableName=name,
-        KeySchema=[KEY],
-        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-        BillingMode="PAY_PER_REQUEST",
-    )
-    return session.client("dynamodb")
 
 
 def map_to(session: boto3.Session, url: str, function: str) -> str:
@@ -134,37 +122,6 @@ def test_an_sdk_with_its_usual_retries_sees_no_fault(session: boto3.Session):
     assert {code_of(ssm.get_parameters, Names=["x"]) for _ in range(200)} == {""}
 
 
-def test_queues_of_a_key_get_the_keys_throttling(session: boto3.Session, once: Client):
-    url, sqs = usable_queue(session, "encrypted", KmsMasterKeyId="alias/x"), once("sqs")
-
-    codes = Counter(code_of(sqs.receive_message, QueueUrl=url) for _ in range(1500))
-
-    assert set(codes) == {"", "KMS.ThrottlingException", "RequestThrottled", "InternalFailure"}
-
-
-def test_a_new_queue_and_a_deleted_name_cannot_be_used(session: boto3.Session):
-    sqs = session.client("sqs")
-    url = sqs.create_queue(QueueName="new")["QueueUrl"]
-
-    assert code_of(sqs.send_message, QueueUrl=url, MessageBody="x") == "AWS.SimpleQueueService.NonExistentQueue"
-    assert url not in sqs.list_queues().get("QueueUrls", [])
-    wait_for(
-        lambda: not code_of(sqs.send_message, QueueUrl=url, MessageBody="x"), "the queue", seconds=PATIENCE_SECONDS
-    )
-    wait_for(lambda: url in sqs.list_queues().get("QueueUrls", []), "the queue in lists", seconds=PATIENCE_SECONDS)
-    sqs.delete_queue(QueueUrl=url)
-    assert code_of(sqs.create_queue, QueueName="new") == "AWS.SimpleQueueService.QueueDeletedRecently"
-
-
-def test_an_existing_queue_refuses_other_tags(session: boto3.Session):
-    sqs = session.client("sqs")
-    sqs.create_queue(QueueName="tagged", tags={"a": "1"})
-
-    codes = [code_of(sqs.create_queue, QueueName="tagged", tags=tags) for tags in ({"a": "2"}, {"a": "1"})]
-
-    assert codes == ["QueueAlreadyExists", ""]
-
-
 def test_a_new_queue_cannot_be_mapped_or_take_dead_letters(session: boto3.Session):
     make_function(session, "reader", NOTHING)
     source = usable_queue(session, "with-dead-letters")
@@ -201,24 +158,6 @@ def test_a_new_queue_has_no_metrics(session: boto3.Session):
     assert time.time() - began > SILENT_SECONDS - 10
 
 
-def test_a_standard_queue_repeats_and_reorders_and_a_fifo_queue_does_not(session: boto3.Session):
-    sqs, messages = session.client("sqs"), 300
-    standard, fifo = usable_queue(session, "messy"), usable_queue(session, "tidy.fifo", FifoQueue="true")
-    for number in range(messages):
-        sqs.send_message(QueueUrl=standard, MessageBody=str(number))
-        if number < 50:
-            sqs.send_message(
-                QueueUrl=fifo, MessageBody=str(number), MessageGroupId="g", MessageDeduplicationId=str(number)
-            )
-
-    bodies = [int(message["Body"]) for message in received(session, standard, until=messages)]
-
-    assert set(bodies) == set(range(messages))
-    assert list(dict.fromkeys(bodies)) != sorted(set(bodies))
-    assert messages < len(bodies) < 1.1 * messages
-    assert [int(message["Body"]) for message in received(session, fifo, until=50)] == list(range(50))
-
-
 def test_functions_get_messages_of_standard_queues_twice(session: boto3.Session):
     source, target = (
         usable_queue(session, "twice-in", VisibilityTimeout="3"),
@@ -237,45 +176,6 @@ def test_functions_get_messages_of_standard_queues_twice(session: boto3.Session)
     bodies = Counter(message["Body"] for message in received(session, target, until=messages))
 
     assert len(bodies) == messages < bodies.total()
-
-
-def test_a_batch_of_messages_fails_in_part_and_the_failed_entries_are_not_sent(session: boto3.Session, once: Client):
-    url, sqs = usable_queue(session, "batches"), once("sqs")
-    entries = [{"Id": str(number), "MessageBody": str(number)} for number in range(10)]
-
-    def answers() -> Iterator[dict[str, Any]]:
-        for _ in range(400):
-            session.client("sqs").purge_queue(QueueUrl=url)
-            with suppress(ClientError):
-                yield sqs.send_message_batch(QueueUrl=url, Entries=entries)
-
-    answer = next(answer for answer in answers() if answer.get("Failed"))
-
-    failed = {entry["Id"] for entry in answer["Failed"]}
-    sent = {entry["Id"] for entry in answer["Successful"]}
-    assert failed | sent == {entry["Id"] for entry in entries}
-    assert {message["Body"] for message in received(session, url, until=len(sent))} == sent
-
-
-def test_batches_of_a_table_are_processed_in_part(session: boto3.Session):
-    dynamodb = make_table(session, "partial")
-    keys = [{"pk": {"S": str(number)}} for number in range(10)]
-    writes = {"partial": [{"PutRequest": {"Item": key}} for key in keys]}
-
-    written = next(
-        left["partial"]
-        for _ in range(400)
-        if (left := dynamodb.batch_write_item(RequestItems=writes)["UnprocessedItems"])
-    )
-    read = next(
-        page
-        for _ in range(400)
-        if (page := dynamodb.batch_get_item(RequestItems={"partial": {"Keys": keys}}))["UnprocessedKeys"]
-    )
-
-    assert all(write in writes["partial"] for write in written)
-    unread = read["UnprocessedKeys"]["partial"]["Keys"]
-    assert len(unread) + len(read["Responses"]["partial"]) == len(keys)
 
 
 def test_a_mapping_takes_its_time_and_refuses_other_changes(session: boto3.Session, once: Client):
@@ -322,22 +222,6 @@ def test_changes_of_iam_count_later(session: boto3.Session, faulty: Emulator):
     iam.delete_user_policy(UserName="newcomer", PolicyName="anything")
     assert code_of(user.list_queues) == ""
     wait_for(lambda: code_of(user.list_queues) == "AccessDenied", "the rights are gone", seconds=PATIENCE_SECONDS)
-
-
-def test_a_changed_policy_of_a_queue_counts_later(session: boto3.Session):
-    url, sqs = usable_queue(session, "guarded"), session.client("sqs")
-    denial = {"Effect": "Deny", "Principal": "*", "Action": "sqs:SendMessage", "Resource": arn_of(session, url)}
-    message = {"QueueUrl": url, "MessageBody": "x"}
-
-    sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": json.dumps({"Statement": [denial]})})
-
-    assert code_of(sqs.send_message, **message) == ""
-    wait_for(
-        lambda: code_of(sqs.send_message, **message) == "AccessDenied", "the policy counts", seconds=PATIENCE_SECONDS
-    )
-    sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": ""})
-    assert code_of(sqs.send_message, **message) == "AccessDenied"
-    wait_for(lambda: not code_of(sqs.send_message, **message), "the policy is gone", seconds=PATIENCE_SECONDS)
 
 
 def test_a_connection_ends_between_two_posts(session: boto3.Session, faulty: Emulator):

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.clients.live.cursor import GRACE, PatternCursor, ReceivedEvent
+from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent, event_for
 from signalbox.live.log.selection import backfill_page
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.codec import MAXIMUM_FRAME_BYTES, serialize, size_bytes
-from signalbox.live.wamp.messages import Dictionary, Event, Payload, PublicationId, RequestId, SessionId, Subscribe
+from signalbox.live.wamp.messages import Dictionary, Event, Payload, PublicationId, SessionId
 from signalbox.live.wamp.options import AfterSequence, AfterTime, BackfillStart, LastEvents, SubscribeOptions
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
@@ -55,39 +54,7 @@ def test_the_topic_of_an_exact_subscription_is_its_pattern() -> None:
     assert received == ReceivedEvent(RoutingKey("logs.a"), PublicationId(3))
 
 
-def test_an_event_is_returned_once() -> None:
-    assert given_to(PatternCursor(LOGS), event(1), event(2), event(1), event(2), event(3)) == [1, 2, 3]
-
-
-def test_each_topic_has_its_own_numbers() -> None:
-    other = event(1, "logs.b", publication=9)
-
-    assert given_to(PatternCursor(LOGS), event(2), other, event(1)) == [2, 9]
-
-
-def test_an_event_without_a_number_is_de_duplicated_by_its_publication() -> None:
-    assert given_to(PatternCursor(LOGS), event(None, publication=8), event(None), event(None, publication=8)) == [8, 1]
-
-
-def test_events_missing_before_an_event_are_counted() -> None:
-    cursor = PatternCursor(LOGS)
-
-    skipped = [received.skipped for one in (event(4), event(5), event(9)) if (received := cursor.received(one))]
-
-    assert skipped == [0, 0, 3]
-
-
 # --- retained events
-
-
-def test_the_retained_event_precedes_the_backfill_and_is_returned_once() -> None:
-    latest = event(3, retained=True)
-
-    assert given_to(PatternCursor(LOGS), latest, event(1), event(2), event(3), latest, event(4), latest) == [3, 1, 2, 4]
-
-
-def test_a_retained_event_older_than_the_position_is_ignored() -> None:
-    assert given_to(PatternCursor(LOGS), event(5), event(3, retained=True)) == [5]
 
 
 # --- reconnecting
@@ -100,55 +67,11 @@ def test_the_first_subscribe_requests_the_given_backfill(wish: BackfillStart | N
     assert PatternCursor(ONE, wish).options.get("_history") == history
 
 
-def test_every_subscribe_requests_the_retained_event() -> None:
-    assert PatternCursor(LOGS, get_retained=True).options == {"match": "prefix", "get_retained": True}
-
-
-def test_a_topic_continues_after_its_last_number() -> None:
-    cursor = PatternCursor(ONE, LastEvents(3))
-    given_to(cursor, event(7), event(8))
-
-    assert cursor.options["_history"] == {"after": 8}
-
-
-def test_an_incomplete_backfill_is_requested_again() -> None:
-    cursor = PatternCursor(LOGS, LastEvents(3))
-    given_to(cursor, event(7))
-
-    assert cursor.options["_history"] == {"last": 3}
-
-
-def test_a_pattern_continues_after_each_topics_number_and_since_the_session_began() -> None:
-    cursor = PatternCursor(LOGS, LastEvents(3))
-    given_to(cursor, event(7), event(2, "logs.b"))
-
-    cursor.caught_up(START)
-    cursor.caught_up(START + timedelta(hours=1))
-
-    expected = {"since": "2026-11-21T20:00:00+00:00", "topics": {"logs.b": 2, "logs.a": 7}}
-    assert cursor.options["_history"] == {"after": expected}
-
-
 def test_without_the_routers_time_the_first_backfill_is_requested_again() -> None:
     cursor = PatternCursor(LOGS, AfterTime(START))
     cursor.caught_up(None)
 
     assert cursor.options["_history"] == {"after": START.isoformat()}
-
-
-def test_if_not_all_topics_fit_the_most_recent_are_listed_and_the_others_start_15_minutes_earlier() -> None:
-    cursor = PatternCursor(LOGS)
-    cursor.caught_up(START - timedelta(days=1))
-    topics = [f"logs.{number:0200}" for number in range(200)]
-    given_to(cursor, *(event(1, topic) for topic in [*topics, topics[0]]), event(2, topics[0]))
-
-    options = SubscribeOptions.parse(cursor.options)
-
-    named = getattr(options.history, "numbers", {})
-    assert 100 < len(named) < 200
-    assert (named[topics[0]], named[topics[-1]], topics[1] in named) == (2, 1, False)
-    assert getattr(options.history, "since", None) == START - GRACE
-    assert size_bytes(serialize(Subscribe(RequestId(1), cursor.options, LOGS.uri))) < MAXIMUM_FRAME_BYTES
 
 
 # --- the law

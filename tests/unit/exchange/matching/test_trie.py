@@ -54,14 +54,6 @@ def test_a_tree_from_which_all_is_unbound_holds_nothing(bound, random):
     assert not trie
 
 
-def test_binding_twice_is_binding_once():
-    trie = trie_of(("a.#", "q"), ("a.#", "q"))
-
-    trie.remove(Pattern.parse("a.#"), "q")
-
-    assert trie.matching(RoutingKey("a.b")) == []
-
-
 def test_a_pattern_has_room_for_many_targets_each_once():
     queues = [f"q{number}" for number in range(20)]
     trie = trie_of(*(("a.#", queue) for queue in queues * 2))
@@ -71,15 +63,6 @@ def test_a_pattern_has_room_for_many_targets_each_once():
     for queue in queues[1:]:
         trie.remove(Pattern.parse("a.#"), queue)
     assert trie.matching(RoutingKey("a.b")) == queues[:1]
-
-
-def test_unbinding_what_is_not_bound_changes_nothing():
-    trie = trie_of(("a.b", "q"))
-
-    for pattern, target in (("a.b", "other"), ("a", "q"), ("a.b.c", "q"), ("x", "q"), ("#", "q")):
-        trie.remove(Pattern.parse(pattern), target)
-
-    assert trie.matching(RoutingKey("a.b")) == ["q"]
 
 
 def test_any_hashable_target_can_be_bound():

@@ -59,21 +59,6 @@ def test_each_queue_gets_one_copy_in_one_call_however_many_bindings_match(world)
     assert sorted(world.sqs.calls) == [("q_a", 5), ("q_all", 6)]
 
 
-def test_a_copy_has_all_properties_of_its_publication(world) -> None:
-    world.table.users["AIDA"] = UserName("alice")
-    world.table.times_to_live["q_a"] = timedelta(seconds=20)
-    world.moment = 5
-    world.publish("xs", "a.b", body="body", color="red")
-
-    world.route("xs")
-
-    copies = {queue: DeliveredMessage.parse(world.messages(queue)[0]) for queue in ("q_all", "q_a")}
-    found = copies["q_all"]
-    assert (found.key, found.body, found.headers) == ("a.b", "body", {"color": "red"})
-    assert (found.exchange, found.publisher, found.message_id, found.sequence) == ("xs", "alice", "xs-1", None)
-    assert [copies[queue].expires_at for queue in copies] == [None, world.now() + timedelta(seconds=20)]
-
-
 def test_a_publisher_that_is_no_user_is_named_by_its_sender_id(world) -> None:
     queue = world.sqs.queues[QueueName("xs")]
     for sender in ("AROA:session", ""):
@@ -107,23 +92,6 @@ def test_the_control_plane_names_the_publisher(world, headers) -> None:
     assert world.table.looks[0][1] == set()
 
 
-@pytest.mark.parametrize("sender", ["AIDA", "AROAOTHER:control", f"AROAOTHER:{CONTROL_ID}", f"{CONTROL_ID}X:control"])
-def test_untrusted_senders_cannot_name_another_publisher(world, sender) -> None:
-    message = MessageProperties.of_publication("c", "body").published(publisher="alice")
-
-    copy = copy_of(world, sender, message)
-
-    assert (copy.publisher, copy.headers) == (sender, {"publisher": "alice"})
-
-
-def test_a_user_who_names_another_publisher_is_the_publisher(world) -> None:
-    world.table.users["AIDA"] = UserName("bob")
-
-    copy = copy_of(world, "AIDA", MessageProperties.of_publication("c", "body").published(publisher="alice"))
-
-    assert (copy.publisher, copy.headers) == ("bob", {"publisher": "alice"})
-
-
 def test_without_a_word_of_the_control_plane_the_publisher_is_the_control_plane(world) -> None:
     copy = copy_of(world, f"{CONTROL_ID}:control", MessageProperties.of_publication("c", "body").published())
 
@@ -150,34 +118,6 @@ def test_bindings_are_read_once_and_versions_in_one_look_for_each_batch(world) -
     assert world.table.readings == ["xs", "xt"]
     assert [exchanges for exchanges, _ in world.table.looks] == [{"xs"}, {"xt"}, {"xs", "xt"}, {"xs", "xt"}]
     assert len(world.bodies("q_t")) == 3
-
-
-def test_a_change_of_bindings_is_seen_by_the_next_batch(world) -> None:
-    world.publish("xs", "a.b")
-    world.route("xs")
-    world.bind("xs", "a.b", queue="q_new")
-    world.table.unbind("xs", "a.*", "q_a")
-
-    world.publish("xs", "a.b")
-    world.route("xs")
-
-    assert {queue: len(world.bodies(queue)) for queue in ("q_all", "q_a", "q_new")} == {
-        "q_all": 2,
-        "q_a": 1,
-        "q_new": 1,
-    }
-
-
-def test_an_exchange_that_is_gone_takes_its_queues_with_it(world) -> None:
-    world.declare("xt")
-    world.bind("xs", "a.b", to="xt")
-    world.bind("xt", "#", queue="q_t")
-    for _ in range(2):
-        world.publish("xs", "a.b")
-        world.route("xs")
-        world.table.exchanges.pop("xt", None)
-
-    assert len(world.bodies("q_t")) == 1
 
 
 def test_messages_of_an_exchange_that_is_not_declared_stay_where_they_are(world) -> None:
@@ -385,19 +325,6 @@ def test_a_copy_that_can_be_neither_delivered_nor_dead_lettered_is_redelivered(w
     world.publish("xs", "a.b", body="bad")
 
     assert world.route("xs").not_done == ("xs-1",)
-
-
-def test_messages_of_a_key_are_numbered_without_a_gap_in_their_order(world) -> None:
-    for number in range(3):
-        world.publish(LOG, "a.b", body=f"ab{number}")
-        world.publish(LOG, "c", body=f"c{number}")
-
-    world.route(LOG)
-
-    assert world.bodies("q_a.fifo") == ["ab0", "ab1", "ab2"]
-    assert sequences(world, "q_a.fifo") == [1, 2, 3]
-    by_key = [(found.key, found.sequence) for found in map(DeliveredMessage.parse, world.messages("q_all.fifo"))]
-    assert sorted(by_key) == [("a.b", 1), ("a.b", 2), ("a.b", 3), ("c", 1), ("c", 2), ("c", 3)]
 
 
 def test_unmatched_messages_get_numbers_too(world) -> None:

@@ -271,24 +271,6 @@ def test_the_history_of_a_large_batch_names_its_first_publications_only(world: W
     assert posted.labels["publications"] == ",".join(str(number) for number in range(1, MAXIMUM_IDS + 1))
 
 
-def test_a_completed_backfill_is_not_repeated(world: World) -> None:
-    world.log.append(REALM, event(1))
-    world.deliver(subscribed(), backfill(LastEvents(5)))
-
-    world.deliver(subscribed(), backfill(LastEvents(5)))
-
-    assert world.numbers() == [1]
-
-
-def test_a_retained_event_that_the_backfill_includes_is_posted_once(world: World) -> None:
-    world.log.append(REALM, event(1, is_retained=True), event(2), event(3))
-
-    world.deliver(subscribed(), backfill(LastEvents(3), get_retained=True))
-
-    assert world.numbers() == [1, 2, 3]
-    assert all("retained" not in message[3] for message in world.posted()[1:])
-
-
 def test_events_deferred_to_a_retained_only_backfill_are_posted(
     world: World,
 ) -> None:
@@ -301,15 +283,6 @@ def test_events_deferred_to_a_retained_only_backfill_are_posted(
     world.deliver(backfill(None, get_retained=True), event_batch(event(3), event(5)), event_batch(event(6), item="c"))
 
     assert world.numbers() == [1, 2, 3, 5, 6]
-
-
-def test_a_backfill_excludes_events_that_exclude_their_publisher(world: World) -> None:
-    own = Audience(excluded_publisher=SESSION.session)
-    world.log.append(REALM, event(1), event(2, audience=own), event(3))
-
-    world.deliver(subscribed(), backfill(LastEvents(5)))
-
-    assert world.numbers() == [1, 3]
 
 
 def test_a_pattern_is_backfilled_in_the_order_of_publication(world: World) -> None:
@@ -433,15 +406,6 @@ def a_while_ago(world: World, **copied: Any) -> World:
     return world
 
 
-def test_a_batch_of_events_is_posted_without_another_read(world: World) -> None:
-    reads: list[bool] = []
-    a_while_ago(world).on_read = lambda: reads.append(True)
-
-    world.deliver(event_batch(event(1), event(2)))
-
-    assert (world.numbers(), reads) == ([1, 2], [])
-
-
 @pytest.mark.parametrize("missing", ["the right", "the subscription"])
 def test_what_an_older_read_denies_is_read_again_once_in_a_batch(world: World, missing: str) -> None:
     reads: list[bool] = []
@@ -563,14 +527,6 @@ def test_a_client_of_batches_receives_the_events_of_an_item_at_once(world: World
     assert result.size == len(world.connections.posted[CONNECTION][0])
 
 
-def test_autobahn_receives_batches_with_its_own_separator(world: World) -> None:
-    world.session = replace(BATCHED, user_agent="AutobahnPython/26.10.2")
-
-    world.deliver(published("1"), event_batch(event(1)))
-
-    assert [text[-1] for text in world.connections.posted[CONNECTION]] == ["\x18", "\x18"]
-
-
 def test_events_that_may_not_be_posted_are_not_in_a_batch(world: World) -> None:
     world.session, world.rights = BATCHED, WITHOUT_RIGHTS.rights
 
@@ -601,14 +557,6 @@ def test_events_that_come_after_the_time_is_over_are_not_posted(world: World) ->
     assert (result.outcome, result.events) == (DeliveryOutcome.OUT_OF_TIME, 2)
 
 
-def test_a_slow_client_of_batches_is_disconnected(world: World) -> None:
-    world.session = BATCHED
-
-    result = world.deliver(event_batch(event(1), event(2)), waited=MAXIMUM_WAIT * 2)
-
-    assert (result.outcome, frames(world)) == (DeliveryOutcome.TOO_SLOW, [])
-
-
 def test_a_client_of_batches_receives_a_backfill_in_few_messages(world: World) -> None:
     world.session, world.outbox = BATCHED, replace(KNOWN, pending_backfills={SUBSCRIPTION: {}})
     world.log.append(REALM, *(event(number) for number in range(1, 251)))
@@ -619,12 +567,3 @@ def test_a_client_of_batches_receives_a_backfill_in_few_messages(world: World) -
     assert world.numbers_in_frames() == list(range(1, 251))
     assert result.backfilled == 250
     assert len(world.saved) == 3  # twice in between, since a crash repeats what was not saved
-
-
-def test_a_backfill_of_large_events_is_divided(world: World) -> None:
-    world.session, world.outbox = BATCHED, replace(KNOWN, pending_backfills={SUBSCRIPTION: {}})
-    world.log.append(REALM, *(event(number, payload=Payload(("x" * 15_000,))) for number in range(1, 4)))
-
-    world.deliver(backfill(LastEvents(3)))
-
-    assert [len(frame) for frame in frames(world)] == [2, 1]

@@ -33,22 +33,6 @@ def client(world: MemoryLive) -> Client:
     return Client(world).open()
 
 
-def test_a_client_subscribes_and_publishes(world, client) -> None:
-    client.join()
-
-    assert client.say(32, 7, {}, "trial.a") == [[33, 7, A.subscription_id]]
-    assert client.say(16, 8, {"acknowledge": True}, "trial.b", [1]) == []
-
-    (row,) = world.subscribers.of_topic(REALM, "trial.a")
-    assert (row.connection, row.pattern, row.listener.session) == ("c1", A, client.session)
-    (sent,) = published(world)
-    assert (sent.topic, sent.body) == ("trial.b", 1)
-    assert sent.note["reply"] == {"connection": "c1", "request": 8}
-    assert sent.note["audience"] == {"excluded_publisher": client.session}
-    assert sent.message.group_id == FIRST
-    assert sent.message.attributes["publisher"].text == "subscriber"
-
-
 def test_a_protocol_violation_ends_the_session(world, client) -> None:
     client.join()
     client.say(32, 1, {}, "trial.a")
@@ -81,30 +65,6 @@ def test_only_live_exchanges_can_be_joined(world, client, realm, reason) -> None
 
     assert (kind, found, close) == (3, reason, "close")
     assert reason != "wamp.error.no_such_realm" or "--live" in details["message"]
-
-
-@pytest.mark.parametrize("details", [{}, {"authmethods": []}, {"authmethods": ["anonymous", "ticket"]}])
-def test_a_realm_with_an_anonymous_user_can_be_joined_without_a_secret(world, client, details) -> None:
-    world.declare(LiveSettings(anonymous=UserName("subscriber")))
-
-    ((kind, _, answer),) = client.say(1, REALM, details)
-
-    assert (kind, answer["authid"], answer["authmethod"]) == (2, "subscriber", "anonymous")
-
-
-@pytest.mark.parametrize("authid", ["nobody", "not a name", "source"])
-def test_unknown_users_and_wrong_secrets_are_told_alike_and_counted(world, client, authid) -> None:
-    details = {"authid": authid, "authmethods": ["ticket"]}
-
-    assert client.say(1, REALM, details) == [[4, "ticket", {}]]
-    ((_, answer, reason), _) = client.say(5, "wrong", {})
-
-    assert (answer["message"], reason) == (
-        "wrong name or ticket",
-        "wamp.error.authentication_failed",
-    )
-    assert world.accounts.failures == ({} if " " in authid else {authid: 1})
-    assert [(event.kind, event.outcome, event.labels) for event in world.recorded] == [("session", "refused", {})]
 
 
 def test_wrong_secrets_of_others_never_refuse_the_right_one(world, client) -> None:

@@ -95,64 +95,6 @@ def test_a_parked_offer_without_an_answer_needs_few_of_its_receives() -> None:
         assert world.replies == ['{"error":"no snowflake proxies currently available"}']
 
 
-@given(calls=kills, after=moments, is_first=st.booleans())
-def test_a_killed_offer_function_loses_no_offer(calls: int, *, after: bool, is_first: bool) -> None:
-    world = World()
-    world.expect_proxies()
-    world.fuse.calls_left, world.fuse.after = calls, after
-
-    receive_again_after_a_kill(world, is_first=is_first)
-    world.fuse.calls_left = None
-    if world.poll(proxy()).match:
-        assert world.answer(proxy())
-    receive_until_done(world)
-
-    assert len(world.replies) == 1
-    assert world.offers.records[CLIENT].state not in OPEN_STATES
-
-
-@given(calls=kills, after=moments)
-def test_a_function_killed_while_it_serves_a_poll_releases_the_offer(calls: int, *, after: bool) -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
-    world.fuse.calls_left, world.fuse.after = calls, after
-
-    try:
-        matched = world.poll(proxy("first")).match is not None
-    except Killed:
-        matched = False
-    world.fuse.calls_left = None
-    if not matched:
-        world.wait(5)
-        assert world.poll(proxy("second")).match
-    assert world.answer(proxy("first" if matched else "second"))
-    receive_until_done(world)
-
-    assert len(world.replies) == 1
-    assert '"answer"' in world.replies[0]
-
-
-@given(calls=kills, after=moments)
-def test_a_killed_answer_function_loses_no_answer(calls: int, *, after: bool) -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
-    world.poll(proxy())
-    world.fuse.calls_left, world.fuse.after = calls, after
-
-    try:
-        world.answer(proxy())
-    except Killed:
-        world.fuse.calls_left = None
-        world.answer(proxy())  # the proxy may try again
-    world.fuse.calls_left = None
-    receive_until_done(world)
-
-    assert len(world.replies) == 1
-    assert '"answer"' in world.replies[0]
-
-
 @given(calls=kills, after=moments)
 def test_a_function_killed_while_an_offer_expires_sends_one_reply(calls: int, *, after: bool) -> None:
     world = World()

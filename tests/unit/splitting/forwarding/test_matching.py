@@ -21,31 +21,6 @@ def claim(session: str, pattern: str, mode: Mode = Mode.STEAL) -> Claim:
     return Claim(SessionId(session), mode, says(pattern))
 
 
-def test_the_first_started_session_owns_a_message_that_several_match():
-    """Wire page, A.4 step 4; mirrord's newest documents say that it is one of them at random."""
-    decision = decide(MESSAGE, [claim("none", "blue"), claim("first", "red"), claim("second", "red")])
-
-    assert (decision.owner, decision.copies) == ("first", ())
-    assert [verdict.session for verdict in decision.verdicts] == ["first"]
-
-
-def test_a_message_without_a_match_goes_to_the_deployed_consumer():
-    assert decide(MESSAGE, []).owner is None
-    assert decide(MESSAGE, [claim("ann", "blue")]).owner is None
-
-
-def test_every_mirroring_session_receives_a_copy():
-    claims = [
-        claim("a", "red", Mode.MIRROR),
-        claim("b", "red"),
-        claim("c", "red", Mode.MIRROR),
-        claim("d", "blue", Mode.MIRROR),
-    ]
-
-    assert (decide(MESSAGE, claims).owner, decide(MESSAGE, claims).copies) == ("b", ("a", "c"))
-    assert (decide(MESSAGE, claims[:1]).owner, decide(MESSAGE, claims[:1]).copies) == (None, ("a",))
-
-
 def test_every_session_is_evaluated_on_request():
     claims = [claim("none", "blue"), claim("first", "red"), claim("second", "red")]
 
