@@ -46,6 +46,14 @@ def test_a_patch_replaces_functions_and_methods(ministack):
     assert ministack.Queue().size() == 2
 
 
+def test_a_patch_may_rely_on_a_function_that_an_earlier_one_replaces(ministack):
+    first, second = (Patch(sources=FITTING, replacements=lambda: {COUNT: lambda _: 0}) for _ in range(2))
+
+    apply_all([first, second])
+
+    assert ministack.count([1]) == 0
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
