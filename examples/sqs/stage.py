@@ -100,4 +100,7 @@ def offer(broker: str, file: str) -> None:
 PROGRAMS: dict[str, Callable[..., None]] = {"exchange": exchange, "split": split, "offer": offer}
 
 if __name__ == "__main__":
-    PROGRAMS[sys.argv[1]](*sys.argv[2:])
+    name, *arguments = sys.argv[1:] or [""]
+    if name not in PROGRAMS:
+        sys.exit(__doc__)
+    PROGRAMS[name](*arguments)

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
+from signalbox.nearest import suggestion
 
 Command = TypeVar("Command")
 Commands = Mapping[str, tuple[tuple[str, ...], Callable[[Section], Command]]]
@@ -54,7 +55,8 @@ class Envelope:
         name = section.required_text("command")
         known = commands.get(name)
         if known is None:
-            section.problem("command", f"expected one of {', '.join(commands)}, not {shown(name)}")
+            near = suggestion(name, commands)
+            section.problem("command", f"expected one of {', '.join(commands)}, not {shown(name)}{near}")
             raise InvalidCommand("\n".join(problems.found))
         names, read = known
         section.refuse_unknown((*ENVELOPE_FIELDS, *names))

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from signalbox.clock import Clock
 from signalbox.errors import RejectedError
+from signalbox.nearest import suggestion
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.control.ports import DeclaredRegistries, NoRegistry
 from signalbox.splitting.control.registry_reader import RegistryReader
@@ -63,7 +64,8 @@ class RegistryService:
             known = StoredRegistry(target, documents, now, f"cluster {target.cluster}") if documents else None
         if known is None:
             where = ", or create one in its namespace" if target.is_on_kubernetes else ""
-            raise NoRegistry(f"{target} has no registry: apply or discover one first{where}")
+            near = suggestion(str(target), (str(one.target) for one in self.stored.every()))
+            raise NoRegistry(f"{target} has no registry: apply or discover one first{where}{near}")
         registry = self.reader.of_target(known.documents, target)
         if known.source != APPLIED:
             _check_size(known)

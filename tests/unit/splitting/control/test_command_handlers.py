@@ -66,6 +66,7 @@ def steal(color: str, **fields: object) -> dict[str, object]:
     ("fields", "problem"),
     [
         ({"command": "dance"}, "command: expected one of apply, remove, registries, discover, start"),
+        ({"command": "strat"}, "not 'strat'; did you mean 'start'?"),
         ({"command": "apply", "documents": "x"}, "documents: expected a list of documents"),
         ({"command": "stop", "target": "lambda/x"}, "session: is missing or empty"),
         ({"command": "stop", "session": "x"}, "target: is missing or empty"),
