@@ -35,7 +35,7 @@ def _end_leases(service: FrontService) -> None:
     try:
         service.end_leases()
     except (ClientError, BotoCoreError):
-        # The offers of the batch are answered: a failed invocation would bring them again.
+        # The offers of the batch are answered: a failed invocation would repeat them.
         logger.exception("the queue of a client was not deleted and is left to the sweep")
 
 
