@@ -1,7 +1,7 @@
 """Glue job `cost_report`: the billed usage and list-price cost of each capability, in the table `cost_daily`.
 
 glue_jobs/shared/report_run.py describes the arguments and files, which all reports share. The prices and the usage of
-each event are in glue_jobs/transforms/prices.py.
+each event are in signalbox/history/prices.py.
 """
 
 import sys

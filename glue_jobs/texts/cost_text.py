@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 
 from glue_jobs.texts.report_text import ReportRow, report_block, titled_list
-from glue_jobs.transforms.prices import PRICES_DATE, REGION
+from signalbox.history.prices import PRICES_DATE, REGION
 
 DISCLAIMER = (
     f"list prices of {REGION}, as of {PRICES_DATE}; check them before you rely on them",

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from glue_jobs.transforms.events import within_days
-from glue_jobs.transforms.prices import (
+from signalbox.history.prices import (
     CONNECTION_MINUTE,
     FAIR,
     LONGEST_CONNECTION_MINUTES,

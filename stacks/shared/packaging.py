@@ -36,6 +36,8 @@ PACKAGES_OF = {
     "history": (),
 }
 # Modules that no function imports.
+# The list of prices, which jobs read without the rest of the core.
+PRICE_LIST = tuple(f"signalbox/{name}.py" for name in ("__init__", "history/__init__", "history/prices"))
 LEFT_OUT = ("signalbox/cli", "signalbox/clients", "signalbox/flows", "signalbox/kombu", "signalbox/local")
 # The version of the build: a change of the build must not reuse cached folders.
 RECIPE = "4"
@@ -117,7 +119,7 @@ def code(config: Config, target: BuildMachine, *, cache: Path = CACHE) -> Folder
 
 def glue_modules(*, with_core: bool = False, cache: Path = CACHE) -> Folder:
     """Return the folder of the modules that Glue scripts import; `with_core` adds the core and the adapters."""
-    files = dict(_modules("glue_jobs"))
+    files = {**dict(_modules("glue_jobs")), **{name: ROOT / name for name in PRICE_LIST}}
     if with_core:
         files |= _modules("signalbox")
     digest = _digest((name.encode(), path.read_bytes()) for name, path in files.items())

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from glue_jobs.transforms.prices import PRICES, PRICES_DATE, REGION
+from signalbox.history.prices import PRICES, PRICES_DATE, REGION
 from stacks.settings.choices import CAPABILITIES
 from tests.docs.markdown import with_section
 from tests.infrastructure.templates import Resource, Templates, templates

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from glue_jobs.transforms.prices import PRICES, PRICES_DATE, REGION
 from signalbox.aws.rendezvous.offers import PAGE_SIZE, SOUGHT_PAGE_SIZE
+from signalbox.history.prices import PRICES, PRICES_DATE, REGION
 from signalbox.rendezvous.model.pace import LONGEST_INTERVAL, SHORTEST_INTERVAL
 from signalbox.rendezvous.rules.poll_service import SHORT_LOOK
 from stacks.rendezvous.construct import ANSWERS

@@ -2,8 +2,7 @@
 
 import pytest
 
-from glue_jobs.transforms.prices import PRICES
-from signalbox.history.prices import ACTION_PRICES
+from signalbox.history.prices import ACTION_PRICES, PRICES
 from tests.docs import costs
 from tests.docs.markdown import section
 from tests.infrastructure.templates import templates

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.client import BaseClient
 
-from glue_jobs.transforms.prices import SQS, USAGES
+from signalbox.history.prices import SQS, USAGES
 
 READS, WRITES = "DynamoDB read unit", "DynamoDB write unit"
 

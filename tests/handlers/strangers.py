@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from glue_jobs.transforms.prices import PRICES, SQS
+from signalbox.history.prices import PRICES, SQS
 from tests.handlers.billed_calls import READS, WRITES, billed_units, recorded_calls
 
 PAGE = Path(__file__).parents[2] / "docs/security.md"

@@ -83,7 +83,7 @@ def _description(trial: NamedTrial) -> dict[str, Answer]:
 
 
 def _price(meter: Meter) -> dict[str, Answer]:
-    from glue_jobs.transforms.prices import PRICES, PRICES_DATE, USAGES
+    from signalbox.history.prices import PRICES, PRICES_DATE, USAGES
 
     used = [(usage.capability, usage.what, usage.item, usage.most) for usage in USAGES]
     price = bill(units(meter.calls, meter.facts, used), PRICES)

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import Row
 
 from glue_jobs.transforms.costs import COLUMNS, NOT_PRICED, cost_counts, cost_daily
-from glue_jobs.transforms.prices import PRICES, SQS, USAGES
+from signalbox.history.prices import PRICES, SQS, USAGES
 
 pytestmark = pytest.mark.spark
 

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from glue_jobs.transforms.prices import SQS
 from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.exchange.model.records import User
+from signalbox.history.prices import SQS
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures

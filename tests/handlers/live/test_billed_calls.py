@@ -2,7 +2,7 @@
 
 import pytest
 
-from glue_jobs.transforms.prices import REPLY_READS
+from signalbox.history.prices import REPLY_READS
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.billed_calls import READS, billed_units, priced_units
 from tests.handlers.live import test_deliver

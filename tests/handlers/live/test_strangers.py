@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from glue_jobs.transforms.prices import REPLY_READS
 from lambdas.live import page, page_wiring
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings
+from signalbox.history.prices import REPLY_READS
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.billed_calls import READS, recorded_calls

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from glue_jobs.transforms.prices import USAGES
 from lambdas.rendezvous import offer, proxies, sweep, wiring
 from signalbox.clients.rendezvous.simulator import sample_offer
+from signalbox.history.prices import USAGES
 from signalbox.rendezvous.wire.offer import offer_body
 from tests.handlers.billed_calls import READS, WRITES
 from tests.handlers.environment import Context

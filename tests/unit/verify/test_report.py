@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from glue_jobs.transforms.prices import PRICES
-from glue_jobs.transforms.prices import USAGES as PRICED
+from signalbox.history.prices import PRICES
+from signalbox.history.prices import USAGES as PRICED
 from signalbox.verify.bill import bill, units
 from signalbox.verify.names import InvalidRunId, RunNames, began_at, is_left_over, new_run_id, parse_run_id, run_of
 from signalbox.verify.questions import QUESTIONS
