@@ -87,8 +87,13 @@ def _segments(data: bytes, *, is_over: bool) -> Iterator[bytes]:
         at = end
 
 
+def has_token(text: bytes) -> bool:
+    """Return whether a text contains an API token of Arvados."""
+    return _TOKEN.search(text) is not None
+
+
 def _is_omitted(name: str, segment: bytes) -> bool:
-    return _TOKEN.search(segment) is not None or (name == CRUNCH_RUN and _OMITTED.search(segment) is not None)
+    return has_token(segment) or (name == CRUNCH_RUN and _OMITTED.search(segment) is not None)
 
 
 def _piece(group: list[tuple[bytes, bool]], begin: int) -> Piece:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from signalbox.live.bridge.log_text import has_token
 from signalbox.live.bridge.rows import NEW, OLD, DatabaseRow, RowContainer
 from signalbox.live.bridge.topics import (
     CONTAINER,
@@ -52,7 +53,7 @@ PERMISSION_LINK = "permission"
 
 @dataclass(frozen=True, slots=True)
 class RowPublication:
-    """A publication of a row; `is_cut` if the row's properties are left out because of their size."""
+    """A publication of a row; `is_cut` if the row's properties are left out because of their size or a token."""
 
     id: int
     topic: str
@@ -95,7 +96,7 @@ def _owners(row: DatabaseRow) -> tuple[str, ...]:
 def _event(row: DatabaseRow, topic: str) -> RowPublication:
     message = message_of(row)
     body = _text(message)
-    is_cut = len(body) > MAXIMUM_BODY_BYTES
+    is_cut = len(body) > MAXIMUM_BODY_BYTES or has_token(body.encode())
     if is_cut:
         body = _text({**message, "properties": {}, OMITTED_BYTES: len(body)})
     return RowPublication(row.id, topic, body, is_cut, {LOG_ID: str(row.id)})
@@ -123,7 +124,7 @@ def _states(row: DatabaseRow) -> Iterator[RowPublication]:
 
 def _is_short(attribute: object) -> bool:
     if isinstance(attribute, str):
-        return len(attribute) <= MAXIMUM_ATTRIBUTE
+        return len(attribute) <= MAXIMUM_ATTRIBUTE and not has_token(attribute.encode(errors="replace"))
     return isinstance(attribute, (bool, int, float))
 
 

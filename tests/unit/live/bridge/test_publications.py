@@ -101,6 +101,22 @@ def test_properties_that_are_too_large_are_left_out():
     MessageProperties.of_publication(event.topic, event.body, event.headers)
 
 
+@pytest.mark.parametrize("slash", ["/", "%2F", "\\/"])
+def test_no_publication_of_a_row_has_a_token(slash):
+    """A dispatcher's text may be that of crunch-run."""
+    token = slash.join(["v2", "zzzzz-gj3su-0123456789abcde", "secretofthecontainer"])
+    rows = [
+        row(event_type="dispatch", properties={"text": f'container token "{token}"'}),
+        row(properties={"old_attributes": {"owner_uuid": token}, "new_attributes": {"name": token, "state": "Final"}}),
+    ]
+
+    found = [one for changed in rows for one in row_publications(changed)]
+
+    assert "secretof" not in repr(found)
+    assert [one.is_cut for one in found if one.topic.endswith((".dispatch", ".update"))] == [True, True]
+    assert '"state":"Final"' in found[2].body
+
+
 def test_a_newer_row_has_the_state():
     topics = [one.topic for one in row_publications(row(is_newest=False))]
 
