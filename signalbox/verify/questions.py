@@ -25,6 +25,12 @@ ROUTE = Question(
     "API Gateway does not choose $default for it: no frame reaches the inbox queue, and every connection is closed "
     "after 10 s. Change the route selection expression in stacks/live/websocket_api.py",
 )
+PAGE = Question(
+    "permission of API Gateway to call the function behind `$default`",
+    "the live page answers",
+    "API Gateway names the route otherwise than the function's policy: the page answers every request with 500, and "
+    "integrationError in its access log says so. Change the permission in stacks/shared/http_api.py",
+)
 OFFER_START = Question(
     "start and duration of `offer`, compared with the visibility of its queue",
     "the sum is less than the visibility time-out",
@@ -79,6 +85,6 @@ JOB_RUN = Question(
     "no table is compacted and no report is made: the log group below /signalbox/<stage>/jobs has the reason",
 )
 QUESTIONS = (
-    *(TRUST, CREATED_AGAIN, LIBRARIES, ROUTE, OFFER_START, RECORD, FRAME_ORDER),
+    *(TRUST, CREATED_AGAIN, LIBRARIES, ROUTE, PAGE, OFFER_START, RECORD, FRAME_ORDER),
     *(REDELIVERY, SENDER, FAIRNESS, REDRIVE, CONNECTIONS, DELAY, JOB_RUN),
 )

@@ -33,7 +33,7 @@ class RealmIssuer:
 
 def deployment_of_page(page_url: str) -> Deployment:
     """Return the stage of a live page's address, as far as its configuration describes it."""
-    found = _config(page_url)
+    found = page_config(page_url)
     url = urlsplit(urljoin(_folder(page_url), str(found.get("websocket_url", ""))))
     scheme = url.scheme.replace("http", "ws")
     realms = found.get("realms")
@@ -51,7 +51,7 @@ def signed_in_login(deployment: Deployment, realm: str, wanted: str | None) -> "
     """Return a login with the tokens of a user who signs in at the first request, unless a sign-in is stored."""
     from signalbox.clients.live.session import Login
 
-    issuer = chosen(_issuers(_config(_page_url(deployment), realm), realm), realm, wanted)
+    issuer = chosen(_issuers(page_config(page_url_of(deployment), realm), realm), realm, wanted)
     source = SignedIn(issuer.asked, SignIns(state_folder()), _show)
     return Login(realm, token=source.token)
 
@@ -59,13 +59,14 @@ def signed_in_login(deployment: Deployment, realm: str, wanted: str | None) -> "
 def listed_realms(deployment: Deployment) -> list[str]:
     """Return the realms that the live page lists; none if it does not respond, or may not list them."""
     try:
-        found = _config(_page_url(deployment)).get("realms")
+        found = page_config(page_url_of(deployment)).get("realms")
     except SignalboxError:
         return []
     return [str(one) for one in found] if isinstance(found, list) else []
 
 
-def _page_url(deployment: Deployment) -> str:
+def page_url_of(deployment: Deployment) -> str:
+    """Return the URL of a stage's live page."""
     if isinstance(deployment, LocalDeployment):
         return f"{deployment.endpoint_url}/live/"
     return output(deployment, "LivePageUrl")
@@ -97,7 +98,8 @@ def _issuers(config: Mapping[str, Any], realm: str) -> list[RealmIssuer]:
         raise InvalidProvider("the live page's configuration is of another version: update this command") from error
 
 
-def _config(page_url: str, realm: str = "") -> dict[str, Any]:
+def page_config(page_url: str, realm: str = "") -> dict[str, Any]:
+    """Return what the live page tells its visitors of a stage or a realm. Raises `SignalboxError`."""
     query = f"?{urlencode({'realm': realm})}" if realm else ""
     return fetch_json(f"{_folder(page_url)}config.json{query}")
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from signalbox.cli.live.sign_in import page_config, page_url_of
 from signalbox.cli.verify.trial import NamedTrial
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import PatternCursor
@@ -40,7 +41,7 @@ from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.live.wamp.uris import NOT_AUTHORIZED
 from signalbox.verify.names import RunNames
 from signalbox.verify.patience import RECEIVE_SECONDS, START_SECONDS
-from signalbox.verify.questions import CONNECTIONS, FRAME_ORDER, ROUTE
+from signalbox.verify.questions import CONNECTIONS, FRAME_ORDER, PAGE, ROUTE
 from signalbox.verify.report import Answer, inversions
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def verify_live(trial: NamedTrial, client: "ExchangeClient", administrator: "Exc
         writer, reader = (_login(administrator, names.realm, name) for name in (names.user, names.reader))
         for pattern in GRANTED:
             administrator.ask("grant", reading_grant(names, pattern))
+    with journal.step(CAPABILITY, "the live page answers"):
+        check_page(trial)
     with journal.step(CAPABILITY, "a session joins"):
         _await_functions(trial, writer)
     with live_client(trial, reader) as subscriber:
@@ -94,6 +97,16 @@ def _login(administrator: "ExchangeClient", realm: str, user: str) -> Login:
     credentials = StoredSecret.of(ticket, salt=secrets.token_hex(SALT_BYTES), with_key=False)
     administrator.ask("secret", {"user": user, **secret_fields(credentials)})
     return Login(realm, user, ticket)
+
+
+def check_page(trial: NamedTrial) -> None:
+    """Request the page from the stage's HTTP API. Raises `WrongResult`."""
+    try:
+        page_config(page_url_of(trial.deployment))
+    except SignalboxError as error:
+        trial.journal.answer(PAGE, {"answered": False}, is_expected=False)
+        raise WrongResult(f"{error}. {PAGE.otherwise}") from error
+    trial.journal.answer(PAGE, {"answered": True}, is_expected=True)
 
 
 def _await_functions(trial: NamedTrial, login: Login) -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from signalbox.cli.main import app
 from signalbox.cli.verify import commands
-from signalbox.cli.verify.live import GRANTED, await_revocation
+from signalbox.cli.verify.live import GRANTED, await_revocation, check_page
 from signalbox.cli.verify.run import flows, report
 from signalbox.cli.verify.trial import NamedTrial
 from signalbox.clients.deployment import AwsDeployment
@@ -25,6 +25,7 @@ from signalbox.flows.run import Run
 from signalbox.flows.trial import Journal, RunStopped, WrongResult, expect
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.verify.names import InvalidRunId, RunNames, parse_run_id
+from signalbox.verify.questions import PAGE
 from signalbox.verify.report import TrialOutcome
 from tests.cli.shared.stage import serving
 from tests.fakes.aws import aws
@@ -84,6 +85,15 @@ def test_a_step_is_a_row_with_its_measurements():
 
     (row,) = journal.rows
     assert (row.outcome, row.latencies, row.detail) == (TrialOutcome.OK, (1.0, 2.0), "two")
+
+
+def test_a_page_that_does_not_answer_is_an_answer_to_its_question():
+    made = NamedTrial.of(replace(STAGE, outputs={"LivePageUrl": "https://127.0.0.1:1/live/"}), trial().names)
+
+    with pytest.raises(WrongResult, match="integrationError"):
+        check_page(made)
+
+    assert not made.journal.answers[PAGE.text].is_expected
 
 
 def test_a_failed_step_ends_its_flow_and_no_other():
