@@ -1,0 +1,76 @@
+"""The command `python -m tests.simulation [SEED …]`: it repeats seeds, or runs new ones for some seconds."""
+
+import argparse
+import itertools
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tests.simulation import mutants
+
+if TYPE_CHECKING:
+    from tests.simulation.run import Result
+
+
+def main() -> int:
+    """Run the command line, and return 1 if a guarantee is broken."""
+    options = _options()
+    if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets is a part of a run
+        command = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
+        os.execve(sys.executable, command, os.environ | _ENVIRONMENT)  # noqa: S606 - itself
+    mutants.plant()
+    from tests.simulation import run, shrink  # noqa: PLC0415 - after the fault is planted
+
+    hours = seconds = 0.0
+    broken = False
+    for seed in options.seeds or itertools.count(options.first):
+        if not options.seeds and (seconds > options.seconds or (broken and options.until_broken)):
+            break
+        for capability in options.of or run.CAPABILITIES:
+            result = run.run(capability, seed, tells=options.story)
+            hours, seconds = hours + result.hours, seconds + result.seconds
+            broken = broken or bool(result.broken)
+            if result.broken and options.shrink:
+                result = shrink.shrunk(result)
+            _print(result, run.clock, result.story if options.story else shrink.story_of(result))
+    print(f"{hours:.1f} h in {seconds:.1f} s: {hours / max(seconds, 0.001) * 3600:.0f} h for each core hour")
+    return 1 if broken else 0
+
+
+def _print(result: "Result", clock: "Callable[[float], str]", story: "Sequence[tuple[float, str, str]] | None") -> None:
+    print(
+        f"{result.capability} {result.seed}: {result.hours:.2f} h in {result.seconds:.1f} s, {result.calls} calls, "
+        f"{result.messages} messages, {len(result.faults)} faults, {result.outages} outages",
+        flush=True,
+    )
+    for at, who, text in story or ():
+        print(f"{clock(at)} {who:24} {text}")
+    for name, problems in result.broken.items():
+        print(f"  BROKEN {name}: {len(problems)} times, such as: {problems[0]}", flush=True)
+
+
+_ENVIRONMENT = {
+    "PYTHONHASHSEED": "0",
+    "AWS_ACCESS_KEY_ID": "simulated",
+    "AWS_SECRET_ACCESS_KEY": "simulated",
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("seeds", nargs="*", type=int, help="the seeds to repeat; none: new ones from --first on")
+    parser.add_argument("--first", type=int, default=1, help="the first new seed")
+    parser.add_argument("--seconds", type=float, default=20, help="the processor time of new seeds")
+    parser.add_argument("--of", action="append", help="the capability, which may be repeated; none: all")
+    parser.add_argument("--until-broken", action="store_true", help="end with the first seed that breaks a guarantee")
+    parser.add_argument(
+        "--shrink", action="store_true", help="print the story of the fewest faults that still break it"
+    )
+    parser.add_argument("--story", action="store_true", help="print every call and fault")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

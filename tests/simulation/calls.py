@@ -1,0 +1,155 @@
+"""The calls of clients: latency, retries, outages, crashes before and after, and lost responses."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError, ReadTimeoutError
+
+from tests.simulation.kernel import Kernel, Killed, Process
+from tests.simulation.services import ACCOUNT, Answer, Refusal, Request
+
+Serve = Callable[[str, Request], Answer]
+
+# The attempts that botocore makes of a call, and the longest pauses before each repetition, in seconds.
+ATTEMPTS, FIRST_PAUSE = {"dynamodb": 10}, {"dynamodb": 0.05}
+USUAL_ATTEMPTS, USUAL_PAUSE = 5, 1.0
+# How a service refuses calls during an outage, and now and then at other times.
+REFUSALS = {
+    "dynamodb": (("ProvisionedThroughputExceededException", 400), ("InternalServerError", 500)),
+    "apigatewaymanagementapi": (("LimitExceededException", 429), ("InternalServerError", 500)),
+    "sqs": (("KMS.ThrottlingException", 400), ("RequestThrottled", 403), ("ServiceUnavailable", 503)),
+}
+USUAL_REFUSALS = (("ThrottlingException", 400), ("ServiceUnavailable", 503))
+LOOK_SECONDS = 1.0  # between the looks of a call that waits for messages
+NOT_REPEATED = ("KMS.ThrottlingException", "RequestThrottled")
+
+
+@dataclass(frozen=True)
+class Outage:
+    """A time in which a service refuses or leaves unanswered a share of its calls."""
+
+    service: str
+    begin: float
+    end: float
+    share: float
+    hangs: bool
+
+
+class Calls:
+    """The way from a client to the simulated services."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.services: dict[str, Serve] = {}
+        self.outages: list[Outage] = []
+        self.sender = ACCOUNT
+
+    def make(self, service: str, operation: str, request: Request, *, attempts: int | None = None) -> Answer:
+        """Return the answer to a call, after at most the attempts of botocore. Raises `Refusal` and `ReadTimeoutError`.
+
+        Outside of tasks, a call has its effect at once.
+        """
+        if self.kernel.current is None:
+            return self.services[service](operation, request)
+        most = attempts or ATTEMPTS.get(service, USUAL_ATTEMPTS)
+        for attempt in range(1, most + 1):
+            problem = self._attempt(service, operation, request)
+            if not isinstance(problem, _Repeatable):
+                return problem
+            if attempt < most and problem.is_repeated:
+                longest = FIRST_PAUSE.get(service, USUAL_PAUSE) * 2 ** (attempt - 1)
+                self.kernel.sleep(self.kernel.random() * longest)
+                continue
+            raise problem.error
+        raise AssertionError("the last attempt returns or raises")
+
+    def _attempt(self, service: str, operation: str, request: Request) -> "Answer | _Repeatable":
+        kernel = self.kernel
+        kernel.calls += 1
+        process = kernel.current.process  # type: ignore[union-attr]
+        key = kernel.next_key()
+        kernel.sleep(self._latency(key))
+        outage = self._outage(service, key)
+        if outage is not None:
+            return self._refused(service, operation, hangs=outage.hangs)
+        rates = kernel.rates
+        if process.sandbox is not None and kernel.is_faulty(f"killed before {operation}", rates.killed_before, key=key):
+            self._kill(process)
+        if kernel.is_faulty(f"{operation} is refused", rates.refused, key=key):
+            return self._refused(service, operation, hangs=False)
+        answer = self._effect(service, operation, request)
+        if process.sandbox is not None and kernel.is_faulty(f"killed after {operation}", rates.killed_after, key=key):
+            self._kill(process)
+        if kernel.is_faulty(f"the response of {operation} is lost", rates.lost_response, key=key):
+            kernel.sleep(kernel.between(0.01, 0.2) if kernel.random() < 0.7 else 60)
+            return _Repeatable(ReadTimeoutError(endpoint_url=service), is_repeated=True)
+        return answer
+
+    def _effect(self, service: str, operation: str, request: Request) -> Answer:
+        try:
+            self.sender = self.kernel.current.process.identity  # type: ignore[union-attr]
+            answer = self.services[service](operation, request)
+            left = request.get("WaitTimeSeconds", 0) if operation == "ReceiveMessage" else 0
+            while left > 0 and not answer:
+                left -= LOOK_SECONDS
+                self.kernel.sleep(LOOK_SECONDS)
+                answer = self.services[service](operation, request)
+        except Refusal as refusal:
+            self.kernel.tell(f"{operation} {summary(request)} -> {refusal.code}")
+            raise
+        if self.kernel.story is not None:
+            self.kernel.tell(f"{operation} {summary(request)}")
+        return answer
+
+    def _latency(self, key: str) -> float:
+        kernel = self.kernel
+        usual = 0.002 + 0.01 * kernel.draw(key)
+        if kernel.is_faulty("a call is slow", kernel.rates.slow, key=key):
+            return usual + kernel.between(0.1, 4.0)
+        return usual
+
+    def _outage(self, service: str, key: str) -> Outage | None:
+        now = self.kernel.now
+        for one in self.outages:
+            if one.service == service and one.begin <= now < one.end and self.kernel.draw(f"{key}:outage") < one.share:
+                return one
+        return None
+
+    def _refused(self, service: str, operation: str, *, hangs: bool) -> "_Repeatable":
+        if hangs:
+            self.kernel.tell(f"{operation} has no answer")
+            self.kernel.sleep(60)
+            return _Repeatable(ReadTimeoutError(endpoint_url=service), is_repeated=True)
+        codes = REFUSALS.get(service, USUAL_REFUSALS)
+        code, status = codes[self.kernel.number(len(codes))]
+        self.kernel.tell(f"{operation} -> {code}")
+        return _Repeatable(Refusal(code, status=status), is_repeated=code not in NOT_REPEATED)
+
+    def _kill(self, process: Process) -> None:
+        self.kernel.kill(process)
+        raise Killed
+
+
+@dataclass(frozen=True)
+class _Repeatable:
+    error: Exception
+    is_repeated: bool
+
+
+def client_error(client: Any, operation: str, refusal: Refusal) -> ClientError:
+    """Return the exception that botocore raises for a refusal."""
+    document = refusal.document()
+    error: ClientError = client.exceptions.from_code(refusal.name or refusal.code)(document, operation)
+    return error
+
+
+def summary(request: Request) -> str:
+    """Return what a story says of a request: the queue or the key, without bodies."""
+    named = [name for name in ("QueueUrl", "QueueName", "TableName") if name in request]
+    parts = [str(request[name]).rpartition("/")[2] for name in named]
+    items = [request[name] for name in ("Key", "Item") if name in request]
+    parts += [",".join(str(value) for value in list(item.values())[:2]) for item in items]
+    if "ReceiptHandle" in request:
+        parts.append(request["ReceiptHandle"][:8])
+    return " ".join(parts)[:160]

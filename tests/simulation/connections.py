@@ -1,0 +1,117 @@
+"""Simulated WebSocket connections of API Gateway: frames to the inbox, posts to clients, and lost connections."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from signalbox.clients.live.session import ConnectionLost
+from tests.simulation.functions import Failure, Function
+from tests.simulation.kernel import Kernel, Task
+from tests.simulation.services import Answer, Refusal, Request
+
+ENTERED = 0.01  # the time of a message from the gateway to the client
+CLOSED = object()
+
+
+class SimulatedGateway:
+    """The `@connections` API; `put_frame` puts a frame into the inbox of a connection, as the route's mapping does."""
+
+    def __init__(self, kernel: Kernel, connect: Function, put_frame: Callable[[str, str, str], None]) -> None:
+        self.kernel, self.connect, self.put_frame = kernel, connect, put_frame
+        self.open: dict[str, SimulatedSocket] = {}
+
+    def __call__(self, operation: str, request: Request) -> Answer:
+        socket = self.open.get(request["ConnectionId"])
+        if socket is None:
+            raise Refusal("GoneException", status=410)
+        if operation == "DeleteConnection":
+            self.lose(socket)
+            return {}
+        socket.arrive(request["Data"].decode(errors="surrogatepass"))
+        return {}
+
+    def lose(self, socket: "SimulatedSocket") -> None:
+        """End a connection, and tell the stage, which API Gateway does at best effort."""
+        if self.open.pop(socket.connection, None) is None:
+            return
+        socket.arrive(CLOSED)
+        if not self.kernel.is_faulty("the end of a connection is not told", self.kernel.rates.unknown_queue):
+            event = self.event("$disconnect", socket.connection)
+            self.connect.invoke(event, f"disconnect {socket.connection}", lambda _: None)
+
+    def event(self, route: str, connection: str) -> dict[str, Any]:
+        context = {
+            "routeKey": route,
+            "connectionId": connection,
+            "requestId": self.kernel.uuid(),
+            "requestTimeEpoch": round(self.kernel.now * 1000),
+            "identity": {"sourceIp": "192.0.2.1"},
+        }
+        return {"headers": {"Sec-WebSocket-Protocol": "wamp.2.json"}, "requestContext": context}
+
+
+@dataclass(eq=False)
+class SimulatedSocket:
+    """`Socket`: a client's end of a connection, used by one task."""
+
+    gateway: SimulatedGateway
+    connection: str
+    arrived: deque[Any] = field(default_factory=deque)
+    waiting: Task | None = None
+    waits: int = 0
+
+    def arrive(self, message: Any) -> None:
+        self.gateway.kernel.after(ENTERED, partial(self._enter, message))
+
+    def _enter(self, message: Any) -> None:
+        self.arrived.append(message)
+        if self.waiting is not None:
+            task, self.waiting = self.waiting, None
+            self.gateway.kernel.resume(task)
+
+    def send(self, text: str) -> None:
+        kernel = self.gateway.kernel
+        kernel.sleep(ENTERED)
+        if self.connection not in self.gateway.open:
+            raise ConnectionLost("the connection is lost")
+        if kernel.is_faulty("a frame does not reach the inbox", kernel.rates.refused):
+            self.gateway.lose(self)  # the gateway answers with an error, upon which clients give up the connection
+            raise ConnectionLost("a frame was refused")
+        self.gateway.put_frame(self.connection, text, kernel.uuid())
+
+    def receive(self, timeout_seconds: float | None) -> str | None:
+        kernel = self.gateway.kernel
+        if not self.arrived:
+            self.waiting = kernel.current
+            self.waits += 1
+            if timeout_seconds is not None:
+                kernel.after(timeout_seconds, partial(self._give_up, self.waits))
+            kernel.pause()
+        if not self.arrived:
+            return None
+        message = self.arrived.popleft()
+        if message is CLOSED:
+            self.arrived.appendleft(CLOSED)
+            raise ConnectionLost("the connection is lost")
+        return str(message)
+
+    def _give_up(self, wait: int) -> None:
+        if self.waiting is not None and self.waits == wait:
+            task, self.waiting = self.waiting, None
+            self.gateway.kernel.resume(task)
+
+    def close(self) -> None:
+        self.gateway.lose(self)
+
+
+def opened(gateway: SimulatedGateway, request: Callable[[Function, Any], Any]) -> SimulatedSocket:
+    """Open a connection, as a client does. Raises `ConnectionLost`."""
+    kernel = gateway.kernel
+    socket = SimulatedSocket(gateway, kernel.bytes(8).hex())
+    answer = request(gateway.connect, gateway.event("$connect", socket.connection))
+    if isinstance(answer, Failure) or answer["statusCode"] != 200:
+        raise ConnectionLost("the connection is refused")
+    gateway.open[socket.connection] = socket
+    return socket

@@ -1,0 +1,398 @@
+"""The guarantees of the pages, each as a check of one run; the docstring is the page's sentence."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from signalbox.exchange.model.names import is_dead_letter_name
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.queues import is_fifo
+from signalbox.rendezvous.wire.reply import answer_reply
+from tests.simulation.exchange import BOUND, ORDERED_EXCHANGE, ORDERED_RETRIES, RETRIES, ExchangeWorld, matches
+from tests.simulation.exchange import DEAD as EXCHANGE_DEAD
+from tests.simulation.kernel import START
+from tests.simulation.live import INBOX as LIVE_INBOX
+from tests.simulation.live import ORDERED_DEAD as LIVE_DEAD
+from tests.simulation.live import OUTBOX as LIVE_OUTBOX
+from tests.simulation.live import REALM, LiveWorld
+from tests.simulation.queue import StoredMessage
+from tests.simulation.rendezvous import BROKER, CONFIG, DEAD, PREFIX, RendezvousWorld
+from tests.simulation.splitting import DEAD as SPLIT_DEAD
+from tests.simulation.splitting import PARAMETERS, SplittingWorld
+from tests.simulation.splitting import PREFIX as SPLIT_PREFIX
+from tests.simulation.sqs import URL as SQS_URL
+from tests.simulation.world import OVERFLOW, World
+
+# Of a function that is killed again and again: an offer is delivered anew after each, but a client's queue ends.
+GRACE_SECONDS = 60
+
+
+# docs/history.md
+
+
+def the_same_fact_has_one_event(world: World) -> Iterator[str]:
+    """The same fact has the same `event_id`, so jobs drop the copies that retries make."""
+    events: dict[str, dict[str, object]] = {}
+    for line in world.firehose.lines:
+        event = json.loads(line)
+        known = events.setdefault(event["event_id"], event)
+        if known["kind"] != event["kind"]:
+            yield f"event {event['event_id']} is of {known['kind']} and {event['kind']}"
+
+
+def history_loses_no_event(world: World) -> Iterator[str]:
+    """History loses no event when Firehose throttles: the function `drain` sends what it refused."""
+    kept = set(world.firehose.lines)
+    lines = [line for message in world.sqs.queues[OVERFLOW].log for line in message.body.splitlines()]
+    lost = [line for line in lines if line not in kept]
+    if lost:
+        yield f"{len(lost)} of {len(lines)} refused events are lost, such as {lost[0][:200]}"
+    if world.sqs.queues[OVERFLOW].messages:
+        yield f"{len(world.sqs.queues[OVERFLOW].messages)} messages are left in the overflow queue"
+
+
+HISTORY = (the_same_fact_has_one_event, history_loses_no_event)
+
+
+# docs/rendezvous.md
+
+
+def one_answer_or_one_error(world: RendezvousWorld) -> Iterator[str]:
+    """An offer gets one answer or one error."""
+    for client_id in world.account.offers:
+        different = {body for _, body in world.replies(client_id)}
+        if len(different) > 1:
+            yield f"client {client_id} got {len(different)} replies: {sorted(map(_short, different))}"
+
+
+def one_proxy_at_a_time(world: RendezvousWorld) -> Iterator[str]:
+    """An offer uses one proxy at a time."""
+    for found in world.account.matches.values():
+        for one, other in pairwise(sorted(found, key=lambda match: match.received)):
+            if other.received < one.began + CONFIG.match_patience_seconds:
+                yield f"proxies {one.sid} and {other.sid} had an offer within {other.received - one.began:.1f} s"
+
+
+def no_offer_is_lost(world: RendezvousWorld) -> Iterator[str]:
+    """A function killed at any point loses no offer. A client is notified when its patience ends, also over SQS."""
+    for offer in world.account.offers.values():
+        last = offer.began + CONFIG.offer_patience_seconds + GRACE_SECONDS
+        if offer.sent is None or offer.sent > world.end - 300 or world.was_away(offer.began, last):
+            continue
+        times = [at for at, _ in world.replies(offer.client_id)]
+        if not times:
+            yield f"client {offer.client_id} got no reply to its offer of {offer.began:.1f}"
+        elif min(times) > offer.sent + CONFIG.offer_patience_seconds + GRACE_SECONDS:
+            yield f"client {offer.client_id} got its reply after {min(times) - offer.sent:.0f} s"
+
+
+def an_accepted_answer_arrives(world: RendezvousWorld) -> Iterator[str]:
+    """An answer that was stored but not sent is sent when the offer is delivered again."""
+    clients = {offer.sdp: offer.client_id for offer in world.account.offers.values()}
+    for at, answer in world.account.accepted:
+        sdp, sid = world.account.answers[answer]
+        if world.was_away(at - 60, at + 60):
+            continue
+        if answer_reply(answer) not in {body for _, body in world.replies(clients[sdp])}:
+            yield f"the accepted answer of {sid} did not reach {clients[sdp]}"
+
+
+def strangers_are_refused(world: RendezvousWorld) -> Iterator[str]:
+    """An answer without a match is refused at once, and never kept for the next client."""
+    wrong = set(world.account.strangers) - {"client gone"}
+    if wrong:
+        yield f"a stranger's answer got {wrong}"
+
+
+def other_queues_stay(world: RendezvousWorld) -> Iterator[str]:
+    """Queues of other owners are never touched."""
+    if PREFIX + "foreign" not in world.sqs.queues:
+        yield "the queue of another owner was deleted"
+
+
+def history_has_no_address(world: RendezvousWorld) -> Iterator[str]:
+    """History, counters and logs contain no address and no session description."""
+    for line in world.firehose.lines:
+        if "192.0.2." in line or "198.51.100." in line or "candidate" in line:
+            yield f"an event has an address: {line[:200]}"
+
+
+def rendezvous_ends(world: RendezvousWorld) -> Iterator[str]:
+    """When the faults have ended, all offers and queues end: nothing is left in the broker queue, and no queue."""
+    left = [one.body[:40] for one in world.sqs.queues[BROKER].messages.values()]
+    if left:
+        yield f"{len(left)} offers are left in the broker queue"
+    queues = [name for name in world.sqs.queues if name.startswith(PREFIX) and name != PREFIX + "foreign"]
+    if queues:
+        yield f"{len(queues)} queues of clients are left, such as {queues[0]}"
+    if world.sqs.queues[DEAD].messages:
+        yield f"{len(world.sqs.queues[DEAD].messages)} offers are dead letters"
+
+
+RENDEZVOUS: tuple[Callable[[RendezvousWorld], Iterator[str]], ...] = (
+    one_answer_or_one_error,
+    one_proxy_at_a_time,
+    no_offer_is_lost,
+    an_accepted_answer_arrives,
+    strangers_are_refused,
+    other_queues_stay,
+    history_has_no_address,
+    *HISTORY,
+    rendezvous_ends,
+)
+
+
+def _short(reply: str) -> str:
+    return reply if "error" in reply else f"answer {hash(reply) % 10_000}"
+
+
+# docs/exchange.md
+
+
+def no_message_is_lost(world: ExchangeWorld) -> Iterator[str]:
+    """No message is lost. It is deleted from its exchange only after each destination contains it."""
+    for exchange, queues in BOUND.items():
+        copies = {name: {one.body for one in world.sqs.queues[name].log} for name in queues}
+        for message in world.sqs.queues[exchange].log:
+            published = world.account.published[message.body]
+            for name, patterns in queues.items():
+                is_bound = published.is_valid and any(matches(pattern, published.key) for pattern in patterns)
+                if is_bound and message.body not in copies[name]:
+                    yield f"publication {message.body!r} with key {published.key!r} is not in {name}"
+                if not is_bound and message.body in copies[name]:
+                    yield f"publication {message.body!r} with key {published.key!r} is in {name}, which is not bound"
+
+
+def one_copy_per_queue(world: ExchangeWorld) -> Iterator[str]:
+    """A copy is repeated only when the exchange's message is: after a function was killed or a call timed out."""
+    for queues in BOUND.values():
+        for name in queues:
+            ids: dict[str, list[StoredMessage]] = defaultdict(list)
+            for copy in world.sqs.queues[name].log:
+                ids[_text_of(copy, "message_id")].append(copy)
+            for message_id, found in ids.items():
+                if len(found) > 1 and not world.kernel.faults:
+                    yield f"{len(found)} copies of {message_id} are in {name} without any fault"
+                if len({(one.group, one.deduplication_id) for one in found}) > 1 and is_fifo(name):
+                    yield f"the copies of {message_id} in {name} have several deduplication ids"
+
+
+def numbers_have_no_gap(world: ExchangeWorld) -> Iterator[str]:
+    """Order and gapless numbers for each key of an ordered exchange, also through retries and killed functions."""
+    numbers: dict[tuple[str, int], str] = {}
+    for name in BOUND[ORDERED_EXCHANGE]:
+        for copy in world.sqs.queues[name].log:
+            place, message_id = (_text_of(copy, "topic"), int(_text_of(copy, "sequence"))), _text_of(copy, "message_id")
+            if numbers.setdefault(place, message_id) != message_id:
+                yield f"number {place[1]} of key {place[0]!r} is that of two messages"
+    for key in {key for key, _ in numbers}:
+        found = sorted(number for one, number in numbers if one == key)
+        if found != list(range(1, len(found) + 1)):
+            missing = sorted(set(range(1, found[-1])) - set(found))
+            yield f"key {key!r} has numbers up to {found[-1]} without {missing[:5]}"
+
+
+def order_holds_in_each_key(world: ExchangeWorld) -> Iterator[str]:
+    """Order holds in ordered exchanges, also through retries and killed functions."""
+    for name in filter(is_fifo, BOUND[ORDERED_EXCHANGE]):
+        last: dict[str, int] = {}
+        seen: set[tuple[str, int]] = set()
+        for copy in world.sqs.queues[name].log:
+            key, number = _text_of(copy, "topic"), int(_text_of(copy, "sequence"))
+            if (key, number) in seen:
+                continue
+            seen.add((key, number))
+            if number < last.get(key, 0):
+                yield f"{name} got number {number} of key {key!r} after number {last[key]}"
+            last[key] = max(last.get(key, 0), number)
+
+
+def nothing_valid_dies(world: ExchangeWorld) -> Iterator[str]:
+    """Bad input loses no message and is never retried forever. Nothing else makes dead letters."""
+    for name, queue in world.sqs.queues.items():
+        if name == EXCHANGE_DEAD or is_dead_letter_name(name):
+            for one in queue.log:
+                if world.account.published[one.body].is_valid:
+                    yield f"the valid publication {one.body!r} is a dead letter in {name}"
+
+
+def exchange_ends(world: ExchangeWorld) -> Iterator[str]:
+    """When the faults have ended, all messages reach their queues: nothing is left in exchanges and retry queues."""
+    for name in (*BOUND, RETRIES, ORDERED_RETRIES):
+        left = world.sqs.queues[name].messages
+        if left:
+            yield f"{len(left)} messages are left in {name}"
+
+
+EXCHANGE: tuple[Callable[[ExchangeWorld], Iterator[str]], ...] = (
+    no_message_is_lost,
+    one_copy_per_queue,
+    numbers_have_no_gap,
+    order_holds_in_each_key,
+    nothing_valid_dies,
+    exchange_ends,
+    *HISTORY,
+)
+
+
+def _text_of(message: StoredMessage, name: str) -> str:
+    return str(message.attributes[name]["StringValue"])
+
+
+# docs/live.md
+
+
+def no_event_is_missed(world: LiveWorld) -> Iterator[str]:
+    """No event is missed. A subscription with history gets first past and then new events, without a gap."""
+    logged = _logged(world)
+    for name, follower in world.account.followers.items():
+        got = {(event.topic, event.sequence) for _, event in follower.events}
+        wanted = {place for place in logged if follower.pattern.matches(RoutingKey(place[0]))}
+        missing = sorted(wanted - got)
+        if missing:
+            yield f"{name} with {follower.pattern} missed {len(missing)} events, such as {missing[0]}"
+        skipped = [event for _, event in follower.events if event.skipped]
+        if skipped:
+            yield f"{name} got number {skipped[0].sequence} of {skipped[0].topic} after a gap of {skipped[0].skipped}"
+
+
+def each_event_once_and_in_order(world: LiveWorld) -> Iterator[str]:
+    """The past, then new events, each once and in the order of its topic."""
+    for name, follower in world.account.followers.items():
+        last: dict[str, int] = {}
+        publications = Counter(event.publication for _, event in follower.events)
+        twice = [publication for publication, times in publications.items() if times > 1]
+        if twice:
+            yield f"{name} got publication {twice[0]} {publications[twice[0]]} times"
+        for _, event in follower.events:
+            number = event.sequence or 0
+            if number <= last.get(event.topic, 0):
+                yield f"{name} got number {number} of {event.topic} after {last[event.topic]}"
+            last[event.topic] = number
+
+
+def what_is_published_is_logged_once(world: LiveWorld) -> Iterator[str]:
+    """Gapless numbers for each key; a repeated event has the same publication id and the same `_seq`."""
+    places: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    texts: dict[tuple[str, int], set[str]] = defaultdict(set)
+    for follower in world.account.followers.values():
+        for _, event in follower.events:
+            text = str(event.payload.arguments[0]) if event.payload.arguments else ""
+            places[text].add((event.topic, event.sequence or 0))
+            texts[event.topic, event.sequence or 0].add(text)
+    for text, found in places.items():
+        if len(found) > 1 and text.startswith("sqs"):
+            yield f"{text!r} has several places: {sorted(found)}"
+    for place, several in texts.items():
+        if len(several) > 1:
+            yield f"number {place[1]} of {place[0]} is that of {sorted(several)}"
+
+
+def an_acknowledged_event_is_logged(world: LiveWorld) -> Iterator[str]:
+    """PUBLISHED means that the event is in every subscriber's outbox."""
+    got = {str(event.payload.arguments[0]) for one in world.account.followers.values() for _, event in one.events}
+    for text in world.account.confirmed:
+        if text not in got:
+            yield f"the acknowledged event {text!r} reached nobody"
+
+
+def live_ends(world: LiveWorld) -> Iterator[str]:
+    """When the faults have ended, everything is delivered: nothing is left in the queues, and no gap in a topic."""
+    for name in (LIVE_INBOX, LIVE_OUTBOX, REALM):
+        old = [one for one in world.sqs.queues[name].messages.values() if one.sent_at < world.end - 300]
+        if old:
+            yield f"{len(old)} messages are left in {name}"
+    for topic in {topic for topic, _ in _logged(world)}:
+        numbers = sorted(number for one, number in _logged(world) if one == topic)
+        if numbers != list(range(1, len(numbers) + 1)):
+            yield f"topic {topic} has the numbers {numbers[:3]} to {numbers[-1]}, {len(numbers)} in all"
+
+
+def nothing_of_live_dies(world: LiveWorld) -> Iterator[str]:
+    """Nothing else than bad input makes dead letters."""
+    for name in (LIVE_DEAD, EXCHANGE_DEAD):
+        for one in world.sqs.queues[name].log:
+            yield f"{name} has a message: {one.body[:100]!r}"
+
+
+LIVE: tuple[Callable[[LiveWorld], Iterator[str]], ...] = (
+    no_event_is_missed,
+    each_event_once_and_in_order,
+    what_is_published_is_logged_once,
+    an_acknowledged_event_is_logged,
+    live_ends,
+    nothing_of_live_dies,
+    *HISTORY,
+)
+
+
+def _logged(world: LiveWorld) -> set[tuple[str, int]]:
+    """Return the topics and numbers of all events in the log."""
+    mark = f"log#{REALM}#"
+    items = world.dynamodb.tables["Live"].items
+    return {
+        (partition.removeprefix(mark), int(number))
+        for partition, known in items.items()
+        if partition.startswith(mark)
+        for number in known
+    }
+
+
+# docs/splitting.md
+
+
+def no_split_message_is_lost(world: SplittingWorld) -> Iterator[str]:
+    """No message is lost. Unconsumed messages of a session are returned."""
+    handled = {one.body for one in world.account.handled}
+    for queue in PARAMETERS.values():
+        for message in world.sqs.queues[queue].log:
+            if message.body not in handled:
+                yield f"message {message.body} was handled by nobody"
+
+
+def a_fifo_message_is_handled_once(world: SplittingWorld) -> Iterator[str]:
+    """A FIFO queue's message is delivered exactly once, to one queue."""
+    handled = Counter(one.body for one in world.account.handled)
+    for body, times in handled.items():
+        if times > 1 and is_fifo(world.account.sent[body][0]):
+            who = [f"{one.who} at {one.at - START:.0f} s" for one in world.account.handled if one.body == body]
+            yield f"message {body} was handled {times} times: {who}"
+
+
+def order_within_a_group_holds(world: SplittingWorld) -> Iterator[str]:
+    """Order within a FIFO group holds, among the messages that the same session's filter matches."""
+    last: dict[tuple[str, str, str], int] = {}
+    for one in world.account.handled:
+        queue, group = world.account.sent[one.body]
+        if is_fifo(queue):
+            message = json.loads(one.body)
+            place = (one.who, group, message["author"])
+            if message["number"] < last.get(place, 0):
+                yield f"{one.who} handled {one.body} after number {last[place]}"
+            last[place] = message["number"]
+
+
+def the_consumer_is_restored(world: SplittingWorld) -> Iterator[str]:
+    """The deployed consumer is restored when the last session ends, despite crashes."""
+    for parameter, queue in PARAMETERS.items():
+        if world.parameters.value(parameter) != SQS_URL + queue:
+            yield f"parameter {parameter} is {world.parameters.value(parameter)!r}"
+    left = [name for name in world.sqs.queues if name.startswith(SPLIT_PREFIX)]
+    if left:
+        yield f"{len(left)} temporary queues are left, such as {left[0]}"
+    splits = [key for key, known in world.dynamodb.tables["Splits"].items.items() if "split" in known]
+    if splits:
+        yield f"splits are left: {splits}"
+    dead = world.sqs.queues[SPLIT_DEAD].log
+    if dead:
+        yield f"{len(dead)} messages are dead letters, such as {dead[0].body[:100]!r}"
+
+
+SPLITTING: tuple[Callable[[SplittingWorld], Iterator[str]], ...] = (
+    no_split_message_is_lost,
+    a_fifo_message_is_handled_once,
+    order_within_a_group_holds,
+    the_consumer_is_restored,
+    *HISTORY,
+)

@@ -1,0 +1,234 @@
+"""The stage of splitting: deployed consumers that read parameters, producers, and sessions of developers."""
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from lambdas.splitting import control, split
+from signalbox.aws.exchange.queues import ORDERED
+from signalbox.clients.control import ControlClient
+from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
+from signalbox.control.protocol import REPLY_RETENTION, REPLY_VISIBILITY
+from signalbox.errors import SignalboxError
+from signalbox.queues import is_fifo
+from signalbox.splitting.control.protocol import REPLY_MARK
+from stacks.settings.config import Config
+from tests.simulation.clients import shared_client
+from tests.simulation.functions import Mapping_
+from tests.simulation.mappings import SimulatedLambda, SimulatedSsm
+from tests.simulation.services import Answer, Refusal, arn_of
+from tests.simulation.sqs import URL
+from tests.simulation.table import Index, Table
+from tests.simulation.world import World
+
+CONFIG = Config()
+CONTROL, DEAD, PREFIX = "signalbox-split-control", "dead-splits", CONFIG.temporary_queue_prefix
+REPLIES = "signalbox" + REPLY_MARK
+# The parameters that deployed consumers read, and the queues in them.
+PARAMETERS = {"/demo/memes": "memes", "/demo/orders": "orders.fifo"}
+DEVELOPERS, OTHERS, GROUPS = ("ann", "bob"), "others", 3
+READ_AGAIN_SECONDS, CALM_SECONDS, QUIET_SECONDS = 25, 3000, 1800
+CONTROL_SECONDS, CONTROL_VISIBILITY = 30, 40
+ENVIRONMENT = {
+    "STAGE": "signalbox",
+    "SPLIT_TABLE": "Splits",
+    "HISTORY_STREAM": "history",
+    "HISTORY_OVERFLOW_URL": URL + "overflow",
+    "CONTROL_QUEUE_URL": URL + CONTROL,
+    "SPLIT_DEAD_LETTER_QUEUE_URL": URL + DEAD,
+    "SPLIT_FUNCTION_ARN": arn_of("lambda", "function:split"),
+    "SPLIT_CONCURRENCY": str(CONFIG.split_concurrency),
+    "TEMPORARY_QUEUE_PREFIX": PREFIX,
+    "TEMPORARY_QUEUE_ARN_PREFIX": arn_of("sqs", PREFIX),
+    "SPLIT_TIMEOUT_SECONDS": str(CONFIG.split_timeout_seconds),
+    "SPLITTABLE_BUCKETS": "",
+    "SPLIT_EMPTY_SECONDS": str(CONFIG.split_empty_seconds),
+    "SPLIT_PARAMETER_SECONDS": str(CONFIG.split_parameter_seconds),
+    "SPLIT_HEARTBEAT_SECONDS": str(CONFIG.split_heartbeat_seconds),
+    "KUBERNETES_CLUSTERS": "{}",
+}
+
+
+@dataclass(frozen=True)
+class Handled:
+    """A message that a consumer has handled and deleted."""
+
+    at: float
+    who: str
+    body: str
+
+
+@dataclass
+class SplittingAccount:
+    """What producers sent, by body with its queue and group, and what consumers have handled."""
+
+    sent: dict[str, tuple[str, str]] = field(default_factory=dict)
+    handled: list[Handled] = field(default_factory=list)
+    sessions: int = 0
+
+
+class SplittingWorld(World):
+    """A stage of splitting with its clients."""
+
+    def __init__(self, seed: int, **options: Any) -> None:
+        super().__init__(seed, **options)
+        self.weather = replace(self.weather, calm_for=CALM_SECONDS)
+        self.account = SplittingAccount()
+        self._make_resources()
+        self._make_functions()
+        for parameter, queue in PARAMETERS.items():
+            self.actor(f"consumer of {queue}", partial(self._consumer, parameter))
+            self.actor(f"producer of {queue}", partial(self._producer, queue), after=1)
+            for developer in DEVELOPERS:
+                name = f"{developer} at {queue}"
+                self.actor(name, partial(self._developer, name, developer, parameter), after=5)
+        self.actor("administrator", self._apply)
+
+    def _make_resources(self) -> None:
+        self.dynamodb.tables["Splits"] = Table("Splits", "pk", "sk", {"by_kind": Index("kind", "pk")})
+        self.parameters = SimulatedSsm(self.kernel)
+        self.calls.services["ssm"] = self.parameters
+        self._make(CONTROL, {"VisibilityTimeout": str(CONTROL_VISIBILITY), "MessageRetentionPeriod": "3600"})
+        self._make(DEAD, {})
+        self._make(
+            REPLIES,
+            {
+                "VisibilityTimeout": str(round(REPLY_VISIBILITY.total_seconds())),
+                "MessageRetentionPeriod": str(round(REPLY_RETENTION.total_seconds())),
+            },
+        )
+        for parameter, queue in PARAMETERS.items():
+            self._make(queue, {"VisibilityTimeout": "60", "MessageRetentionPeriod": "1209600"})
+            self.parameters("PutParameter", {"Name": parameter, "Value": URL + queue})
+
+    def _make(self, name: str, attributes: dict[str, str]) -> None:
+        self.sqs("CreateQueue", {"QueueName": name, "Attributes": attributes | (ORDERED if is_fifo(name) else {})})
+
+    def _make_functions(self) -> None:
+        splits = self.function("split", split.handler, timeout=CONFIG.split_timeout_seconds, environment=ENVIRONMENT)
+        controls = self.function("control", control.handler, timeout=CONTROL_SECONDS, environment=ENVIRONMENT)
+        self.calls.services["lambda"] = SimulatedLambda(self.kernel, self.sqs, {"split": splits})
+        Mapping_(self.sqs.queues[CONTROL], controls, batch_size=1, concurrency=10)
+        self.schedule(controls, {"task": control.RECONCILE}, 60)
+        self.schedule(controls, {"task": control.STRAYS}, 1200)
+
+    # Clients.
+
+    def _control(self) -> ControlClient:
+        kernel = self.kernel
+        sqs, clock = shared_client("sqs"), lambda: kernel.now
+        return ControlClient(sqs, URL + CONTROL, URL + REPLIES, clock=clock, sleep=kernel.sleep)
+
+    def _apply(self) -> None:
+        documents = [_registry(parameter, queue) for parameter, queue in PARAMETERS.items()]
+        while True:
+            try:
+                self._control().ask("apply", {"documents": documents})
+            except (SignalboxError, BotoCoreError, ClientError):
+                self.kernel.sleep(5)
+                continue
+            return
+
+    def _producer(self, queue: str) -> None:
+        kernel, number = self.kernel, 0
+        authors = (*DEVELOPERS, OTHERS)
+        while kernel.now < self.end - QUIET_SECONDS:
+            kernel.sleep(kernel.between(1, 15))
+            number += 1
+            group, author = f"g{kernel.number(GROUPS)}", authors[kernel.number(len(authors))]
+            body = json.dumps({"queue": queue, "number": number, "author": author, "group": group})
+            order = {"MessageGroupId": group, "MessageDeduplicationId": f"{number}"} if is_fifo(queue) else {}
+            attributes = {"author": {"DataType": "String", "StringValue": author}}
+            self.account.sent[body] = (queue, group)
+            self._send(queue, MessageBody=body, MessageAttributes=attributes, **order)
+
+    def _send(self, queue: str, **message: Any) -> None:
+        for _ in range(3):
+            try:
+                self.call("sqs", "SendMessage", QueueUrl=URL + queue, **message)
+            except (Refusal, BotoCoreError):
+                self.kernel.sleep(1)
+                continue
+            return
+
+    def _consumer(self, parameter: str) -> None:
+        kernel, url, read_at = self.kernel, "", 0.0
+        while kernel.now < self.end:
+            if kernel.now - read_at >= READ_AGAIN_SECONDS:
+                url, read_at = self._read(parameter, url), kernel.now
+            if not self._handle(f"consumer of {parameter}", url):
+                kernel.sleep(2)
+
+    def _read(self, parameter: str, before: str) -> str:
+        try:
+            answer = self.call("ssm", "GetParameter", Name=parameter)
+        except (Refusal, BotoCoreError):
+            return before
+        return str(answer["Parameter"]["Value"])
+
+    def _handle(self, who: str, url: str) -> bool:
+        """Receive, handle and delete messages; return whether there were any."""
+        try:
+            answer = self.call("sqs", "ReceiveMessage", QueueUrl=url, MaxNumberOfMessages=10)
+        except (Refusal, BotoCoreError):
+            self.kernel.sleep(1)
+            return False
+        for message in answer.get("Messages", ()):
+            self._finish(who, url, message)
+        return bool(answer.get("Messages"))
+
+    def _finish(self, who: str, url: str, message: Answer) -> None:
+        self.kernel.sleep(self.kernel.between(0.01, 0.3))
+        queue = self.sqs.queues.get(url.rpartition("/")[2])
+        with suppress(Refusal, BotoCoreError):
+            self.call("sqs", "DeleteMessage", QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        if queue is not None and message["MessageId"] not in queue.messages:
+            self.kernel.tell(f"handles {message['Body']}")
+            self.account.handled.append(Handled(self.kernel.now, who, message["Body"]))
+
+    def _developer(self, name: str, developer: str, parameter: str) -> None:
+        kernel = self.kernel
+        entry = {"queue_type": "SQS", "message_filter": {"author": f"^{developer}$"}}
+        config = {"feature": {"split_queues": {"*": entry}}}
+        while kernel.now < self.end - QUIET_SECONDS:
+            kernel.sleep(kernel.between(20, 400))
+            request = SessionRequest(f"ssm/{parameter}", developer, f"{developer}@laptop", config)
+            client = SessionClient(self._control(), request, sleep=kernel.sleep, clock=lambda: kernel.now)
+            try:
+                self._use(name, client)
+            except (SignalboxError, BotoCoreError, ClientError) as error:
+                kernel.tell(f"gives up: {error}")
+
+    def _use(self, name: str, client: SessionClient) -> None:
+        """Start a session, consume for a time, and stop it or leave it."""
+        kernel = self.kernel
+        status = client.start(timeout=timedelta(minutes=10))
+        self.account.sessions += 1
+        until, beat_at = kernel.now + kernel.between(30, 300), kernel.now
+        while kernel.now < until:
+            for queue in status.queues:
+                self._handle(name, queue.url)
+            if kernel.now - beat_at >= 10:
+                beat_at = kernel.now
+                if client.heartbeat().has_ended:
+                    return
+            kernel.sleep(1)
+        if kernel.random() < 0.8:
+            client.stop()
+
+
+def _registry(parameter: str, queue: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "queues.mirrord.metalbear.co/v1",
+        "kind": "MirrordSplitConfig",
+        "metadata": {"name": queue.removesuffix(".fifo")},
+        "spec": {
+            "targetRef": {"apiVersion": "v1", "kind": "SsmParameter", "name": parameter},
+            "queues": [{"id": queue.removesuffix(".fifo"), "kind": "sqs", "appConfig": {"queue": [{"env": "QUEUE"}]}}],
+        },
+    }

@@ -1,0 +1,36 @@
+"""Seeds of the simulation that are the same in every run, each capability in a process of its own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from signalbox.local.files import CHECKOUT
+from tests.simulation.minimal import minimal
+from tests.simulation.mutants import MUTANTS, Mutant, changed
+
+# Each breaks no guarantee, and together they have outages, crashes and calm.
+SEEDS = {"rendezvous": (1,), "exchange": (1, 2), "live": (1,), "splitting": (1,)}
+
+
+@pytest.mark.parametrize(("capability", "seeds"), SEEDS.items(), ids=SEEDS)
+def test_no_guarantee_is_broken(capability: str, seeds: tuple[int, ...]) -> None:
+    command = (sys.executable, "-m", "tests.simulation", "--of", capability, *map(str, seeds))
+
+    done = subprocess.run(  # noqa: S603 - our own program
+        command, cwd=CHECKOUT, env=os.environ, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_mutant_is_a_module_of_the_product_with_one_change(mutant: Mutant) -> None:
+    compile(changed(mutant), mutant.module, "exec")
+
+
+def test_a_failing_seed_keeps_the_faults_that_it_needs() -> None:
+    keys = tuple(map(str, range(20)))
+
+    assert minimal(keys, lambda chosen: {"3", "11"} <= set(chosen)) == ("3", "11")
