@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 BUFFER_BYTES = 65536
 SQS = "AmazonSQS."
 FORM = re.compile(rb"(?:^|&)Action=(\w+)")
-"""The operation in a body of SQS's query protocol, which kombu speaks."""
+"""The operation in a body of SQS's query protocol, which kombu uses."""
 
 
 class Tap(socketserver.ThreadingTCPServer):

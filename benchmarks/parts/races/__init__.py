@@ -1,0 +1,1 @@
+"""Races of subscribing and publishing, and what each broker delivers in them."""
