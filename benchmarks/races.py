@@ -39,7 +39,7 @@ OURS, RABBITMQ, CROSSBAR = "Signalbox", "RabbitMQ", "crossbar"
 ALL_RACES = 10_000
 SUBSCRIBERS = 50
 """Of a round, at most."""
-SOON_SECONDS = 10.0
+SOON_SECONDS = 60.0
 """RabbitMQ and crossbar deliver within milliseconds, or not at all."""
 REDELIVERY_SECONDS = 150.0
 """A message of a killed function is visible again after 30 s on the local stage."""
