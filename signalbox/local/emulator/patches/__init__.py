@@ -7,6 +7,7 @@ from signalbox.local.emulator.patches import (
     attached_clusters,
     batch_permissions,
     cloudwatch_metrics,
+    deleted_log_groups,
     failed_starts,
     firehose_buffer,
     forked_functions,
@@ -42,6 +43,7 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         queue_locks.PATCH,
         redrive_policies.PATCH,
         cloudwatch_metrics.PATCH,  # counts at the handlers that the locks leave
+        deleted_log_groups.PATCH,
         repeated_deletions.PATCH,
         service_deployments.PATCH,
         service_permissions.PATCH,
