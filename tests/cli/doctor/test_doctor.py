@@ -59,6 +59,22 @@ def test_every_requirement_has_its_line(wire: Wire):
 
 
 @pytest.mark.parametrize(
+    ("capability", "own"),
+    [
+        ("rendezvous", {"Config recorder", "IAM users"}),
+        ("splitting", set()),
+        ("exchange", {"IAM users"}),
+        ("live", {"IAM users"}),
+        ("history", {"Lake Formation"}),
+    ],
+)
+def test_what_no_capability_of_the_stage_needs_is_not_examined(wire: Wire, capability: str, own: set[str]):
+    of_all = {"Lambda runtime", "credentials", "region", "Lambda concurrency", "queue sources"}
+
+    assert set(findings("-c", f"capabilities={capability}")) == of_all | own
+
+
+@pytest.mark.parametrize(
     ("operation", "answer", "check", "verdict", "said"),
     [
         (
