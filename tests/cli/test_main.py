@@ -60,10 +60,12 @@ def test_a_stage_of_another_version_than_the_command_is_named(tmp_path, capsys, 
     local = {**LOCAL, "outputs": {"Version": version}}
     (tmp_path / ".signalbox" / "local.json").write_text(json.dumps(local))
 
-    find_deployment(folder=tmp_path)
+    for _ in range(2):
+        find_deployment(folder=tmp_path)
 
-    assert capsys.readouterr().err.startswith(said.format(tmp_path, __version__))
-    assert bool(said) == (version != __version__)
+    err = capsys.readouterr().err
+    assert err.startswith(said.format(tmp_path, __version__))
+    assert err.count("\n") == bool(said)
 
 
 def test_messages_name_a_stage_by_its_folder_or_by_account_and_region(tmp_path):

@@ -13,6 +13,7 @@ from signalbox.cli.exchange.stage import UserOutputOptions, exchanges
 from signalbox.cli.shared.output import print_list
 from signalbox.cli.shared.stage import age, say
 from signalbox.errors import RejectedError
+from signalbox.nearest import suggestion
 
 if TYPE_CHECKING:
     from signalbox.clients.dead_letters import DeadLetter
@@ -94,10 +95,8 @@ def _chosen(sources: Sequence[_Source], names: Sequence[str]) -> Sequence[_Sourc
     """Return the sources with these names, or all. Raises `RejectedError` for others."""
     known = {one.name for one in sources}
     if unknown := [name for name in names if name not in known]:
-        raise RejectedError(
-            f"you own no exchange and no queue {unknown[0]!r}: `signalbox exchange list` and `signalbox queue list` "
-            "show what there is"
-        )
+        problems = (f"you own no exchange and no queue {name!r}{suggestion(name, known)}" for name in unknown)
+        raise RejectedError("\n".join(problems))
     return [one for one in sources if not names or one.name in names]
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import cache
 from pathlib import Path
 
 import boto3
@@ -45,8 +46,13 @@ def find_deployment(
     )
     version = found.outputs.get(VERSION_OUTPUT, __version__)
     if version != __version__:
-        say(f"{found.place} has version {version}, this command {__version__}: use the same, or deploy the stage again")
+        _say_versions(found.place, version)
     return found
+
+
+@cache  # a command finds its stage more than once
+def _say_versions(place: str, version: str) -> None:
+    say(f"{place} has version {version}, this command {__version__}: use the same, or deploy the stage again")
 
 
 def _local_stage(stage: str, folder: Path | None, *, is_being_destroyed: bool) -> LocalDeployment:

@@ -81,9 +81,9 @@ def test_without_any_there_is_a_line(stage):
     assert signalbox("dead-letters").stdout == "no dead letters\n"
 
 
-def test_the_name_of_nothing_is_refused(stage):
-    with pytest.raises(RejectedError, match="you own no exchange and no queue 'q_none'"):
-        signalbox("dead-letters", "q_none")
+def test_names_of_nothing_are_refused_with_the_nearest(stage):
+    with pytest.raises(RejectedError, match=r"(?s)you own no exchange and no queue 'xpublik'; did you.*no queue 'zz'"):
+        signalbox("dead-letters", "xpublik", "zz")
 
 
 def test_a_remedy_is_one_command_whatever_a_queue_is_called(stage):
