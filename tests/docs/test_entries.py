@@ -152,6 +152,15 @@ def test_every_alarm_has_its_entry(stage):
     assert set(rows(section(DOCS / "operations.md", "Alarms"))) == alarms
 
 
+def test_every_alarm_has_a_severity_and_every_name_of_one_an_alarm(stage):
+    alarms = [path.replace("/", "") for path in stage.every("AWS::CloudWatch::Alarm")]
+    page = section(DOCS / "first-year.md", "Names and severity of alarms").splitlines()
+    names = [name for line in page if line.startswith("| ") for name in re.findall(r"`(\w+)`", line)]
+
+    assert [name for name in names if not any(name in alarm for alarm in alarms)] == []
+    assert [alarm for alarm in alarms if not any(name in alarm for name in names)] == []
+
+
 def test_every_output_has_its_entry(stage):
     outputs = {name for name in stage.stage["Outputs"] if not name.startswith("ExportsOutput")}
 
