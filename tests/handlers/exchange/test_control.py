@@ -290,6 +290,18 @@ def test_a_command_without_proof_is_dead_lettered_with_its_reason(stage, user, a
     assert stage.messages(REPLIES) == stage.messages(f"{REPLIES}-alice") == []
 
 
+def test_a_message_does_not_name_its_reply_queue(stage):
+    command = stage.command("whoami", user="alice", reply=False, reply_queue_url=f"{URLS}{REPLIES}-bob")
+
+    assert handler(batch(command), None) == {"batchItemFailures": []}
+    assert "reply_queue_url" in reasons(stage)[0]
+
+
+def test_a_command_from_an_unknown_queue_gets_no_administrator_rights(stage):
+    assert handler(batch(record_of("{}", queue="orders")), None) == {"batchItemFailures": []}
+    assert "is not a control queue" in reasons(stage)[0]
+
+
 def leaving(stage: ExchangeControlStage) -> None:
     stage.result("declare_queue", queue="q_alice")
     stage.table.update_item(

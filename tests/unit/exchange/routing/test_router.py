@@ -92,6 +92,21 @@ def test_the_control_plane_names_the_publisher(world, headers) -> None:
     assert world.table.looks[0][1] == set()
 
 
+@pytest.mark.parametrize(
+    ("sender", "publisher"),
+    [
+        ("AIDA", "bob"),
+        *((sender, sender) for sender in ("AIDX", "AROAX:control", f"AROAX:{CONTROL_ID}", f"{CONTROL_ID}X:control")),
+    ],
+)
+def test_untrusted_senders_cannot_name_another_publisher(world, sender, publisher) -> None:
+    world.table.users["AIDA"] = UserName("bob")
+
+    copy = copy_of(world, sender, MessageProperties.of_publication("c", "body").published(publisher="alice"))
+
+    assert (copy.publisher, copy.headers) == (publisher, {"publisher": "alice"})
+
+
 def test_without_a_word_of_the_control_plane_the_publisher_is_the_control_plane(world) -> None:
     copy = copy_of(world, f"{CONTROL_ID}:control", MessageProperties.of_publication("c", "body").published())
 
