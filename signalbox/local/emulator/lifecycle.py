@@ -159,6 +159,7 @@ def _start(
     """Start the emulator, wait until it responds, and return its root."""
     for folder in (stage_folder.temporary, stage_folder.services, stage_folder.objects):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    stage_folder.emulator.chmod(0o700)  # its log has requests and what functions print
     root = Credentials(f"AKIA{secrets.token_hex(8).upper()}", secrets.token_urlsafe(30))
     port: int = listener.getsockname()[1]
     inherited = [listener.fileno(), *([] if lifeline is None else [lifeline])]

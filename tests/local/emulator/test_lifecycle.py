@@ -48,8 +48,9 @@ def test_a_started_emulator_is_found_again(emulator_folder, running):
 
 
 @pytest.mark.emulator
-def test_the_file_with_keys_is_readable_by_its_owner_only(emulator_folder, running):
+def test_keys_and_log_are_readable_by_their_owner_only(emulator_folder, running):
     assert emulator_folder.running.stat().st_mode & 0o777 == 0o600
+    assert emulator_folder.emulator.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.emulator
