@@ -8,6 +8,7 @@ import pytest
 from lambdas.shared.http import Request
 from signalbox.control.envelope import Envelope
 from signalbox.exchange.messages.properties import MessageProperties
+from signalbox.live.bridge.rows import DatabaseRow
 from signalbox.live.router.publication_metadata import PublicationMetadata
 from signalbox.live.wamp.messages import Authenticate, Call, Hello, Publish, Subscribe
 from signalbox.messages import Message
@@ -18,7 +19,7 @@ from tests.docs.markdown import ROOT
 
 EDGES = (
     *(Envelope, Message, MessageProperties, PublicationMetadata, Offer, OfferDelivery, ProxyPoll, ProxyAnswer),
-    *(Request, Hello, Authenticate, Publish, Subscribe, Call),
+    *(Request, Hello, Authenticate, Publish, Subscribe, Call, DatabaseRow),
 )
 ROWS = [
     [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
