@@ -19,7 +19,6 @@ from tests.browser.conftest import EXPECTED
 from tests.browser.stages import SVG
 from tests.integration.live.arvados_realm import REALM, arvados_realm, row, settle
 from tests.integration.live.stage import TrialRealm, new_topic
-from tests.integration.shared.tcp_proxy import tcp_proxy
 from tests.patience import wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.browser]
@@ -109,22 +108,6 @@ def test_a_log_begins_with_its_history_and_continues_live(joined, publisher):
 
     expect(page.get_by_text("after")).to_be_visible()
     assert page.locator(".row:not([hidden]) .text").all_text_contents() == ["before 1", "before 2", "after"]
-
-
-def test_nothing_is_lost_while_the_connection_is_cut(joined, publisher, place):
-    topic = new_topic()
-    with tcp_proxy(place.url) as between:
-        page = joined("subscriber", f"#/log/{topic}", websocket_url=between.url(place.url))
-        publish(publisher, topic, "before")
-        expect(page.get_by_text("before")).to_be_visible()
-        between.cut()
-        publish(publisher, topic, *(f"meanwhile {number}" for number in range(5)))
-        expect(page.locator(".row.note")).to_contain_text("nothing missing")
-        publish(publisher, topic, "after")
-        expect(page.get_by_text("after", exact=True)).to_be_visible()
-
-    texts = page.locator(".row:not([hidden]):not(.note) .text").all_text_contents()
-    assert sorted(texts) == sorted(["before", *(f"meanwhile {number}" for number in range(5)), "after"])
 
 
 def test_an_administrator_sees_the_stage_and_the_pictures_of_jobs(joined, publisher, deployed, deployment):

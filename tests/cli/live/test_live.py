@@ -111,38 +111,11 @@ def test_a_line_has_arguments_and_keywords(router):
     assert signalbox("tail", "trial.log", "--no-follow").stdout.endswith('  1 {"a": "ü"} level=info\n')
 
 
-def test_the_number_of_past_events_can_be_given(router):
-    for number in range(4):
-        router.publish("trial.log", number)
-
-    last = printed(signalbox("tail", "trial.log", "--last", "2", "--no-follow", "--json"))
-    none = printed(signalbox("tail", "trial.log", "--last", "0", "--no-follow", "--json"))
-
-    assert ([one["args"] for one in last], none) == ([[2], [3]], [])
-
-
 @pytest.mark.parametrize(("since", "count"), [("1h", 1), ("2001-01-01T00:00:00Z", 1), ("2999-01-01T00:00:00Z", 0)])
 def test_past_events_since_a_time_are_printed(router, since, count):
     router.publish("trial.log", 1)
 
     assert len(printed(signalbox("tail", "trial.log", "--since", since, "--no-follow", "--json"))) == count
-
-
-@pytest.mark.parametrize(
-    ("topic", "match", "topics"),
-    [
-        ("trial.a", "exact", ["trial.a"]),
-        ("trial.", "prefix", ["trial.a", "trial.b.c"]),
-        ("trial.", "wildcard", ["trial.a"]),
-    ],
-)
-def test_topics_are_matched_by_wamps_policies(router, topic, match, topics):
-    router.publish("trial.a", 1)
-    router.publish("trial.b.c", 1)
-
-    found = printed(signalbox("tail", topic, "--match", match, "--no-follow", "--json"))
-
-    assert [one["topic"] for one in found] == topics
 
 
 def test_a_lost_connection_is_reported_and_no_event_is_missed(router):
@@ -222,14 +195,6 @@ def test_a_record_is_printed_as_its_latest_state_and_then_its_changes(router):
         *("trial.record #2", "  state: Running", "  cost: 0", "  node: n1"),
         *("trial.record #3", "  state: Running → Complete", "  cost: 0 → 2", "  node: n1 → -"),
     ]
-
-
-def test_a_record_can_be_watched_as_json(router):
-    router.publish("trial.record", state="Queued", retain=True)
-
-    (one,) = printed(signalbox("watch", "trial.record", "--max", "1", "--json"))
-
-    assert (one["kwargs"], one["retained"]) == ({"state": "Queued"}, True)
 
 
 @pytest.mark.parametrize(

@@ -178,15 +178,6 @@ def test_a_running_command_renews_its_token_and_loses_what_a_new_one_lacks(machi
     assert router.joins == 1
 
 
-def test_a_user_without_rights_gets_the_routers_reason(machine, tail):
-    with machine.runs(*tail) as command:
-        approve_device(command.code_url(), "eve")
-        status, _ = command.ended()
-
-    assert status == 2
-    assert "this user has no rights in this realm" in "".join(command.said)
-
-
 @pytest.mark.parametrize(
     ("words", "text"),
     [

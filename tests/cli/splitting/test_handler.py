@@ -118,20 +118,6 @@ def test_a_failed_handlers_messages_stay_in_flight_and_are_not_deleted(desk):  #
     assert (document["messages"], document["deleted"], len(document["failed"])) == (1, [], 1)
 
 
-def test_messages_that_a_handler_reports_come_again_and_the_others_are_deleted(desk):  # noqa: F811
-    desk.write("""
-def handler(event, context):
-    note(bodies=[one["body"] for one in event["Records"]])
-    failed = [one["messageId"] for one in event["Records"] if one["body"] == "bad"]
-    return {"batchItemFailures": [{"itemIdentifier": one} for one in failed]}
-""")
-    desk.send("good", "bad")
-
-    desk.run(*TARGET, "--handler", "app.handler", "--report-batch-item-failures", until=lambda: desk.left() == (0, 1))
-
-    assert sorted(body for one in desk.seen() for body in one["bodies"]) == ["bad", "good"]
-
-
 def test_a_handler_is_killed_at_its_timeout_and_the_next_batch_gets_a_new_process(desk):  # noqa: F811
     desk.write("""
 def handler(event, context):
@@ -155,21 +141,6 @@ def handler(event, context):
     assert "Sandbox.Timedout: Task timed out after 1.00 seconds" in result.stderr
     processes = {one["body"]: one["process"] for one in desk.seen()}
     assert processes["slow"] != processes["quick"]
-
-
-def test_no_timeout_lets_a_handler_run(desk):  # noqa: F811
-    desk.write("""
-import time
-def handler(event, context):
-    time.sleep(1.2)
-    note(remaining=context.get_remaining_time_in_millis())
-""")
-    desk.send("hello")
-
-    options = ("--handler", "app.handler", "--timeout-seconds", "1", "--no-timeout")
-    desk.run(*TARGET, *options, until=lambda: desk.left() == (0, 0))
-
-    assert desk.seen() == [{"remaining": 1000}]
 
 
 def test_a_debugger_stops_the_clock_of_the_timeout(desk):  # noqa: F811
@@ -222,15 +193,6 @@ def test_no_message_is_received_while_the_handler_cannot_be_imported(desk):  # n
     assert "app.handler cannot be imported" in result.stderr
     assert "RuntimeError: half written" in result.stderr
     assert desk.seen()[0]["count"]["ApproximateReceiveCount"] == "1"
-
-
-def test_a_handler_that_exits_fails_its_batch(desk):  # noqa: F811
-    desk.write("def handler(event, context):\n    note()\n    raise SystemExit(3)\n")
-    desk.send("hello")
-
-    result = desk.run(*TARGET, "--handler", "app.handler", until=lambda: printed("1 failed") and desk.left() == (0, 1))
-
-    assert "Runtime.ExitError: Runtime exited with status 3" in result.stderr
 
 
 def test_messages_of_an_interrupted_batch_are_visible_at_once(desk):  # noqa: F811

@@ -1,14 +1,12 @@
 """Queries with Spark, which replace Athena on the local stage."""
 
 import json
-import re
 from datetime import UTC, datetime
 
 import pytest
 
 from glue_jobs import query
-from glue_jobs.transforms.tables import EVENTS, TABLES
-from tests.docs.markdown import ROOT
+from glue_jobs.transforms.tables import EVENTS
 
 pytestmark = [pytest.mark.spark, pytest.mark.release]
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -135,16 +133,3 @@ def test_queries_of_every_form_are_answered(lake, history, tmp_path, sql, rows):
 
     found = answer.get("rows", answer)
     assert found == rows if isinstance(rows, list) else len(found) >= rows
-
-
-def test_every_query_of_the_history_page_is_valid_in_spark(lake, history, tmp_path):
-    """Spark parses them; they use the common grammar of Athena and Spark."""
-    for table in TABLES:
-        lake.ensure(table)
-    history({"event_id": "1", "occurred_at": NOON}).write.parquet(str(tmp_path / "raw" / "dt=2026-11-20" / "hour=12"))
-    queries = re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / "history.md").read_text(), re.DOTALL)
-
-    for text in queries:
-        asked = text.strip().rstrip(";").replace("signalbox_lake.", f"{lake.database}.")
-        assert ask(lake, tmp_path, asked)["columns"], text
-    assert len(queries) > 10

@@ -69,14 +69,6 @@ def test_a_connection_that_does_not_offer_wamp_in_json_is_refused(stage):  # noq
     assert wiring.sessions().find(ConnectionId("c2")) is None
 
 
-def test_a_client_of_batches_is_accepted_with_that_subprotocol(stage):  # noqa: F811
-    taken = stage.connect("c1", {"Sec-WebSocket-Protocol": "wamp.2.json.batched, wamp.2.json"})
-
-    assert taken["headers"] == {"Sec-WebSocket-Protocol": "wamp.2.json.batched"}
-    assert wiring.sessions().find(ConnectionId("c1")).session.is_batched
-    assert stage.say("c1", 1, REALM, {"authid": "source", "authmethods": ["ticket"]}) == [[4, "ticket", {}]]
-
-
 def test_connections_above_the_rate_are_refused(stage):  # noqa: F811
     now = round(datetime.now(UTC).timestamp() * 1000)
     stage.live.put_item(Item={"pk": f"second#{now // 1000}", "sk": "connections", "count": MAXIMUM_PER_SECOND})

@@ -40,16 +40,6 @@ def test_a_client_with_its_limited_key_gets_the_proxys_answer_byte_for_byte(part
     assert parties.dead_letters() == dead_letters
 
 
-@pytest.mark.parametrize(("client", "proxy"), FITTING)
-def test_a_client_gets_a_proxy_that_its_nat_can_reach(parties: Parties, client: Nat, proxy: Nat):
-    held = parties.wait(parties.proxy(proxy))
-
-    asked = parties.ask(client)
-
-    assert parties.reply(asked.client_id) == asked.answer
-    assert held.offer() == asked.offer
-
-
 def test_an_offer_of_a_silent_proxy_goes_to_the_next_and_the_late_answer_is_refused(parties: Parties):
     silent = parties.wait(parties.proxy(behaviour=Behaviour.SILENT))
     asked = parties.ask(Nat.RESTRICTED)
@@ -61,18 +51,6 @@ def test_an_offer_of_a_silent_proxy_goes_to_the_next_and_the_late_answer_is_refu
     assert parties.reply(asked.client_id) == asked.answer
     assert parties.proxy().answer(silent.sid, offer=asked.offer) is False
     assert parties.messages_for(asked.client_id) == 1
-
-
-def test_an_offer_of_a_proxy_that_hung_up_goes_to_the_next(parties: Parties):
-    parties.expect_proxies(Nat.UNRESTRICTED)
-    asked = parties.ask(Nat.RESTRICTED)
-    wait_for(lambda: parties.record(asked.client_id), "the offer parked")
-    parties.proxy(behaviour=Behaviour.HUNG_UP).serve_once()
-
-    served = parties.proxy().serve()
-
-    assert served.accepted is True
-    assert parties.reply(asked.client_id) == asked.answer
 
 
 def test_an_offer_that_is_delivered_twice_uses_one_proxy_and_gets_one_answer(parties: Parties):

@@ -186,15 +186,6 @@ def test_no_later_message_overtakes_a_redelivered_one_with_a_number(world, route
     assert got(world) == [("b", "bob 3", 1), ("a", "alice 1", 1), ("a", "bob 2", 2)]
 
 
-def test_a_failed_live_delivery_blocks_later_messages_of_its_key(world, router, holds) -> None:
-    router = world.use(live=Live(world, holds, failing={"alice 1"}))
-
-    routed = router.route([received(1, "alice", "a"), received(2, "bob", "a"), received(3, "bob", "b")], LOG)
-
-    assert routed.not_done == ("m1", "m2", "m3")
-    assert got(world) == []
-
-
 def test_keys_without_another_router_are_held_by_the_transaction_that_stores_their_numbers(
     world, router, holds
 ) -> None:

@@ -205,22 +205,3 @@ def has_published_all(one: ArvadosBridge) -> bool:
 
 def rolled_back(todo: Sequence[tuple[str, str]]) -> bool:
     return any(name == "roll_back" for name, _ in todo)
-
-
-@pytest.mark.parametrize("step", range(14))
-def test_the_property_above_fails_for_a_bridge_without_windows(step):
-    """Without the window of the checkpoint, a kill after a publication repeats rows: the fake realm shows it."""
-    cluster, realm = committed(3), FakeRealm()
-    realm.after_call = counted_calls({step: Killed})
-    one = bridge(cluster, realm)
-    try:
-        run_until_done(one)
-    except Killed:
-        assert realm.stored is not None
-        realm.stored = StoredCheckpoint(Checkpoint(realm.stored.checkpoint.position), NOON)
-    realm.after_call = lambda: None
-
-    run_until_done(bridge(cluster, realm))
-
-    is_inside = step in range(2, 11)
-    assert (realm.published != [1, 2, 3]) == is_inside

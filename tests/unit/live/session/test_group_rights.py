@@ -72,19 +72,6 @@ def test_a_deny_ends_a_subscription_that_it_covers_and_no_other(world) -> None:
     assert [pattern.uri for pattern in left] == ["container.other."]
 
 
-def test_a_renewed_token_without_a_group_ends_what_the_group_permitted(world) -> None:
-    client = Client(world).open()
-    client.say(1, REALM, {"authmethods": ["ticket"], "roles": ROLES})
-    assert client.say(5, "eyJ.ann.1", {})[0][0] == 2
-    assert subscribed(client, 1, "container.lab.")
-
-    replies = client.say(48, 9, {}, "signalbox.session.renew", ["eyJ.ann.2"])
-
-    assert ended(replies)
-    assert replies[-1][0] == 50
-    assert subscribed(client, 2, "container.other.")
-
-
 def test_an_anonymous_session_is_not_of_everyone(world) -> None:
     open_to_all = Grant(Right.READ, TopicPattern.parse("open.", MatchPolicy.PREFIX))
     world.accounts.grants[REALM, "bob"].append(open_to_all)

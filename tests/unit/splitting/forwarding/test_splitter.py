@@ -264,22 +264,6 @@ def test_a_failed_message_is_redelivered():
     assert happened(done) == [("routed", "deployed", "id-2", "deployed-memes")]
 
 
-def test_the_group_of_a_failed_message_waits():
-    stage = SplitterStage(session("ann", "red"))
-    stage.sender.failing = {QueueName("ann-orders.fifo")}
-
-    done = stage.forward(
-        message("1", group="a"),
-        message("2", "red", group="a"),
-        message("3", group="a"),
-        message("4", group="b"),
-        original=FIFO,
-    )
-
-    assert done.not_done == ("id-2", "id-3")
-    assert stage.sent() == {"deployed-orders.fifo": ["1", "4"]}
-
-
 def test_a_permanently_refused_message_is_dead_lettered_and_delays_nothing():
     stage = SplitterStage()
     stage.sender.refused_bodies = {"bad": "InvalidMessageContents"}
