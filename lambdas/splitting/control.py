@@ -7,6 +7,7 @@ from typing import Any
 from lambdas.shared import guarding, instance
 from lambdas.shared.commands import CommandProcessor
 from lambdas.splitting import control_wiring as wiring
+from lambdas.splitting import target_wiring
 from lambdas.splitting.wiring import dead_letters
 from signalbox.control.envelope import Envelope
 from signalbox.errors import RejectedError
@@ -48,11 +49,11 @@ def _answer(principal: str, envelope: Envelope) -> object:
 
 
 def _reply_queue(_principal: str) -> QueueName:
-    return QueueName(wiring.stage() + REPLY_MARK)
+    return QueueName(target_wiring.stage() + REPLY_MARK)
 
 
 def _delete_orphans() -> int:
-    deleted = [*wiring.sweep().delete_orphans(prefix=wiring.prefix())]
+    deleted = [*wiring.sweep().delete_orphans(prefix=target_wiring.prefix())]
     for name in deleted:
         logger.warning("orphan queue %s is deleted", name)
     guarding.restrict(wiring.redrive_policies(), dict.fromkeys(wiring.sweep().known(), ()))

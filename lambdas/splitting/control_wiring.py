@@ -4,12 +4,12 @@ import secrets
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import cache
-from typing import TYPE_CHECKING
 
 import boto3
 
 from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
+from lambdas.splitting import target_wiring as targets
 from lambdas.splitting import wiring
 from signalbox.aws.history.athena import Athena
 from signalbox.aws.kept.settings import DynamoKeepSettings
@@ -24,15 +24,8 @@ from signalbox.aws.splitting.forwarders import LambdaForwarders
 from signalbox.aws.splitting.locks import DynamoLocks
 from signalbox.aws.splitting.splits import DynamoRegistries
 from signalbox.aws.splitting.target_notes import DynamoAnnotations, DynamoSamples
-from signalbox.aws.splitting.targets.ecs import EcsTargets
-from signalbox.aws.splitting.targets.lambdas import LambdaTargets
-from signalbox.aws.splitting.targets.original_queues import OriginalQueues
-from signalbox.aws.splitting.targets.ssm import SsmTargets
-from signalbox.filters.languages import Languages
 from signalbox.kept.sweeper import KeptSweeper
-from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName
-from signalbox.splitting.consumers.environment import Resolver
-from signalbox.splitting.consumers.queue_reference import Home
+from signalbox.queues import QueueName
 from signalbox.splitting.control.chains import Chains
 from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.effect_executor import EffectExecutor
@@ -41,10 +34,8 @@ from signalbox.splitting.control.observation import SplitObserver
 from signalbox.splitting.control.orphan_queues import OrphanQueueSweeper
 from signalbox.splitting.control.ports import (
     AuditTrail,
-    DeclaredRegistries,
     KeptStore,
     NoAuditTrail,
-    NothingDeclared,
     Outlets,
     Resources,
     Store,
@@ -58,34 +49,11 @@ from signalbox.splitting.control.replays import SessionReplayer
 from signalbox.splitting.control.routes import RouteReader
 from signalbox.splitting.control.session_start import Admissions, SessionStarter
 from signalbox.splitting.forwarding.decider import RECORD_AGE
-from signalbox.splitting.model.events import CAPABILITY
 from signalbox.splitting.model.observed_state import Timings
-from signalbox.splitting.model.target import KUBERNETES, TargetKind
-from signalbox.splitting.ports import Targets
 from signalbox.splitting.queues.names import RANDOM_CHARACTERS, RANDOM_LENGTH
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mypy_boto3_lambda.client import LambdaClient
-
-    from signalbox.aws.splitting.kubernetes.api import KubernetesApi
-    from signalbox.aws.splitting.kubernetes.settings import ClusterSetting
-    from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets
 
 # A response takes a second or two; a test checks that the function's timeout is longer.
 AUDIT_TIMEOUT = timedelta(seconds=20)
-NO_CLUSTERS = "{}"
-
-
-def stage() -> str:
-    """Return the stage's name."""
-    return instance.settings().text("STAGE")
-
-
-def prefix() -> str:
-    """Return the prefix of the names of temporary queues."""
-    return instance.settings().text("TEMPORARY_QUEUE_PREFIX")
 
 
 @cache
@@ -109,7 +77,7 @@ def replies() -> SqsReplies:
 @cache
 def redrive_policies() -> SqsRedrivePolicies:
     """Return the redrive allow policies of queues."""
-    return SqsRedrivePolicies(instance.sqs(), replies().url(QueueName("")), _queue_arn_prefix())
+    return SqsRedrivePolicies(instance.sqs(), replies().url(QueueName("")), targets.queue_arn_prefix())
 
 
 @cache
@@ -120,7 +88,7 @@ def sweep() -> OrphanQueueSweeper:
         temporary_queues=SqsTemporaryQueues(instance.sqs(), TagCalls()),
         split_queues=wiring.queues(),
         clock=instance.CLOCK,
-        stage=stage(),
+        stage=targets.stage(),
         parallel_map=parallel_map,
     )
 
@@ -133,7 +101,14 @@ def service() -> ControlService:
         registries=_registries(),
         starter=_starter(),
         loop=loop(),
-        discovery=AwsDiscovery(_functions(), boto3.client("ecs"), boto3.client("iam"), _home(), prefix(), _workloads()),
+        discovery=AwsDiscovery(
+            targets.functions(),
+            boto3.client("ecs"),
+            boto3.client("iam"),
+            targets.home(),
+            targets.prefix(),
+            targets.workloads(),
+        ),
         audit_trail=_audit_trail(),
     )
 
@@ -144,7 +119,7 @@ def loop() -> ReconcileLoop:
     store, resources = _store(), _resources()
     outlets = Outlets(wiring.sender(), wiring.dead_letters(), instance.record)
     problems = ProblemLog(store.annotations, instance.CLOCK)
-    routes = RouteReader(_languages(), timings().settle, instance.CLOCK)
+    routes = RouteReader(targets.languages(), timings().settle, instance.CLOCK)
     replayer = SessionReplayer(store.splits, _kept_store(), outlets, routes, problems)
     reconciler = Reconciler(
         store,
@@ -170,12 +145,12 @@ def _starter() -> SessionStarter:
 
 @cache
 def _registries() -> RegistryService:
-    return RegistryService(_store().registries, _reader(), _declared_registries(), instance.CLOCK)
+    return RegistryService(_store().registries, _reader(), targets.declared_registries(), instance.CLOCK)
 
 
 @cache
 def _reader() -> RegistryReader:
-    return RegistryReader(_languages(), prefix(), tuple(clusters()))
+    return RegistryReader(targets.languages(), targets.prefix(), tuple(targets.clusters()))
 
 
 @cache
@@ -187,13 +162,13 @@ def _chains() -> Chains:
 @cache
 def _resources() -> Resources:
     forwarders = LambdaForwarders(
-        _functions(),
+        targets.functions(),
         function_arn=instance.settings().text("SPLIT_FUNCTION_ARN"),
-        queue_arn_prefix=_queue_arn_prefix(),
-        stage=stage(),
+        queue_arn_prefix=targets.queue_arn_prefix(),
+        stage=targets.stage(),
         concurrency=instance.settings().number("SPLIT_CONCURRENCY"),
     )
-    return Resources(wiring.queues(), forwarders, _targets())
+    return Resources(wiring.queues(), forwarders, targets.by_kind())
 
 
 @cache
@@ -233,85 +208,6 @@ def _audit_trail() -> AuditTrail:
         boto3.client("athena"), settings.text("HISTORY_DATABASE"), settings.text("QUERY_RESULTS"), timeout=AUDIT_TIMEOUT
     )
     return AthenaAuditTrail(lake, settings.text("HISTORY_TABLE"))
-
-
-@cache
-def clusters() -> "Mapping[str, ClusterSetting]":
-    """Return the Kubernetes clusters of the stage, in the order of the setting; the first is the default."""
-    text = instance.settings().text("KUBERNETES_CLUSTERS")
-    if text == NO_CLUSTERS:
-        return {}
-    from signalbox.aws.splitting.kubernetes.settings import parse_clusters  # noqa: PLC0415 - most stages have none
-
-    return parse_clusters(text)
-
-
-@cache
-def api_of(cluster: str) -> "KubernetesApi":
-    """Return the API of a cluster of the stage. Raises `ClusterRefused` for another."""
-    from signalbox.aws.splitting.kubernetes.clusters import Clusters  # noqa: PLC0415 - as above
-
-    return Clusters(clusters(), boto3.Session(), instance.CLOCK.now).api_of(cluster)
-
-
-def _declared_registries() -> DeclaredRegistries:
-    if not clusters():
-        return NothingDeclared()
-    from signalbox.aws.splitting.targets.kubernetes_registries import ClusterRegistries  # noqa: PLC0415 - as above
-
-    return ClusterRegistries(api_of)
-
-
-@cache
-def _languages() -> Languages:
-    return Languages()
-
-
-@cache
-def _workloads() -> "KubernetesTargets | None":
-    if not clusters():
-        return None
-    from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets  # noqa: PLC0415 - as above
-    from signalbox.aws.splitting.targets.workloads import Workloads  # noqa: PLC0415
-
-    annotations, originals = DynamoAnnotations(wiring.table()), OriginalQueues(instance.sqs())
-    return KubernetesTargets(Workloads(api_of), originals, _resolver(), annotations, instance.CLOCK.now)
-
-
-def _targets() -> dict[TargetKind, Targets]:
-    resolver, workloads = _resolver(), _workloads()
-    originals, annotations = OriginalQueues(instance.sqs()), DynamoAnnotations(wiring.table())
-    tags = {STAGE_TAG: stage(), CAPABILITY_TAG: CAPABILITY}
-    return {
-        TargetKind.LAMBDA: LambdaTargets(_functions(), originals, annotations, resolver, _queue_arn_prefix(), tags),
-        TargetKind.ECS_SERVICE: EcsTargets(boto3.client("ecs"), originals, resolver),
-        TargetKind.SSM_PARAMETER: SsmTargets(
-            boto3.client("ssm"),
-            originals,
-            resolver,
-            annotations,
-            instance.CLOCK.now,
-            propagation=instance.settings().seconds("SPLIT_PARAMETER_SECONDS"),
-        ),
-        **(dict.fromkeys(KUBERNETES, workloads) if workloads else {}),
-    }
-
-
-@cache
-def _functions() -> "LambdaClient":
-    return boto3.client("lambda")
-
-
-def _resolver() -> Resolver:
-    return Resolver(_languages(), _home())
-
-
-def _home() -> Home:
-    return Home.of_arn(_queue_arn_prefix())
-
-
-def _queue_arn_prefix() -> str:
-    return instance.settings().text("TEMPORARY_QUEUE_ARN_PREFIX").removesuffix(prefix())
 
 
 def _random_parts() -> Iterator[str]:

@@ -34,7 +34,7 @@ BUDGET = {
     "rendezvous.forward": ({"rendezvous"}, 48),
     "rendezvous.sweep": ({"rendezvous"}, 46),
     "splitting.split": ({"splitting"}, 64),
-    "splitting.control": ({"splitting"}, 125),
+    "splitting.control": ({"splitting"}, 126),
     "exchange.route": (LIVE, 114),
     "exchange.control": (LIVE, 146),
     "live.connect": (LIVE, 57),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lambdas.splitting import control_wiring
+from lambdas.splitting import target_wiring
 from signalbox.aws.splitting.kubernetes.api import ClusterRefused
 from tests.fakes.aws import aws
 from tests.handlers.environment import clear_caches
@@ -15,21 +15,21 @@ LAB = {"endpoint": "https://k8s.example", "ca": "PEM", "token_secret": "arn"}
 
 @pytest.fixture(autouse=True)
 def empty_caches(aws):
-    clear_caches(control_wiring)
+    clear_caches(target_wiring)
     yield
-    clear_caches(control_wiring)
+    clear_caches(target_wiring)
 
 
 def test_a_stage_without_clusters_has_none(monkeypatch):
     monkeypatch.setenv("KUBERNETES_CLUSTERS", "{}")
 
-    assert control_wiring.clusters() == {}
+    assert target_wiring.clusters() == {}
     with pytest.raises(ClusterRefused, match="which has: none"):
-        control_wiring.api_of("prod")
+        target_wiring.api_of("prod")
 
 
 def test_each_cluster_has_one_api_in_the_order_of_the_setting(monkeypatch):
     monkeypatch.setenv("KUBERNETES_CLUSTERS", json.dumps({"prod": {"eks": "prod-eu"}, "lab": LAB}))
 
-    assert list(control_wiring.clusters()) == ["prod", "lab"]
-    assert control_wiring.api_of("lab") is control_wiring.api_of("lab") is not control_wiring.api_of("prod")
+    assert list(target_wiring.clusters()) == ["prod", "lab"]
+    assert target_wiring.api_of("lab") is target_wiring.api_of("lab") is not target_wiring.api_of("prod")

@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 import pytest
 
-from lambdas.splitting import control, control_wiring, wiring
+from lambdas.splitting import control, control_wiring, target_wiring, wiring
 from lambdas.splitting.control import handler
 from signalbox.aws.kept.settings import DynamoKeepSettings
 from signalbox.errors import RejectedError
@@ -142,7 +142,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[Control
 
 
 def forget_everything() -> None:
-    clear_caches(wiring, control_wiring, control)
+    clear_caches(wiring, control_wiring, target_wiring, control)
 
 
 def started(stage: ControlStage) -> dict[str, Any]:
@@ -346,7 +346,7 @@ def test_only_the_sender_that_the_setting_names_gets_kept_messages(stage):
 def test_without_history_there_is_no_audit_and_nothing_is_kept(stage, monkeypatch):
     for name in ("HISTORY_STREAM", "HISTORY_OVERFLOW_URL", "HISTORY_DATABASE", "QUERY_RESULTS", "KEPT_BUCKET"):
         monkeypatch.delenv(name)
-    clear_caches(wiring, control_wiring, control)
+    clear_caches(wiring, control_wiring, target_wiring, control)
 
     assert "the stage records no events" in stage.ask("audit", message_id="m-1", days=1)["error"]
     assert stage.ask("keep", queue="memes")["error"] == "this stage cannot keep messages"

@@ -17,7 +17,7 @@ from tests.infrastructure.handlers import POWERTOOLS, variables_read
 from tests.infrastructure.templates import ROOT, Templates, as_list, templates
 
 HANDLERS = ROOT / "lambdas" / "splitting"
-WIRING = {"split": ["wiring.py"], "control": ["wiring.py", "control_wiring.py"]}
+WIRING = {"split": ["wiring.py"], "control": ["wiring.py", "control_wiring.py", "target_wiring.py"]}
 KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
 SETTINGS = {
     "splittable_queues": "orders*,bills.fifo",
@@ -72,12 +72,6 @@ def test_the_index_has_the_adapters_name(stage):
     assert index["Projection"] == {"ProjectionType": "ALL"}
 
 
-def test_query_results_are_written_where_only_the_function_may_write(stage):
-    function = stage.every("AWS::Lambda::Function")["Splitting/Control"]["Properties"]
-
-    assert stage.text(function["Environment"]["Variables"]["QUERY_RESULTS"]) == "s3://History/audits/"
-
-
 def test_the_function_timeout_exceeds_the_audit_timeout():
     assert control_wiring.AUDIT_TIMEOUT.total_seconds() < TIMEOUT_SECONDS
 
@@ -90,12 +84,6 @@ def test_an_audit_covers_the_longest_history():
     (retention,) = (setting for setting in settings() if setting.name == "history_retention_days")
 
     assert retention.maximum == commands.MAXIMUM_AUDIT_DAYS
-
-
-def test_without_settings_nothing_can_be_split(stage):
-    for role in ("Splitting/SplitRole", "Splitting/ControlRole"):
-        reachable = {resource for _, resource, _ in allowed(stage, role) if resource.startswith(SQS)}
-        assert {name.rpartition(":")[2] for name in reachable} <= {"mirrord-*", "signalbox-split-reply-*"}
 
 
 def test_the_local_stage_can_split_the_queues_of_its_demo():
