@@ -29,20 +29,3 @@ def test_a_folder_has_no_banned_words(folder):
 )
 def test_a_banned_word_is_found_in_docstrings_messages_and_comments(source, words):
     assert [finding.words for finding in findings_in("a.py", source)] == [words]
-
-
-@pytest.mark.parametrize("source", ["# `told` is None", 'x = "told"', "told = None", '\'{"heard": "a b"}\''])
-def test_names_formats_and_quoted_code_are_not_prose(source):
-    assert findings_in("a.py", source) == []
-
-
-def test_code_and_the_targets_of_links_are_not_prose():
-    page = "One `told`, [two](told.md).\n\n```sh\nsignalbox tell\n```\n\nNobody.\n"
-
-    assert [(finding.line, finding.words) for finding in findings_in("a.md", page)] == [(7, "Nobody")]
-
-
-def test_a_finding_names_the_line_of_a_long_docstring():
-    source = '"""One.\n\nTwo\nthree letters.\n"""'
-
-    assert [str(finding) for finding in findings_in("a.py", source)] == ["a.py:4: letters: One. Two three letters."]

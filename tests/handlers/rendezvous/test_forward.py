@@ -124,22 +124,6 @@ def test_an_offer_whose_function_was_killed_before_it_sent_the_reply_is_posted_a
     assert stage.replies(client_id(record)) == [ANSWER]
 
 
-def test_a_copy_of_an_offer_uses_no_second_proxy(stage, broker):
-    record = message()
-    handled(record)
-
-    assert handled(record | {"messageId": "a copy"}) == []
-    assert len(broker.offers) == 1
-
-
-def test_an_offer_that_waited_longer_than_its_patience_uses_no_proxy(stage, broker):
-    record = message(age_seconds=31)
-
-    handled(record)
-
-    assert (stage.replies(client_id(record)), broker.offers) == ([TIMED_OUT], [])
-
-
 @pytest.mark.parametrize(
     ("status", "body"),
     [(503, b"overloaded"), (302, b""), (200, b"<html>"), (200, b"{}"), (200, b"\xff")],

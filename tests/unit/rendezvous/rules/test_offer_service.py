@@ -248,17 +248,6 @@ def test_an_offer_that_waited_longer_than_its_patience_gets_a_timeout_instead_of
     assert receipt.events[0].outcome == "stale"
 
 
-def test_an_offer_whose_function_was_killed_is_parked_when_redelivered() -> None:
-    world = World()
-    world.wait(29)
-    world.expect_proxies()
-
-    receipt = world.receive(delivery(handle="h2"))
-
-    assert not receipt.done
-    assert receipt.events[0].outcome == "parked"
-
-
 def test_an_offer_that_another_function_instance_stored_stays_in_flight() -> None:
     world = World()
     world.expect_proxies()
@@ -289,22 +278,6 @@ def test_an_offer_answered_at_the_moment_of_its_expiry_keeps_its_answer() -> Non
 
     assert not receipt.done
     assert len(world.replies) == 1
-
-
-def test_an_answer_that_was_stored_but_never_sent_is_sent_when_the_offer_is_redelivered() -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
-    world.poll(proxy())
-    world.offers.answer(world.offers.records[CLIENT], sid="p1", reply='{"answer":"x"}', now=world.clock.now())
-    world.wait(30)
-
-    first = world.receive(delivery(handle="h2"))
-    again = world.receive(delivery(handle="h3"))
-
-    assert first.done
-    assert again.done
-    assert world.replies == ['{"answer":"x"}']
 
 
 def test_patience_is_a_setting() -> None:
