@@ -125,5 +125,5 @@ def home() -> Home:
 
 
 def queue_arn_prefix() -> str:
-    """Return what the ARNs of the stage's queues begin with."""
+    """Return the beginning of the ARNs of the stage's queues."""
     return instance.settings().text("TEMPORARY_QUEUE_ARN_PREFIX").removesuffix(prefix())
