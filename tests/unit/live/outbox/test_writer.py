@@ -271,6 +271,15 @@ def test_the_history_of_a_large_batch_names_its_first_publications_only(world: W
     assert posted.labels["publications"] == ",".join(str(number) for number in range(1, MAXIMUM_IDS + 1))
 
 
+def test_a_completed_backfill_is_not_repeated(world: World) -> None:
+    world.log.append(REALM, event(1))
+    world.deliver(subscribed(), backfill(LastEvents(5)))
+
+    world.deliver(subscribed(), backfill(LastEvents(5)))
+
+    assert world.numbers() == [1]
+
+
 def test_events_deferred_to_a_retained_only_backfill_are_posted(
     world: World,
 ) -> None:
@@ -567,3 +576,12 @@ def test_a_client_of_batches_receives_a_backfill_in_few_messages(world: World) -
     assert world.numbers_in_frames() == list(range(1, 251))
     assert result.backfilled == 250
     assert len(world.saved) == 3  # twice in between, since a crash repeats what was not saved
+
+
+def test_a_backfill_of_large_events_is_divided(world: World) -> None:
+    world.session, world.outbox = BATCHED, replace(KNOWN, pending_backfills={SUBSCRIPTION: {}})
+    world.log.append(REALM, *(event(number, payload=Payload(("x" * 15_000,))) for number in range(1, 4)))
+
+    world.deliver(backfill(LastEvents(3)))
+
+    assert [len(frame) for frame in frames(world)] == [2, 1]

@@ -115,6 +115,18 @@ def test_the_specifications_examples_match(match: MatchPolicy, uri: str, topic: 
     assert index.matching(RoutingKey(topic)) == (["s"] if is_wanted else [])
 
 
+def test_prefixes_of_one_length_are_independent() -> None:
+    ab, cd = (TopicPattern.parse(uri, MatchPolicy.PREFIX) for uri in ("ab", "cd"))
+    index = index_of((ab, "s"), (ab, "s"), (cd, "s"))
+
+    index.remove(ab, "s")
+    index.remove(ab, "s")
+    index.remove(ab, "other")
+
+    assert index.matching(RoutingKey("ab")) == []
+    assert index.matching(RoutingKey("cde")) == ["s"]
+
+
 def test_the_subscription_id_depends_only_on_the_pattern() -> None:
     exact, prefix = TopicPattern.parse("a.b"), TopicPattern.parse("a.b", MatchPolicy.PREFIX)
 
