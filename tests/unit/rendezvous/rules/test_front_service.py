@@ -57,6 +57,10 @@ def test_an_instance_deletes_the_queues_whose_lease_has_ended(front):
     front.service.end_leases()
     assert front.client_queues.replies.keys() == {"other"}
 
+    front.clock.sleep(20)
+    front.service.end_leases()
+    assert front.client_queues.replies == {}
+
 
 def test_an_instance_deletes_few_queues_after_a_batch_so_that_its_time_suffices(front):
     for number in range(50):
