@@ -116,7 +116,6 @@ def _integration(function: lambda_.IFunction) -> HttpLambdaIntegration:
         f"To{function.node.id}",
         function,
         payload_format_version=apigatewayv2.PayloadFormatVersion.VERSION_2_0,
-        scope_permission_to_route=False,
     )
 
 

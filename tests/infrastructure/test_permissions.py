@@ -1,6 +1,7 @@
 """The permissions of every identity of a stage, as a table; a permission that it does not list fails the test."""
 
 from collections import defaultdict
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
@@ -245,3 +246,28 @@ def test_a_service_role_requires_only_keys_that_the_service_is_documented_to_sen
         assert service in SENT_KEYS, name
 
     assert restricted == CONFUSABLE
+
+
+def test_every_route_may_call_its_function(stage):
+    """API Gateway names the route as API/STAGE/METHOD/PATH, and a route with a name as API/STAGE/NAME.
+
+    So `API/*/*/*` does not admit `$default`: https://github.com/aws/serverless-application-model/issues/1860.
+    """
+    routes, integrations = stage.every("AWS::ApiGatewayV2::Route"), stage.every("AWS::ApiGatewayV2::Integration")
+    permitted = {
+        (stage.text(one["Properties"]["FunctionName"]), stage.text(one["Properties"].get("SourceArn", "")))
+        for one in stage.every("AWS::Lambda::Permission").values()
+    }
+    called = 0
+    for name, route in routes.items():
+        properties = route["Properties"]
+        integration = integrations[stage.text(properties["Target"]).removeprefix("integrations/")]["Properties"]
+        if integration["IntegrationType"] != "AWS_PROXY":
+            continue
+        method, _, path = properties["RouteKey"].rpartition(" ")
+        source = f"{stage.text(properties['ApiId'])}/live/{method and 'GET'}{path}"
+        uri = stage.text(integration["IntegrationUri"])
+        called += 1
+        assert any(function in uri and fnmatchcase(source, arn.rpartition(":")[2]) for function, arn in permitted), name
+
+    assert called >= 7
