@@ -141,14 +141,9 @@ def _lifecycle(config: Config) -> list[s3.LifecycleRule]:
         # A replay cannot continue after the items that it began with have expired, which is earlier.
         s3.LifecycleRule(id="replays", prefix=REPLAY_PREFIX, expiration=Duration.days(30)),
         # The upper bound: `control` deletes kept messages on time, with all their versions.
-        s3.LifecycleRule(
-            id="kept",
-            prefix=KEPT_PREFIX,
-            expiration=Duration.days(KEPT_DAYS + 1),
-            noncurrent_version_expiration=Duration.days(1),
-        ),
-        s3.LifecycleRule(id="queries", prefix=QUERY_PREFIX, expiration=Duration.days(1)),
-        s3.LifecycleRule(id="audits", prefix=AUDIT_PREFIX, expiration=Duration.days(1)),
+        _with_versions("kept", KEPT_PREFIX, days=KEPT_DAYS + 1),
+        _with_versions("queries", QUERY_PREFIX, days=1),
+        _with_versions("audits", AUDIT_PREFIX, days=1),
         s3.LifecycleRule(
             id="leftovers",
             noncurrent_version_expiration=Duration.days(30),
@@ -157,3 +152,9 @@ def _lifecycle(config: Config) -> list[s3.LifecycleRule]:
             abort_incomplete_multipart_upload_after=Duration.days(1),
         ),
     ]
+
+
+def _with_versions(name: str, prefix: str, *, days: int) -> s3.LifecycleRule:
+    """Return the rule for objects with messages, whose versions expire a day later."""
+    expiration, versions = Duration.days(days), Duration.days(1)
+    return s3.LifecycleRule(id=name, prefix=prefix, expiration=expiration, noncurrent_version_expiration=versions)

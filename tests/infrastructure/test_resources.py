@@ -212,6 +212,22 @@ def test_every_bucket_is_encrypted_versioned_private_and_has_a_lifecycle(stage):
     assert refused_without_tls(stage, "AWS::S3::BucketPolicy", "Bucket") == set(buckets)
 
 
+def test_what_contains_messages_is_deleted_with_its_versions(stage):
+    """In a versioned bucket, what expires stays as a version."""
+    rules = {
+        one["Id"]: one
+        for one in stage.every("AWS::S3::Bucket")["History"]["Properties"]["LifecycleConfiguration"]["Rules"]
+    }
+
+    versions = {
+        name: one["NoncurrentVersionExpiration"]["NoncurrentDays"]
+        for name, one in rules.items()
+        if "NoncurrentVersionExpiration" in one
+    }
+
+    assert versions == {"kept": 1, "queries": 1, "audits": 1, "leftovers": 30}
+
+
 def test_no_template_contains_an_access_key(stage):
     assert stage.every("AWS::IAM::AccessKey") == {}
 
