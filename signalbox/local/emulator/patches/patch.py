@@ -38,7 +38,7 @@ class Patch:
         return [text for name, expected in self.sources.items() if (text := _mismatch(name, expected))]
 
     def apply(self) -> None:
-        """Replace the objects; a replacement names its function as wrapped, so that later patches compare its source."""
+        """Replace the objects; a function names what it wraps, so that later patches compare the source of that."""
         for name, replacement in self.replacements().items():
             owner, attribute = LAST_NAME.split(name)
             if inspect.isfunction(replacement):
