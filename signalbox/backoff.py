@@ -17,7 +17,8 @@ FIRST_SECONDS, LONGEST_SECONDS, ATTEMPTS = 0.1, 2.0, 8
 
 def longest_pause(repetition: int) -> float:
     """Return the longest pause before a repetition, in seconds; the first repetition is 1."""
-    return float(min(LONGEST_SECONDS, FIRST_SECONDS * 2 ** (repetition - 1)))
+    # A client that tries without limit repeats more often than a float has powers of two.
+    return min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** min(repetition - 1, ATTEMPTS))
 
 
 @dataclass(frozen=True, slots=True)
