@@ -99,7 +99,7 @@ def _issuers(config: Mapping[str, Any], realm: str) -> list[RealmIssuer]:
 
 
 def page_config(page_url: str, realm: str = "") -> dict[str, Any]:
-    """Return what the live page tells its visitors of a stage or a realm. Raises `SignalboxError`."""
+    """Return the configuration that the live page gives its visitors. Raises `SignalboxError`."""
     query = f"?{urlencode({'realm': realm})}" if realm else ""
     return fetch_json(f"{_folder(page_url)}config.json{query}")
 

@@ -147,7 +147,7 @@ def test_a_row_that_changes_a_permission_wakes_the_workers_and_another_does_not(
 
 
 def test_an_error_of_a_worker_ends_the_run(cluster, ending):
-    """Otherwise the bridge would go on without logs, and nobody would know."""
+    """Otherwise the bridge would go on without logs and without a message."""
 
     def work(_: Worker) -> None:
         raise LookupError("a defect")
