@@ -12,7 +12,7 @@ from typing import Protocol
 
 from signalbox.clients.bridge.worker import Worker
 from signalbox.live.bridge.log_positions import MAXIMUM_BYTES, LogPosition, LogPositions
-from signalbox.live.bridge.log_reader import ContainerReader, LogFiles, LogSink, LogStatistics
+from signalbox.live.bridge.log_reader import SHORTEST_SECONDS, ContainerReader, LogFiles, LogSink, LogStatistics
 from signalbox.live.bridge.log_selection import ContainerSelection, ListedContainer
 from signalbox.live.wamp.patterns import TopicPattern
 
@@ -128,8 +128,11 @@ class LogRelay:
                 continue
             del working[container]
             future.result()
-            if self._readers[container].position.is_read:
-                reader = self._readers.pop(container)
+            reader = self._readers[container]
+            # From the end of a slow poll, too, so that no second has the requests of two.
+            reader.due_at = max(reader.due_at, self.monotonic() + SHORTEST_SECONDS)
+            if reader.position.is_read:
+                del self._readers[container]
                 self._ended[container] = self.now()
                 self._past = self._past.add(reader.statistics)
         if working:

@@ -1,11 +1,12 @@
 """The relay of logs, with a real database and the stand-in's endpoint: which logs it follows, and that it goes on."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -44,7 +45,7 @@ class Stage:
     pace: RelayPace = FAST
     said: list[str] = field(default_factory=list)
 
-    def relay(self, *names: str, token: str = TOKEN) -> Worker:
+    def relay(self, *names: str, token: str = TOKEN, files: "SlowFiles | None" = None) -> Worker:
         @contextmanager
         def connections() -> Iterator[RelayConnections]:
             with (
@@ -56,7 +57,9 @@ class Stage:
 
         selection = ContainerSelection.parse(names or ("all",))
         target = LogRealm(realm(self.exchange))
-        relay = LogRelay(target, Client.of(self.server.url, token), selection, connections, pace=self.pace)
+        relay = LogRelay(target, files or Client.of(self.server.url, token), selection, connections, pace=self.pace)
+        if files:
+            relay.monotonic = files.monotonic
         return Worker("logs", relay.work, relay.figures, self.said.append, pause_seconds=0.05)
 
     def text(self, container: str, name: str = "stdout", owner: str = OWNER) -> str:
@@ -99,6 +102,36 @@ def test_a_container_is_followed_from_its_start_to_the_last_line_of_the_saved_lo
         write(b"unfinished")
         stage.cluster.finish(container)
         stage.wait_for_text(container, stage.cluster.endpoint.logs[container].saved["stdout.txt"])
+
+
+@dataclass(slots=True)
+class SlowFiles:
+    """An endpoint whose list of files takes nearly a second, by a clock that each look at it moves on."""
+
+    client: Client
+    at: float = 0.0
+    polls: list[tuple[float, float]] = field(default_factory=list)
+
+    def monotonic(self) -> float:
+        self.at += 0.05
+        return self.at
+
+    def sizes(self, request: str, container: str) -> Mapping[str, int]:
+        begin, self.at = self.at, self.at + 0.9
+        self.polls.append((begin, self.at))
+        return self.client.sizes(request, container)
+
+    def read(self, request: str, container: str, name: str, *, begin: int, limit: int) -> bytes:
+        return self.client.read(request, container, name, begin=begin, limit=limit)
+
+
+def test_no_second_has_the_requests_of_two_slow_polls(stage):
+    files = SlowFiles(Client.of(stage.server.url, TOKEN))
+    start(stage)
+    with stage.relay(files=files).running():
+        wait_for(lambda: len(files.polls) > 3, "polls of the log", seconds=30)
+
+    assert all(later[0] - end >= 1 for (_, end), later in pairwise(files.polls))
 
 
 @pytest.mark.parametrize("seed", range(4))
