@@ -234,13 +234,17 @@ def tables(results: Results) -> Iterator[Table]:
     rows = []
     for setting in dict.fromkeys(one.setting for one in results.outcomes):
         own = [one for one in results.outcomes if one.setting == setting]
-        by_kind = {kind: _total(one for one in own if one.kind == kind) for kind in kinds}
-        total = _total(own)
-        counts = [sum(one.races for one in own), total.wanted, *(by_kind[kind].lost for kind in kinds)]
-        counts += [total.lost, total.twice, total.out_of_order, total.unnoticed]
-        rows.append([setting, *(f"{count:,}" for count in counts)])
+        lost = [_lost([one for one in own if one.kind == kind]) for kind in kinds]
+        total, count = _total(own), sum(one.races for one in own)
+        sums = (total.lost, total.twice, total.out_of_order, total.unnoticed)
+        rows.append([setting, f"{count:,}", f"{total.wanted:,}", *lost, *(f"{one:,}" for one in sums)])
     note = f"A race is one subscriber's topic with {EVENTS} events."
     yield Table("Delivery side by side", columns, rows, note)
+
+
+def _lost(outcomes: Sequence[Outcome]) -> str:
+    """Return the number of lost events, or a dash without a measurement."""
+    return f"{_total(outcomes).lost:,}" if outcomes else "-"
 
 
 def _total(outcomes: Iterable[Outcome]) -> Account:
