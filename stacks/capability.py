@@ -83,7 +83,6 @@ class Capability(Construct, Generic[Part]):
             stage=self._own_name(NAME_CHARACTERS),
             local=str(self.node.try_get_context(LOCAL)).lower() == "true",
             capabilities=capability,
-            every_alarm=True,
             **_given(properties),  # type: ignore[arg-type]  # settings of all capabilities
             **given,  # type: ignore[arg-type]  # settings of the capability
         )

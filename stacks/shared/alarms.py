@@ -7,9 +7,9 @@ from constructs import Construct
 
 from stacks.settings.config import Config
 
-# One for each way to stall, lose or fail, by construct path: the age of what waits, errors that clients see, and what
-# history loses. The others name the function, queue or job. The age of a standard queue leaves out messages that were
-# received three times, so errors of the functions that read one are among them:
+# One for each way to stall, lose or fail, by the end of its construct path in a stage or an app: the age of what waits,
+# errors that clients see, and what history loses. The others name the function, queue or job. The age of a standard
+# queue leaves out messages that were received three times, so errors of the functions that read one are among them:
 # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
 ESSENTIAL = (
     "Rendezvous/AgeAlarm",
@@ -60,7 +60,7 @@ def alarm(
         treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         alarm_description=f"{description} See docs/operations.md.",
     )
-    is_essential = made.node.path.partition("/")[2] in ESSENTIAL
+    is_essential = any(made.node.path.endswith(f"/{one}") for one in ESSENTIAL)
     if not config.alarms or not (config.every_alarm or is_essential):
         scope.node.try_remove_child(name)
     elif config.alarm_topic_arn:
