@@ -1,6 +1,8 @@
 """What the constructs of all capabilities share: properties, configuration, data, program and schedules."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Generic, TypedDict, TypeVar, Unpack
 
 from aws_cdk import Names, RemovalPolicy, Token
@@ -14,10 +16,11 @@ from constructs import Construct
 
 from stacks.exchange import construct as exchange
 from stacks.grants.schedules import grant_schedules
+from stacks.properties import require_choice, require_known, require_resource, require_truth
 from stacks.rendezvous import construct as rendezvous
 from stacks.rendezvous.front import Front
 from stacks.settings.config import Config
-from stacks.settings.context import check_config
+from stacks.settings.context import InvalidConfig, check_config
 from stacks.shared.function import program
 from stacks.shared.logs import RETENTION
 from stacks.shared.queue import require_tls
@@ -29,6 +32,14 @@ from stacks.state_stack import State
 LOCAL = "signalbox:local"
 # Of the beginning of all names, and of those that exchanges and users lengthen: queues have at most 80 characters.
 NAME_CHARACTERS, PREFIX_CHARACTERS = 30, 19
+
+# The properties that have another name than their settings.
+PROPERTIES = {
+    "exchange_prefix": "prefix",
+    "temporary_queue_prefix": "temporary_prefix",
+    "rendezvous_doors": "doors",
+    "bridge_list_file": "bridges",
+}
 
 AnyPart = exchange.ExchangeResources | splitting.SplittingResources | rendezvous.RendezvousResources | Front
 Part = TypeVar("Part", bound=AnyPart)
@@ -75,6 +86,9 @@ class Capability(Construct, Generic[Part]):
         **properties: Unpack[Properties],
     ) -> None:
         super().__init__(scope, name)
+        own = list(signature(type(self).__init__).parameters)
+        require_known(type(self).__name__, properties, known=[*own, *Properties.__annotations__])
+        _check(properties)
         boundary, key = properties.get("permissions_boundary"), properties.get("encryption_key")
         if boundary is not None:
             iam.PermissionsBoundary.of(self).apply(boundary)
@@ -88,7 +102,10 @@ class Capability(Construct, Generic[Part]):
         )
         # Names of resources of the app are known at its deployment.
         known = {name: one for name, one in given.items() if not (isinstance(one, str) and Token.is_unresolved(one))}
-        check_config(self._config, known)
+        try:
+            check_config(self._config, known)
+        except InvalidConfig as error:
+            raise InvalidConfig(tuple(map(_with_properties, error.problems))) from None
         self._state = State(Construct(self, "State"), config=self._config, key=key)
         self._program = program(self, self._config)
 
@@ -122,16 +139,29 @@ class Capability(Construct, Generic[Part]):
         grant_schedules(self._schedules, tasks=tasks, state=self._state)
 
 
+def _check(properties: Properties) -> None:
+    given = DEFAULTS | properties
+    require_choice("removal_policy", given["removal_policy"], (RemovalPolicy.RETAIN, RemovalPolicy.DESTROY))
+    require_choice("log_retention", given["log_retention"], RETENTION.values())
+    require_truth("add_alarms", given["add_alarms"])
+    for name in ("encryption_key", "alarm_topic", "permissions_boundary"):
+        if given.get(name) is not None:
+            require_resource(name, given.get(name))
+
+
+def _with_properties(problem: str) -> str:
+    """Return a problem of settings with the names of the properties that are these settings."""
+    return re.sub("|".join(PROPERTIES), lambda found: PROPERTIES[found[0]], problem)
+
+
 def _given(properties: Properties) -> dict[str, object]:
     given = DEFAULTS | properties
     days = {retention: number for number, retention in RETENTION.items()}
-    retention, topic = given["log_retention"], given.get("alarm_topic")
-    if retention not in days:
-        raise ValueError(f"log_retention: expected one of {', '.join(one.name for one in days)}, not {retention.name}")
+    topic = given.get("alarm_topic")
     return {
         "alarms": given["add_alarms"],
         "alarm_topic_arn": topic.topic_arn if topic else None,
-        "log_retention_days": days[retention],
+        "log_retention_days": days[given["log_retention"]],
         "retain_state": given["removal_policy"] != RemovalPolicy.DESTROY,
     }
 

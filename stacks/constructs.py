@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NotRequired, TypedDict, Unpack
+from typing import Literal, NotRequired, TypedDict, Unpack, get_args
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
@@ -20,6 +20,17 @@ from stacks.grants.permissions import allow, allow_key
 from stacks.grants.rendezvous import grant_doors, grant_front, grant_rendezvous
 from stacks.grants.splitting import grant_splitting
 from stacks.live import construct as live
+from stacks.properties import (
+    require_bridges,
+    require_choice,
+    require_exchange,
+    require_issuers,
+    require_pattern,
+    require_resource,
+    require_resources,
+    require_truth,
+    require_user,
+)
 from stacks.rendezvous import construct as rendezvous
 from stacks.rendezvous.doors import Doors
 from stacks.rendezvous.front import Front
@@ -48,6 +59,7 @@ class Exchange(Capability[exchange_part.ExchangeResources]):
         prefix: str | None = None,
         **properties: Unpack[Properties],
     ) -> None:
+        require_truth("ordered", ordered)
         super().__init__(
             scope,
             name,
@@ -55,6 +67,7 @@ class Exchange(Capability[exchange_part.ExchangeResources]):
             settings=lambda own: {"exchange_prefix": f"{own}-" if prefix is None else prefix},
             **properties,
         )
+        require_exchange(exchange_name, prefix=self.prefix, ordered=ordered)
         part = self._compose(exchange_part.ExchangeResources, grant_exchange)
         self.exchange_name = f"{exchange_name}.fifo" if ordered else exchange_name
         """The name of the exchange in commands."""
@@ -80,6 +93,8 @@ class Exchange(Capability[exchange_part.ExchangeResources]):
 
         The key of an imported queue must be imported with it.
         """
+        require_resource("queue", queue)
+        require_pattern(pattern)
         self._declared.bind(queue, pattern)
 
     def grant_publish(self, grantee: iam.IGrantable) -> None:
@@ -119,7 +134,9 @@ class Splitting(Capability[splitting.SplittingResources]):
         temporary_prefix: str | None = None,
         **properties: Unpack[Properties],
     ) -> None:
+        require_resources("consumers", consumers)
         shared = queues_of(consumers) if queues is None else queues
+        require_resources("queues", shared)
         roles = [one.role.role_name for one in consumers if one.role is not None]
         dead = [one.dead_letter_queue.queue for one in shared if isinstance(one, sqs.Queue) and one.dead_letter_queue]
         super().__init__(
@@ -174,6 +191,8 @@ class Rendezvous(Capability[rendezvous.RendezvousResources | Front]):
             },
             **properties,
         )
+        if bridges is not None:
+            require_bridges(Path(bridges))
         self.url: str | None = None
         """The URL of proxies; None with `broker_url`."""
         self.clients_url: str | None = None
@@ -224,7 +243,12 @@ class Live(Construct):
         anonymous: str | None = None,
     ) -> None:
         super().__init__(scope, name)
-        # The parts of one capability.
+        if not isinstance(exchange, Exchange):
+            raise ValueError(f"exchange: expected an Exchange, not {exchange!r}")  # noqa: TRY004 - as for others
+        exchange._declared.require_live_possible()  # noqa: SLF001 - the parts of one capability
+        require_issuers(issuers, required=Issuer.__required_keys__, known=Issuer.__annotations__)
+        if anonymous is not None:
+            require_user("anonymous", anonymous)
         part, state = exchange._part, exchange._state  # noqa: SLF001 - as above
         self._exchange, self._users = exchange._declared, DeclaredUsers(self, part=part)  # noqa: SLF001 - as above
         config = replace(exchange._config, capabilities="live")  # noqa: SLF001 - as above
@@ -254,6 +278,8 @@ class Live(Construct):
 
     def add_user(self, name: str, role: Role = "subscriber") -> None:
         """Add a user who joins realms with a secret, which `signalbox user secret` makes, or as `anonymous`."""
+        require_user("name", name)
+        require_choice("role", role, get_args(Role))
         self._users.add(name, role)
         self._exchange.follow(self._users)
 

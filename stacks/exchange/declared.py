@@ -45,10 +45,15 @@ class DeclaredExchange:
         self._bindings.append({"queue": queue.queue_arn, "pattern": pattern, "key": arn})
         _set(self._resource, self._declaration)
 
-    def make_live(self, settings: Mapping[str, object]) -> None:
-        """Let connections join the exchange."""
+    def require_live_possible(self) -> None:
+        """Raise `ValueError` for an exchange without order, and for one that is live."""
         if not str(self._declaration["exchange"]).endswith(".fifo"):
             raise ValueError("only ordered exchanges can be live: Exchange(…, ordered=True)")
+        if self._declaration["live"] is not None:
+            raise ValueError("the exchange has a Live already: make another Exchange for another one")
+
+    def make_live(self, settings: Mapping[str, object]) -> None:
+        """Let connections join the exchange."""
         self._declaration["live"] = {"live": True, **settings}
         _set(self._resource, self._declaration)
 

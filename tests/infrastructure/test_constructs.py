@@ -17,8 +17,14 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk.aws_lambda_event_sources import SqsEventSource
 from constructs import Construct
 
+from signalbox.errors import RejectedError
+from signalbox.exchange.model.names import exchange_name_problem
+from signalbox.exchange.model.patterns import Pattern
+from signalbox.rendezvous.wire.bridges import BridgeList
+from signalbox.sarracenia.rights.names import parse_exchange_name, parse_user_name
 from stacks.capability import Properties
 from stacks.constructs import Exchange, Issuer, Live, Rendezvous, Splitting
+from stacks.properties import require_bridges, require_exchange, require_pattern, require_user
 from stacks.settings.context import InvalidConfig
 from tests.infrastructure.templates import Resource
 
@@ -66,17 +72,20 @@ def test_data_is_kept_unless_the_app_says_otherwise(make, tmp_path):
     assert {one["DeletionPolicy"] for one in of_type(gone, "AWS::DynamoDB::Table").values()} == {"Delete"}
 
 
-@pytest.mark.parametrize(("make", "most"), [(an_exchange, 42), (a_split, 40), (a_broker, 70), (a_live_bus, 102)])
-def test_with_a_key_and_alarms_of_the_app_a_part_is_small(make, most, tmp_path):
+@pytest.mark.parametrize(("make", "most"), [(an_exchange, 42), (a_split, 40), (a_broker, 60), (a_live_bus, 85)])
+def test_a_part_is_small_and_has_one_key_or_that_of_the_app(make, most, tmp_path):
     def with_own(stack: Stack, _: Properties) -> None:
         make(stack, {"encryption_key": kms.Key(stack, "Own"), "add_alarms": False})
 
-    found = template(tmp_path, with_own)
+    whole, own = (
+        Counter(one["Type"] for one in template(tmp_path / name, made)["Resources"].values())
+        for name, made in (("whole", make), ("own", with_own))
+    )
 
-    kinds = Counter(one["Type"] for one in found["Resources"].values())
-    assert kinds["AWS::KMS::Key"] == 1
-    assert "AWS::CloudWatch::Alarm" not in kinds
-    assert sum(kinds.values()) <= most
+    assert whole["AWS::KMS::Key"] == own["AWS::KMS::Key"] == 1
+    assert whole["AWS::CloudWatch::Alarm"] >= 3
+    assert "AWS::CloudWatch::Alarm" not in own
+    assert sum(whole.values()) <= most
 
 
 def test_alarms_notify_the_topic_of_the_app_and_roles_have_its_boundary(tmp_path):
@@ -166,11 +175,6 @@ def test_users_and_issuers_of_a_log_are_declared_with_the_exchange(tmp_path):
     }
 
 
-def test_an_exchange_without_order_cannot_be_live(tmp_path):
-    with pytest.raises(ValueError, match="ordered=True"):
-        template(tmp_path, lambda stack, properties: Live(stack, "Live", exchange=an_exchange(stack, properties)))
-
-
 def test_the_queues_of_a_consumer_of_the_app_are_found_with_their_keys_and_dead_letters(tmp_path):
     def found_by_itself(stack: Stack, properties: Properties) -> None:
         dead = sqs.Queue(stack, "Dead")
@@ -232,18 +236,117 @@ def queue_names(stack: str, logical: str, found: Resource) -> set[str]:
     return set()
 
 
+def live_with(stack: Stack, **properties: Any) -> Live:
+    return Live(stack, "Live", exchange=Exchange(stack, "Bus", ordered=True), **properties)
+
+
+LINE = '{"displayName": "a", "webSocketAddress": "wss://a.example/", "fingerprint": "%s"}\n'
+
+
 @pytest.mark.parametrize(
-    ("make", "problem"),
+    "text",
     [
-        (lambda stack: Exchange(stack, "Bus", prefix="*"), "exchange_prefix must match"),
-        (lambda stack: Rendezvous(stack, "Broker", client_queue_prefix=""), "client_queue_prefix must match"),
-        (lambda stack: Rendezvous(stack, "Broker", broker_queue_name="a-broker", client_queue_prefix="a-"), "open the"),
-        (
-            lambda stack: Splitting(stack, "Split", consumers=[], queues=[], temporary_prefix=""),
-            "temporary_queue_prefix must match",
-        ),
+        *("", LINE % ("A" * 40), LINE % ("a" * 64), LINE % "A", LINE % ("A" * 40) + "{", "[]", "\n"),
+        *('{"fingerprint": 1}', LINE % ("A" * 40) + '{"fingerprint": "%s", "url": "a"}' % ("B" * 40)),
     ],
 )
-def test_a_name_that_would_open_other_queues_is_refused(make, problem):
-    with pytest.raises(InvalidConfig, match=problem):
+def test_a_list_of_bridges_is_refused_exactly_if_the_functions_refuse_it(text: str, tmp_path):
+    path = tmp_path / "bridges.jsonl"
+    path.write_text(text)
+
+    try:
+        BridgeList.parse(text)
+    except RejectedError:
+        with pytest.raises(ValueError, match="bridges: line"):
+            require_bridges(path)
+    else:
+        require_bridges(path)
+
+
+def split_of(stack: Stack, **properties: Any) -> Splitting:
+    given = {"consumers": [existing_function(stack)], "queues": [sqs.Queue(stack, "Orders")], **properties}
+    return Splitting(stack, "Split", **given)
+
+
+def twice_live(stack: Stack) -> None:
+    bus = Exchange(stack, "Bus", ordered=True)
+    for name in ("Live", "Other"):
+        Live(stack, name, exchange=bus)
+
+
+# What a user may give by mistake; the error names the property and what to give instead.
+MISTAKES: list[tuple[Callable[[Stack], object], str]] = [
+    (lambda stack: Exchange(stack, "Bus", orderd=True), "Exchange has no property 'orderd': did you mean 'ordered'"),  # type: ignore[call-arg]
+    (lambda stack: Exchange(stack, "Bus", add_alarm=False), "no property 'add_alarm': did you mean 'add_alarms'"),  # type: ignore[call-arg]
+    (lambda stack: Exchange(stack, "Bus", ordered="false"), "ordered: expected True or False, not 'false'"),  # type: ignore[arg-type]
+    (lambda stack: Exchange(stack, "Bus", exchange_name="bus"), "exchange_name: expected 'x' and letters"),
+    (lambda stack: Exchange(stack, "Bus", exchange_name="xa.fifo", ordered=True), "`ordered` appends '.fifo'"),
+    (lambda stack: Exchange(stack, "Bus", exchange_name="xa-dlq"), "exchange_name: .*without '-dlq'"),
+    (lambda stack: Exchange(stack, "Bus", prefix="*"), "^prefix must match"),
+    (
+        lambda stack: Exchange(stack, "Bus", removal_policy="destroy"),
+        "removal_policy: .*RETAIN, DESTROY, not 'destroy'",
+    ),  # type: ignore[arg-type]
+    (lambda stack: Exchange(stack, "Bus", removal_policy=RemovalPolicy.SNAPSHOT), "RETAIN, DESTROY, not SNAPSHOT"),
+    (lambda stack: Exchange(stack, "Bus", log_retention=30), "log_retention: expected one of ONE_DAY, .*, not 30"),  # type: ignore[arg-type]
+    (lambda stack: Exchange(stack, "Bus", add_alarms="no"), "add_alarms: expected True or False"),  # type: ignore[arg-type]
+    (lambda stack: Exchange(stack, "Bus", alarm_topic="arn:aws:sns:a:1:b"), r"alarm_topic: .*sns.Topic.from_topic_arn"),  # type: ignore[arg-type]
+    (lambda stack: Exchange(stack, "Bus", encryption_key="alias/a"), r"encryption_key: .*kms.Key.from_key_arn"),  # type: ignore[arg-type]
+    (lambda stack: Exchange(stack, "Bus").bind("orders", "#"), "queue: expected a resource of the CDK, not 'orders'"),  # type: ignore[arg-type]
+    (lambda stack: Exchange(stack, "Bus").bind(sqs.Queue(stack, "Q"), ""), "pattern: expected 1 to 255 bytes"),
+    (lambda stack: Exchange(stack, "Bus").bind(sqs.Queue(stack, "Q"), "#.#.#"), "'#' 2 times at most, not '#.#.#'"),
+    (lambda stack: Live(stack, "Live", exchange="xbus"), "exchange: expected an Exchange, not 'xbus'"),  # type: ignore[arg-type]
+    (lambda stack: Live(stack, "Live", exchange=Exchange(stack, "Bus")), "ordered=True"),
+    (twice_live, "has a Live already"),
+    (lambda stack: live_with(stack, issuers=[{"url": "https://id.example"}]), r"issuers\[0\]: audience must be given"),
+    (
+        lambda stack: live_with(stack, issuers=[{"role_clam": "r"}]),
+        r"issuers\[0\] has no property 'role_clam': did you",
+    ),
+    (lambda stack: live_with(stack, issuers={"url": "https://id.example"}), "issuers: expected a list"),
+    (lambda stack: live_with(stack, anonymous="a_b"), "anonymous: expected the name of a user"),
+    (lambda stack: live_with(stack).add_user("a_b"), "name: expected the name of a user"),
+    (lambda stack: live_with(stack).add_user("ab", role="king"), "role: expected one of 'admin', .*, not 'king'"),  # type: ignore[arg-type]
+    (lambda stack: split_of(stack, consumers=[]), "consumers: expected a list with at least one resource"),
+    (lambda stack: split_of(stack, consumers=["mail"]), "consumers: .*lambda_.Function.from_function_arn"),
+    (lambda stack: split_of(stack, queues=["orders"]), "queues: .*sqs.Queue.from_queue_arn"),
+    (lambda stack: split_of(stack, queues=[]), "queues: expected a list with at least one resource"),
+    (lambda stack: split_of(stack, temporary_prefix=""), "^temporary_prefix must match"),
+    (lambda stack: Rendezvous(stack, "Broker", doors="gate"), "^doors must match"),
+    (lambda stack: Rendezvous(stack, "Broker", bridges="nowhere.jsonl"), "^bridges names no file"),
+    (lambda stack: Rendezvous(stack, "Broker", client_queue_prefix=""), "client_queue_prefix must match"),
+    (lambda stack: Rendezvous(stack, "Broker", broker_queue_name="a-broker", client_queue_prefix="a-"), "open the"),
+]
+
+
+@pytest.mark.parametrize(("make", "problem"), MISTAKES)
+def test_a_mistake_is_refused_when_the_app_is_synthesized(make, problem):
+    with pytest.raises((InvalidConfig, TypeError, ValueError), match=problem):
         make(Stack(App(context={"aws:cdk:bundling-stacks": []}), "Shop"))
+
+
+@pytest.mark.parametrize(
+    "text", ["xbus", "x", "xs_A-1", "xa-dlq", "xA-Exchange-Reply", "bus", "", "x.a", "xä", "x" * 81, "x" * 80]
+)
+def test_names_are_refused_exactly_if_control_refuses_them(text: str):
+    def accepts(check: Callable[[], object], *errors: type[Exception]) -> bool:
+        try:
+            check()
+        except errors:
+            return False
+        return True
+
+    def name_of_control() -> None:
+        if problem := exchange_name_problem(parse_exchange_name(text), prefix=""):
+            raise RejectedError(problem)
+
+    user, pattern = text[1:33], f"{text}.#.#"
+    assert accepts(lambda: require_exchange(text, prefix="", ordered=False), ValueError) == accepts(
+        name_of_control, RejectedError
+    )
+    assert accepts(lambda: require_user("name", user), ValueError) == accepts(
+        lambda: parse_user_name(user), RejectedError
+    )
+    assert accepts(lambda: require_pattern(pattern * 4), ValueError) == accepts(
+        lambda: Pattern.parse(pattern * 4), RejectedError
+    )
