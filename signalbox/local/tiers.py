@@ -63,7 +63,7 @@ COMMAND_TESTS = "tests/cli"
 PARTS = {
     **{
         capability: f"tests/integration/{capability}"
-        for capability in ("rendezvous", "splitting", "exchange", "kombu", "sarracenia", "live", "history")
+        for capability in ("rendezvous", "splitting", "kombu", "sarracenia", "live", "history")
     },
     "stages": "tests/integration/shared",
     "clients": "tests/clients",

@@ -20,7 +20,7 @@ from signalbox.sarracenia.rights.names import UserName, parse_queue_name
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.patience import wait_for
 
-pytestmark = [pytest.mark.emulator, pytest.mark.release]
+pytestmark = pytest.mark.emulator
 
 TESS = UserName("tess")
 OWN_EXCHANGES, OTHERS_EXCHANGES = {"xs_tess", "xs_tess_images"}, {"xs_tess2", "xs_rita"}
