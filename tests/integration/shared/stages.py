@@ -87,6 +87,17 @@ class Stages:
         """The administrator's session."""
         return self._emulator.session()
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment variables of a program that takes the emulator for AWS."""
+        running = self._emulator
+        return {
+            "AWS_ENDPOINT_URL": running.endpoint_url,
+            "AWS_REGION": running.region,
+            "AWS_ACCESS_KEY_ID": running.administrator.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": running.administrator.secret_access_key,
+        }
+
     def restart(self) -> None:
         """Restart the emulator with its state, as `make up` does with one of another version."""
         lifecycle.restart(self.folder, self._emulator, lifeline=self.lifeline)
@@ -97,15 +108,7 @@ class Stages:
 
     def deploy_more(self, assembly: Path, name: str, *, like: Deployment) -> Deployment:
         """Deploy another stage into the same account and region by the CDK CLI, as into AWS."""
-        running = self._emulator
-        keys = running.administrator
-        own = {
-            "AWS_ENDPOINT_URL": running.endpoint_url,
-            "AWS_REGION": running.region,
-            "AWS_ACCESS_KEY_ID": keys.access_key_id,
-            "AWS_SECRET_ACCESS_KEY": keys.secret_access_key,
-            "CI": "true",
-        }
+        own = {**self.environment, "CI": "true"}
         command = [*tools.cdk(), "deploy", "--app", str(assembly), "--all", "--require-approval", "never"]
         environment = {**tools.hermetic_environment(os.environ), **own}
         done = subprocess.run(  # noqa: S603 - the CDK CLI

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from signalbox.cli.exchange.stage import stage_name
+from signalbox.cli.main import app as signalbox
 from signalbox.clients.control import ControlClient
 from signalbox.clients.exchange.client import stage_client
 from signalbox.clients.live.client import LiveClient
@@ -169,8 +172,13 @@ def test_the_bindings_of_an_order_bus_come_change_and_go_with_the_app(shop: Shop
     assert (shop.bodies("shop-mail", 1), shop.bodies("shop-audit", 1)) == (["returns.late"], ["orders.late"])
 
     shop.delete("shop")
-    left = resources(shop.stages.session) - before
-    assert {kind for kind, _ in left} <= {"bucket"}, left
+    assert left_since(before, shop, function="shop-publisher") == set()
+
+
+def left_since(before: set[tuple[str, str]], shop: Shop, *, function: str = "") -> set[tuple[str, str]]:
+    """Return what is new, without the bucket of deployments and the log group of the function of the app."""
+    found = resources(shop.stages.session) - before - {("log group", f"/aws/lambda/{function}")}
+    return {one for one in found if one[0] != "bucket"}
 
 
 def test_a_split_finds_the_queue_of_the_consumer_of_the_app(shop: Shop):
@@ -183,7 +191,8 @@ def test_a_split_finds_the_queue_of_the_consumer_of_the_app(shop: Shop):
     assert "QUEUE_URL" in json.dumps(found)
 
 
-def test_a_live_log_shows_past_and_new_events_to_everyone(shop: Shop):
+def test_a_live_log_shows_past_and_new_events_to_everyone_and_goes_with_what_commands_made(shop: Shop):
+    before = resources(shop.stages.session)
     outputs = shop.deploy((EXAMPLES / "live_log.py").read_text(), stack="news")
     publisher, realm = stage_client(shop.client("sqs"), outputs), "xnews_public.fifo"
     publisher.publish(realm, "weather.north", '"past"')
@@ -198,6 +207,12 @@ def test_a_live_log_shows_past_and_new_events_to_everyone(shop: Shop):
 
     assert [one and one.topic for one in received] == ["weather.north"] * 2
     assert [one and one.payload.arguments for one in received] == [("past",), ("new",)]
+    publisher.declare_exchange("xby_command")
+    shop.delete("news")
+    assert {kind for kind, _ in left_since(before, shop)} == {"queue", "mapping"}
+    command = ["destroy", stage_name(outputs["ExchangeControlQueueUrl"]), "--aws", "--yes", "--json"]
+    assert CliRunner().invoke(signalbox, command, env=shop.stages.environment, catch_exceptions=False).exit_code == 0
+    assert left_since(before, shop) == set()
 
 
 def test_the_example_of_the_page_is_deployed_as_it_stands(shop: Shop):
