@@ -176,7 +176,7 @@ def test_the_bindings_of_an_order_bus_come_change_and_go_with_the_app(shop: Shop
 
 
 def left_since(before: set[tuple[str, str]], shop: Shop, *, function: str = "") -> set[tuple[str, str]]:
-    """Return what is new, without the bucket of deployments and the log group of the function of the app."""
+    """Return the new resources, without the bucket of deployments and the log group of a function of the app."""
     found = resources(shop.stages.session) - before - {("log group", f"/aws/lambda/{function}")}
     return {one for one in found if one[0] != "bucket"}
 
