@@ -57,6 +57,7 @@ def test_each_capability_alone_does_its_work_and_its_data_outlives_the_others(st
         assert list(deployment.capabilities) == (["exchange", "live"] if capability == "live" else [capability])
         check_the_demo(deployment)
         check_the_groups(deployment)
+        check_the_doctor(stages, capability)
         if capability == "exchange":
             stage_client(deployment.session().client("sqs"), deployment.outputs).declare_exchange(EXCHANGE)
         if capability == "history":
@@ -96,6 +97,16 @@ def check_the_groups(deployment: Deployment) -> None:
                 CliRunner().invoke(app, command, catch_exceptions=False)
         elif capability != "history":  # whose tables need a Glue job
             assert CliRunner().invoke(app, command, catch_exceptions=False).exit_code == 0
+
+
+def check_the_doctor(stages: Stages, capability: str) -> None:
+    """The doctor finds nothing that stops a deployment, and that all queues refuse the dead letters of others."""
+    command = ["doctor", "--json", "-c", f"capabilities={capability}"]
+
+    done = CliRunner().invoke(app, command, env=stages.environment, catch_exceptions=False)
+
+    found = {one["check"]: one["verdict"] for one in json.loads(done.stdout)["findings"]}
+    assert ("stop" in found.values(), found["queue sources"], done.exit_code) == (False, "ok", 0), done.stdout
 
 
 def check_the_page(deployment: Deployment) -> None:
