@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from signalbox.clients.live.session import ConnectionLost
 from tests.simulation.functions import Failure, Function
@@ -37,6 +37,7 @@ class SimulatedGateway:
         if self.open.pop(socket.connection, None) is None:
             return
         socket.arrive(CLOSED)
+        self.kernel.tell(f"connection {socket.connection} is lost")
         if not self.kernel.is_faulty("the end of a connection is not told", self.kernel.rates.unknown_queue):
             event = self.event("$disconnect", socket.connection)
             self.connect.invoke(event, f"disconnect {socket.connection}", lambda _: None)
@@ -67,6 +68,8 @@ class SimulatedSocket:
 
     def _enter(self, message: Any) -> None:
         self.arrived.append(message)
+        if message is not CLOSED:
+            self.gateway.kernel.tell(f"{self.connection} gets {message}")
         if self.waiting is not None:
             task, self.waiting = self.waiting, None
             self.gateway.kernel.resume(task)
@@ -77,9 +80,17 @@ class SimulatedSocket:
         if self.connection not in self.gateway.open:
             raise ConnectionLost("the connection is lost")
         if kernel.is_faulty("a frame does not reach the inbox", kernel.rates.refused):
-            self.gateway.lose(self)  # the gateway answers with an error, upon which clients give up the connection
-            raise ConnectionLost("a frame was refused")
-        self.gateway.put_frame(self.connection, text, kernel.uuid())
+            self._refuse()
+        kernel.tell(f"sends {text}")
+        try:
+            self.gateway.put_frame(self.connection, text, kernel.uuid())
+        except Refusal:
+            self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        """End the connection: the gateway answers with an error, upon which clients give it up."""
+        self.gateway.lose(self)
+        raise ConnectionLost("a frame was refused")
 
     def receive(self, timeout_seconds: float | None) -> str | None:
         kernel = self.gateway.kernel
@@ -114,4 +125,5 @@ def opened(gateway: SimulatedGateway, request: Callable[[Function, Any], Any]) -
     if isinstance(answer, Failure) or answer["statusCode"] != 200:
         raise ConnectionLost("the connection is refused")
     gateway.open[socket.connection] = socket
+    kernel.tell(f"opens connection {socket.connection}")
     return socket
