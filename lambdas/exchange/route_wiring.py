@@ -119,6 +119,7 @@ def distributor() -> Distributor:
             instance.sqs(), instance.settings().text("LIVE_OUTBOX_URL"), parallel_map, instance.backoff()
         ),
         parallel_map=parallel_map,
+        now=instance.CLOCK.now,
     )
 
 

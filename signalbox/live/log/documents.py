@@ -77,6 +77,7 @@ EVENT = Forms({datetime: MILLISECONDS, Audience: AUDIENCE, Listener: LISTENER, P
         "omitted_bytes",
         "is_text",
         "sqs_sequence",
+        "delay_ms",
     ],
     flat=["payload"],
     order=["publication", "topic", "at", "sequence"],

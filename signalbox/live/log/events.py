@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
@@ -22,6 +22,8 @@ class LoggedEvent:
     `headers` are set by publishers over SQS, the command line and sr3. A payload larger than a connection's limit is
     omitted, and `omitted_bytes` is its size. With `is_text` the message body was the payload's string itself, not
     JSON. `sqs_sequence` is the SequenceNumber of its SQS message, if known, which orders all events of the exchange.
+    `delay_ms` is the time from its publication to its log if that was long, such as in an outage; a redelivery may
+    change it.
     """
 
     publication: PublicationId
@@ -36,6 +38,12 @@ class LoggedEvent:
     omitted_bytes: int | None = None
     is_text: bool = False
     sqs_sequence: int | None = None
+    delay_ms: int | None = field(default=None, compare=False)
+
+    @property
+    def logged_at(self) -> datetime:
+        """Return the time from which the log may have had the event."""
+        return self.at + timedelta(milliseconds=self.delay_ms or 0)
 
 
 def event_for(pattern: TopicPattern, logged: LoggedEvent, *, is_retained: bool = False) -> Event:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from signalbox.exchange.messages.publications import Publication
@@ -33,6 +34,9 @@ from signalbox.messages import MessageId
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
+# From this delay on, an event may be logged after sessions that began after its publication; the write itself may take
+# as long as the function has.
+LONG_DELAY, LONGEST_WRITE, MILLISECOND = timedelta(seconds=1), timedelta(seconds=15), timedelta(milliseconds=1)
 MAXIMUM_BATCH_BYTES = 200_000  # so that a call sends several, and a partly posted batch is soon repeated
 
 
@@ -96,10 +100,11 @@ class Distributor:
     directory: SubscriberDirectory
     outboxes: OutboxSender
     parallel_map: ParallelMap = serial_map
+    now: Callable[[], datetime] = field(kw_only=True)
 
     def store(self, exchange: ExchangeRecord, published: Sequence[ToConnections]) -> Delivery:
         """Append publications to the logs; return their distribution in their order."""
-        events = [_decoded(one) for one in published]
+        events = [_decoded(one, self.now()) for one in published]
         if events and exchange.live is not None:
             self.log.append(exchange.name, [one.event for one in events], live=exchange.live)
         return self._delivery(exchange, events)
@@ -108,7 +113,7 @@ class Distributor:
         self, exchange: ExchangeRecord, published: Sequence[ToConnections], writes: BatchWrites
     ) -> Delivery | None:
         """Append publications and store `writes`, all or none; return None if nothing was stored."""
-        events = [_decoded(one) for one in published]
+        events = [_decoded(one, self.now()) for one in published]
         logged = [one.event for one in events]
         if exchange.live is None or not self.log.append_with(exchange.name, logged, live=exchange.live, writes=writes):
             return None
@@ -166,11 +171,14 @@ class Distributor:
         return failed
 
 
-def _decoded(published: ToConnections) -> _DecodedEvent:
+def _decoded(published: ToConnections, now: datetime) -> _DecodedEvent:
     metadata = publication_metadata(published.publication)
     event = logged_event(published.publication, metadata, sequence=published.sequence)
+    delay = now - event.at
+    if delay >= LONG_DELAY:
+        event = replace(event, delay_ms=(delay + LONGEST_WRITE) // MILLISECOND)
     # Subscribers must not see the audience, nor the event's position among all publications.
-    text = json_text(event_document(replace(event, audience=UNRESTRICTED, sqs_sequence=None)))
+    text = json_text(event_document(replace(event, audience=UNRESTRICTED, sqs_sequence=None, delay_ms=None)))
     return _DecodedEvent(published.publication.message.message_id, event, text)
 
 

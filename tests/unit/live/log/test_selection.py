@@ -285,6 +285,14 @@ def test_each_topic_of_a_pattern_continues_after_its_own_number() -> None:
     assert page == HistoryPage((overtaken, later))
 
 
+def test_an_event_that_was_logged_long_after_its_publication_is_as_new_as_its_log() -> None:
+    early, late = logged(1, "logs.a"), replace(logged(2, "logs.a"), delay_ms=60_000)
+
+    page = backfill_page([early, late], AfterTopicSequences(START + timedelta(seconds=62), {}), ME)
+
+    assert page == HistoryPage((late,))
+
+
 def test_a_gap_in_one_topic_makes_the_backfill_incomplete() -> None:
     events = [logged(1, "logs.a"), logged(5, "logs.b")]
 

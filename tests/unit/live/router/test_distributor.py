@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -46,6 +47,7 @@ class World:
     exchange: ExchangeRecord = EXCHANGE
     written: list[BatchWrites] = field(default_factory=list)
     cannot_write: bool = False
+    now: datetime = START
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
         assert (realm, live) == (REALM, self.exchange.live)
@@ -78,7 +80,7 @@ class World:
         self.subscribers += [Subscriber(ConnectionId(connection), pattern, listener) for pattern in patterns]
 
     def deliver(self, *published: NumberedPublication, parallel_map: ParallelMap = serial_map) -> Collection[str]:
-        delivery = Distributor(self, self, self, parallel_map).store(self.exchange, published)
+        delivery = Distributor(self, self, self, parallel_map, now=lambda: self.now).store(self.exchange, published)
         return delivery()
 
     def bundles(self, connection: str) -> list[EventBatch]:
@@ -136,7 +138,7 @@ def test_the_publication_id_of_the_router_is_the_one_in_the_log(world: World) ->
 
     world.deliver(*sent)
 
-    ids = [Distributor(world, world, world).publication_id(one.publication) for one in sent]
+    ids = [Distributor(world, world, world, now=lambda: START).publication_id(one.publication) for one in sent]
     assert ids == [one.publication for one in world.logged]
 
 
@@ -244,8 +246,13 @@ def test_no_topic_gives_a_batch_the_id_of_another(world: World) -> None:
 def test_an_exchange_that_is_not_live_delivers_to_no_connection(world: World) -> None:
     other = replace(EXCHANGE, live=None)
 
-    assert Distributor(world, world, world).store(other, [published("a", 1)])() == ()
-    assert Distributor(world, world, world).store_with(other, [published("a", 1)], BatchWrites((), {}, START)) is None
+    assert Distributor(world, world, world, now=lambda: START).store(other, [published("a", 1)])() == ()
+    assert (
+        Distributor(world, world, world, now=lambda: START).store_with(
+            other, [published("a", 1)], BatchWrites((), {}, START)
+        )
+        is None
+    )
     assert world.deliver() == ()
     assert (world.logged, world.calls) == ([], [])
 
@@ -259,10 +266,21 @@ def test_publishers_that_request_it_receive_published(world: World) -> None:
     publications = [published("a", number, metadata=one).publication for number, one in enumerate(notes, start=1)]
     world.closed = {"q"}
 
-    assert Distributor(world, world, world).acknowledge(publications) == {"a-4"}
+    assert Distributor(world, world, world, now=lambda: START).acknowledge(publications) == {"a-4"}
 
     (posting,) = world.sent
     assert (posting.connection, json.loads(json.loads(posting.text)["message"])) == ("p", [17, 3, 5])
+
+
+@pytest.mark.parametrize(("seconds", "delay"), [(0.9, None), (1, 16_000), (60, 75_000)])
+def test_the_log_tells_a_long_delay_with_the_time_of_its_write(world: World, seconds: float, delay: int | None) -> None:
+    world.subscribe("c", A)
+    world.now = START + timedelta(seconds=seconds)
+
+    world.deliver(published("a", 1))
+
+    assert [event.delay_ms for event in world.logged] == [delay]
+    assert "delay" not in world.sent[0].text
 
 
 @pytest.mark.parametrize("cannot_write", [False, True])
@@ -271,7 +289,7 @@ def test_what_is_stored_with_the_log_is_stored_before_anything_is_sent(world: Wo
     world.cannot_write = cannot_write
     writes = BatchWrites((), {}, START)
 
-    delivery = Distributor(world, world, world).store_with(EXCHANGE, [published("a", 1)], writes)
+    delivery = Distributor(world, world, world, now=lambda: START).store_with(EXCHANGE, [published("a", 1)], writes)
 
     assert world.sent == []
     if cannot_write:

@@ -80,7 +80,9 @@ class Realm:
             publisher = publisher_of(message, {}, SENDERS)
             routes = Routes((), by_alternate=False)
             said = publication(message, envelope, routes, publisher, SENDERS)
-            delivery = Distributor(self, self, self).store(exchange, [NumberedPublication(said, number)])
+            delivery = Distributor(self, self, self, now=lambda: self.live.moment).store(
+                exchange, [NumberedPublication(said, number)]
+            )
             assert delivery() == set()
 
     def posted(self) -> list[Any]:
