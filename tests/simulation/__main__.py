@@ -20,7 +20,7 @@ def main() -> int:
         command = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
         os.execve(sys.executable, command, os.environ | _ENVIRONMENT)  # noqa: S606 - itself
     mutants.plant()
-    from tests.simulation import run, shrink  # noqa: PLC0415 - after the fault is planted
+    from tests.simulation import results, run, shrink  # noqa: PLC0415 - after the fault is planted
 
     hours = seconds = 0.0
     broken = False
@@ -31,6 +31,8 @@ def main() -> int:
             result = run.run(capability, seed, tells=options.story)
             hours, seconds = hours + result.hours, seconds + result.seconds
             broken = broken or bool(result.broken)
+            if not os.environ.get(mutants.VARIABLE):
+                results.keep(result)
             if result.broken and options.shrink:
                 result = shrink.shrunk(result)
             _print(result, run.clock, result.story if options.story else shrink.story_of(result))
