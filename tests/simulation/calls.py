@@ -145,7 +145,7 @@ def client_error(client: Any, operation: str, refusal: Refusal) -> ClientError:
 
 
 def summary(request: Request) -> str:
-    """Return what a story says of a request: the queue or the key, without bodies."""
+    """Return a story's words for a request: the queue or the key, without bodies."""
     named = [name for name in ("QueueUrl", "QueueName", "TableName") if name in request]
     parts = [str(request[name]).rpartition("/")[2] for name in named]
     items = [request[name] for name in ("Key", "Item") if name in request]

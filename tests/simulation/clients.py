@@ -19,7 +19,7 @@ Convert = Callable[[Any], Any]
 
 
 def make_api_call(calls: Calls, client: BaseClient, operation: str, request: dict[str, Any]) -> Answer:
-    """Do what `BaseClient._make_api_call` does."""
+    """Make a call as `BaseClient._make_api_call` does, without bytes and HTTP."""
     service = client.meta.service_model.service_name
     attempts = (client.meta.config.retries or {}).get("total_max_attempts")
     try:

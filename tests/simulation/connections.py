@@ -33,12 +33,12 @@ class SimulatedGateway:
         return {}
 
     def lose(self, socket: "SimulatedSocket") -> None:
-        """End a connection, and tell the stage, which API Gateway does at best effort."""
+        """End a connection, and invoke the function for `$disconnect`, as API Gateway does at best effort."""
         if self.open.pop(socket.connection, None) is None:
             return
         socket.arrive(CLOSED)
         self.kernel.tell(f"connection {socket.connection} is lost")
-        if not self.kernel.is_faulty("the end of a connection is not told", self.kernel.rates.unknown_queue):
+        if not self.kernel.is_faulty("a $disconnect is lost", self.kernel.rates.unknown_queue):
             event = self.event("$disconnect", socket.connection)
             self.connect.invoke(event, f"disconnect {socket.connection}", lambda _: None)
 

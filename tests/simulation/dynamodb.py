@@ -13,7 +13,7 @@ from tests.simulation.table import STALE_INDEX_SECONDS, STALE_SECONDS, Index, Ta
 from tests.simulation.values import copied
 
 TOKEN_SECONDS = 600
-# A page ends after 1 MB; here, it may end after so many items, which have fewer bytes.
+# A page ends after 1 MB; here, it may end after this number of items, which have fewer bytes.
 ITEMS_OF_A_PAGE = 20
 MOST_KEYS, MOST_WRITES, MOST_TRANSACTED = 100, 25, 100
 TTL = "expires_at"

@@ -190,7 +190,7 @@ class ExchangeWorld(World):
             return
 
     def _consume(self) -> None:
-        """Delete what consumers have had time to receive: the account is in the queues' logs."""
+        """Delete the messages that consumers have had time to receive: the account is in the queues' logs."""
         for queues in BOUND.values():
             for name in queues:
                 self.sqs.queues[name].messages.clear()

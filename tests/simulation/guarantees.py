@@ -297,7 +297,7 @@ def an_acknowledged_event_is_logged(world: LiveWorld) -> Iterator[str]:
     got = {str(event.payload.arguments[0]) for one in world.account.followers.values() for _, event in one.events}
     for text in world.account.confirmed:
         if text not in got:
-            yield f"the acknowledged event {text!r} reached nobody"
+            yield f"the acknowledged event {text!r} reached no subscriber"
 
 
 def live_ends(world: LiveWorld) -> Iterator[str]:
@@ -351,7 +351,7 @@ def no_split_message_is_lost(world: SplittingWorld) -> Iterator[str]:
     for queue in PARAMETERS.values():
         for message in world.sqs.queues[queue].log:
             if message.body not in handled:
-                yield f"message {message.body} was handled by nobody"
+                yield f"message {message.body} was not handled"
 
 
 def a_fifo_message_is_handled_once(world: SplittingWorld) -> Iterator[str]:

@@ -148,7 +148,7 @@ class Kernel:
         self.current = None
 
     def pause(self) -> None:
-        """End the turn of the current task until somebody resumes it."""
+        """End the turn of the current task until it is resumed."""
         task = self.current
         assert task is not None, "only tasks wait"
         self._hub.switch()
@@ -233,7 +233,7 @@ class Kernel:
         return happens
 
     def tell(self, text: str) -> None:
-        """Add a line to the story, if somebody reads it."""
+        """Add a line to the story, if it is recorded."""
         if self.story is not None:
             who = self.current.process.name if self.current else "stage"
             self.story.append((self.now, who, text))

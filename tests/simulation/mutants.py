@@ -320,7 +320,16 @@ EXCHANGE_MUTANTS = (
         "    except UnavailableError:\n        routed = RoutingResult((), ())\n    except ExchangeUnknown:\n",
     ),
 )
-MUTANTS = (*RENDEZVOUS_MUTANTS, *EXCHANGE_MUTANTS)
+LIVE_MUTANTS = (
+    Mutant(
+        "an event is as old as its publication",
+        "live",
+        "signalbox.live.log.selection",
+        "event.logged_at >= start.since",
+        "event.at >= start.since",
+    ),
+)
+MUTANTS = (*RENDEZVOUS_MUTANTS, *EXCHANGE_MUTANTS, *LIVE_MUTANTS)
 
 
 class _Planter(MetaPathFinder):

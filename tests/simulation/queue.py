@@ -53,7 +53,7 @@ class Counts:
 
 
 class SimulatedQueue:
-    """One queue; `watchers` hear when a message becomes visible."""
+    """One queue; `watchers` are called with the time at which a message becomes visible."""
 
     def __init__(self, kernel: Kernel, name: str, attributes: dict[str, str], tags: dict[str, str]) -> None:
         self.kernel, self.name = kernel, name

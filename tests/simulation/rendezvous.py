@@ -147,7 +147,7 @@ class RendezvousWorld(World):
                 self.call("sqs", "SendMessage", QueueUrl=URL + BROKER, MessageBody=body, MessageAttributes=attributes)
                 sent.sent = sent.sent or kernel.now
             except (Refusal, BotoCoreError):
-                pass  # the client knows of nothing
+                pass  # the client does not know whether it was sent
 
     def _reply(self, client_id: str) -> bool:
         try:
@@ -187,7 +187,7 @@ class RendezvousWorld(World):
                 self.account.accepted.append((kernel.now, answer))
 
     def _stranger(self) -> None:
-        """Answer offers that nobody has given to it."""
+        """Answer offers without a match."""
         kernel = self.kernel
         while kernel.now < self.end:
             kernel.sleep(kernel.between(30, 90))

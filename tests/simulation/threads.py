@@ -9,7 +9,7 @@ from tests.simulation.kernel import Kernel, Killed
 
 
 class Pending:
-    """The future result of a task; whoever asks for it waits."""
+    """The future result of a task; `result` waits for it."""
 
     def __init__(self, kernel: Kernel, work: Callable[[], Any]) -> None:
         self.kernel = kernel
@@ -24,7 +24,7 @@ class Pending:
             self._outcome.set_result(work())
         except Killed:
             raise
-        except BaseException as error:  # noqa: BLE001 - as in a pool: whoever asks gets it
+        except BaseException as error:  # noqa: BLE001 - as in a pool, `result` raises it
             self._outcome.set_exception(error)
         for task in self._waiting:
             self.kernel.at(self.kernel.now, partial(self.kernel.resume, task))
