@@ -1,4 +1,4 @@
-"""The account of a race: which events were to arrive, and which gaps the subscriber could know of."""
+"""The account of a race: which events were to arrive, and which gaps the subscriber can notice."""
 
 from benchmarks.parts.races.accounts import Account, Delivery, Race
 
