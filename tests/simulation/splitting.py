@@ -178,18 +178,25 @@ class SplittingWorld(World):
         except (Refusal, BotoCoreError):
             self.kernel.sleep(1)
             return False
+        unfinished = set[str]()
         for message in answer.get("Messages", ()):
-            self._finish(who, url, message)
+            # Behind a message of its group that comes again, a message waits; in a standard queue, it may.
+            group = json.loads(message["Body"])["group"]
+            if group in unfinished or not self._finish(who, url, message):
+                unfinished.add(group)
         return bool(answer.get("Messages"))
 
-    def _finish(self, who: str, url: str, message: Answer) -> None:
+    def _finish(self, who: str, url: str, message: Answer) -> bool:
+        """Handle a message, and return whether it was deleted."""
         self.kernel.sleep(self.kernel.between(0.01, 0.3))
         queue = self.sqs.queues.get(url.rpartition("/")[2])
         with suppress(Refusal, BotoCoreError):
             self.call("sqs", "DeleteMessage", QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-        if queue is not None and message["MessageId"] not in queue.messages:
-            self.kernel.tell(f"handles {message['Body']}")
-            self.account.handled.append(Handled(self.kernel.now, who, message["Body"]))
+        if queue is None or message["MessageId"] in queue.messages:
+            return False
+        self.kernel.tell(f"handles {message['Body']}")
+        self.account.handled.append(Handled(self.kernel.now, who, message["Body"]))
+        return True
 
     def _developer(self, name: str, developer: str, parameter: str) -> None:
         kernel = self.kernel
