@@ -14,12 +14,15 @@ GROUPS = "ministack.services.cloudwatch_logs:_log_groups"
 
 
 def logging_where_possible(log: Callable[..., None], groups: Collection[str]) -> Callable[..., None]:
-    """Return a `log` of a run that drops the log of a function whose own log group does not exist."""
+    """Return a `log` of a run that drops the log of a function whose own log group does not exist.
+
+    Without one of its own, a function has the group that Lambda makes for it.
+    """
 
     def log_if_possible(function: Mapping[str, Any], *others: object, **named: object) -> None:
         config = function.get("config") or function
         group = (config.get("LoggingConfig") or {}).get("LogGroup")
-        if group is None or group in groups:
+        if group in (None, f"/aws/lambda/{config['FunctionName']}") or group in groups:
             log(function, *others, **named)
 
     return log_if_possible
