@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 LOWEST = 19
-FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 AUTOGROUP = Path("/proc/self/autogroup")
 # Linux changes the niceness of one session in a tenth of a second, unless the user is root.
 ATTEMPTS, ATTEMPT_SECONDS = 20, 0.1
@@ -21,18 +21,19 @@ ATTEMPTS, ATTEMPT_SECONDS = 20, 0.1
 
 def main(command: Sequence[str]) -> int:
     """Run the command and return its exit status."""
+    forwarded = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]  # as nohup has it
     # Until the handlers are set, a signal waits.
-    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
+    signal.pthread_sigmask(signal.SIG_BLOCK, forwarded)
     process = subprocess.Popen(command, preexec_fn=_give_way)  # noqa: PLW1509 - this process has one thread
-    for number in FORWARDED:
+    for number in forwarded:
         signal.signal(number, lambda received, _: os.killpg(process.pid, received))
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, forwarded)
     return process.wait()
 
 
 def _give_way() -> None:
     os.setsid()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     os.nice(LOWEST)
     for _ in range(ATTEMPTS):
         try:

@@ -27,14 +27,37 @@ def test_the_session_of_a_command_has_the_lowest_priority():
     assert done.stdout.endswith(" nice 19\n")
 
 
+def started(program: str, *, ignored: bool, number: signal.Signals) -> "subprocess.Popen[str]":
+    """Start a program in the background, whose parent ignores a signal, or does not, as a shell decides."""
+    action = signal.SIG_IGN if ignored else signal.SIG_DFL
+    return subprocess.Popen(
+        [*BACKGROUND, sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(number, action),  # noqa: PLW1509 - only for the program
+    )
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_command(number):
     program = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
-    with subprocess.Popen([*BACKGROUND, sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as started:
-        assert started.stdout
-        command = int(started.stdout.readline())
-        started.send_signal(number)
-        started.wait()
+    with started(program, ignored=False, number=number) as process:
+        assert process.stdout
+        command = int(process.stdout.readline())
+        process.send_signal(number)
+        process.wait()
 
     with pytest.raises(ProcessLookupError):
         os.kill(command, 0)
+
+
+def test_a_signal_that_is_ignored_stays_ignored():
+    program = "import sys; print('begun', flush=True); sys.exit(int(sys.stdin.readline()))"
+    with started(program, ignored=True, number=signal.SIGHUP) as process:
+        assert process.stdout
+        process.stdout.readline()
+        process.send_signal(signal.SIGHUP)
+        process.communicate("3\n")
+
+    assert process.returncode == 3
