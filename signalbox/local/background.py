@@ -1,7 +1,8 @@
-"""Runs a command at the lowest priority: `python -m signalbox.local.background COMMAND…`.
+"""Runs a command at a low priority: `python -m signalbox.local.background COMMAND…`.
 
 Linux may schedule by session (autogroup, sched(7)): niceness then counts among the processes of one session only. So
-the command gets a session of its own, whose niceness is set, too. Ctrl-C does not reach that session and is forwarded.
+the command gets a session of its own, whose niceness is set, too: to a third of the share of others, since tests wait
+for seconds only. Ctrl-C does not reach that session and is forwarded.
 """
 
 import os
@@ -12,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-LOWEST = 19
+NICENESS, SESSION_NICENESS = 19, 5
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 AUTOGROUP = Path("/proc/self/autogroup")
 # Linux changes the niceness of one session in a tenth of a second, unless the user is root.
@@ -34,10 +35,10 @@ def main(command: Sequence[str]) -> int:
 def _give_way() -> None:
     os.setsid()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-    os.nice(LOWEST)
+    os.nice(NICENESS)
     for _ in range(ATTEMPTS):
         try:
-            AUTOGROUP.write_text(str(LOWEST))
+            AUTOGROUP.write_text(str(SESSION_NICENESS))
         except BlockingIOError:
             time.sleep(ATTEMPT_SECONDS)
         except OSError:  # the kernel schedules without sessions

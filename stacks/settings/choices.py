@@ -284,6 +284,7 @@ class Choices:
     exchange_user_quota: int = setting(
         100,
         "Exchanges, and queues, that a source or subscriber may declare. Present ones stay if it is lowered.",
+        unit="exchanges or queues",
         minimum=1,
         maximum=10_000,
     )

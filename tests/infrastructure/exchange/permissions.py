@@ -46,6 +46,8 @@ EXCHANGE = {
         f"{SQS}:q_*-dlq": PEEK,
         f"{SQS}:q_*-dlq.fifo": PEEK,
         "Exchange/DeadLetters": "sqs: SendMessage",
+        "Exchange/Retries": "sqs: GetQueueAttributes",
+        "Exchange/OrderedRetries": "sqs: GetQueueAttributes",
         MAPPINGS: (
             "lambda: DeleteEventSourceMapping GetEventSourceMapping ListTags TagResource UpdateEventSourceMapping"
         ),
