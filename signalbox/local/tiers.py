@@ -48,7 +48,7 @@ FOLDERS = {
     "emulator": ("tests/integration", "tests/local/emulator", "tests/browser", "tests/docs/test_readme.py"),
     "browser": ("tests/browser",),
     "spark": ("tests/glue",),
-    "java": ("tests/adapters", "tests/infrastructure/live"),
+    "java": ("tests/adapters", "tests/infrastructure/live", "tests/simulation"),
     "kubernetes": (
         "tests/kubernetes",
         "tests/adapters/splitting",
