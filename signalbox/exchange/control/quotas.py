@@ -1,7 +1,5 @@
 """The quotas of users: how many exchanges and queues one may declare, and how many bindings a target may have."""
 
-from collections import Counter
-
 from signalbox.errors import RejectedError
 from signalbox.exchange.control.caller import Caller
 from signalbox.exchange.model.control_ports import ControlPorts
@@ -23,10 +21,10 @@ def refuse_declaration(caller: Caller, resource: ResourceRef, ports: ControlPort
         return
     store = ports.store
     if resource.kind is ResourceKind.QUEUE:
-        declarers = Counter(one.owner for one in store.queues.every())
+        declarers = [one.owner for one in store.queues.every()]
     else:
-        declarers = Counter(one.created_by for one in store.exchanges.every())
-    declared = declarers[caller.name]
+        declarers = [one.created_by for one in store.exchanges.every()]
+    declared = declarers.count(caller.name)
     if declared >= ports.config.user_quota:
         raise QuotaExceeded(
             f"user {str(caller.name)!r} has {declared} {resource.kind}s, and exchange_user_quota allows no more: "
