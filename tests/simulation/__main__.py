@@ -28,7 +28,7 @@ def main() -> int:
         if not options.seeds and (seconds > options.seconds or (broken and options.until_broken)):
             break
         for capability in options.of or run.CAPABILITIES:
-            result = run.run(capability, seed, tells=options.story)
+            result = run.run(capability, seed, has_story=options.story)
             hours, seconds = hours + result.hours, seconds + result.seconds
             broken = broken or bool(result.broken)
             if not os.environ.get(mutants.VARIABLE):

@@ -96,10 +96,10 @@ class Calls:
                 self.kernel.sleep(LOOK_SECONDS)
                 answer = self.services[service](operation, request)
         except Refusal as refusal:
-            self.kernel.tell(f"{operation} {summary(request)} -> {refusal.code}")
+            self.kernel.note(f"{operation} {summary(request)} -> {refusal.code}")
             raise
         if self.kernel.story is not None:
-            self.kernel.tell(f"{operation} {summary(request)}")
+            self.kernel.note(f"{operation} {summary(request)}")
         return answer
 
     def _latency(self, key: str) -> float:
@@ -118,12 +118,12 @@ class Calls:
 
     def _refused(self, service: str, operation: str, *, hangs: bool) -> "_Repeatable":
         if hangs:
-            self.kernel.tell(f"{operation} has no answer")
+            self.kernel.note(f"{operation} has no answer")
             self.kernel.sleep(60)
             return _Repeatable(ReadTimeoutError(endpoint_url=service), is_repeated=True)
         codes = REFUSALS.get(service, USUAL_REFUSALS)
         code, status = codes[self.kernel.number(len(codes))]
-        self.kernel.tell(f"{operation} -> {code}")
+        self.kernel.note(f"{operation} -> {code}")
         return _Repeatable(Refusal(code, status=status), is_repeated=code not in NOT_REPEATED)
 
     def _kill(self, process: Process) -> None:

@@ -37,7 +37,7 @@ class SimulatedGateway:
         if self.open.pop(socket.connection, None) is None:
             return
         socket.arrive(CLOSED)
-        self.kernel.tell(f"connection {socket.connection} is lost")
+        self.kernel.note(f"connection {socket.connection} is lost")
         if not self.kernel.is_faulty("a $disconnect is lost", self.kernel.rates.unknown_queue):
             event = self.event("$disconnect", socket.connection)
             self.connect.invoke(event, f"disconnect {socket.connection}", lambda _: None)
@@ -69,7 +69,7 @@ class SimulatedSocket:
     def _enter(self, message: Any) -> None:
         self.arrived.append(message)
         if message is not CLOSED:
-            self.gateway.kernel.tell(f"{self.connection} gets {message}")
+            self.gateway.kernel.note(f"{self.connection} gets {message}")
         if self.waiting is not None:
             task, self.waiting = self.waiting, None
             self.gateway.kernel.resume(task)
@@ -81,7 +81,7 @@ class SimulatedSocket:
             raise ConnectionLost("the connection is lost")
         if kernel.is_faulty("a frame does not reach the inbox", kernel.rates.refused):
             self._refuse()
-        kernel.tell(f"sends {text}")
+        kernel.note(f"sends {text}")
         try:
             self.gateway.put_frame(self.connection, text, kernel.uuid())
         except Refusal:
@@ -125,5 +125,5 @@ def opened(gateway: SimulatedGateway, request: Callable[[Function, Any], Any]) -
     if isinstance(answer, Failure) or answer["statusCode"] != 200:
         raise ConnectionLost("the connection is refused")
     gateway.open[socket.connection] = socket
-    kernel.tell(f"opens connection {socket.connection}")
+    kernel.note(f"opens connection {socket.connection}")
     return socket

@@ -161,7 +161,7 @@ class ExchangeWorld(World):
         queue.refuses_until = max(queue.refuses_until, end)
         kind = f"queue {queue.name} refuses messages for {end - self.kernel.now:.0f} s"
         self.kernel.faults.append(Fault(key, kind, self.kernel.now))
-        self.kernel.tell(f"FAULT: {kind}")
+        self.kernel.note(f"FAULT: {kind}")
 
     # Publishers and consumers.
 

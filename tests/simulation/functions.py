@@ -102,18 +102,18 @@ class _Invocation:
     def _run(self) -> None:
         kernel = self.function.kernel
         try:
-            kernel.tell("begins")
+            kernel.note("begins")
             result = self.function.handler(self.event, Context(kernel, self.until, self.process.key[-36:]))
         except Killed:
-            kernel.tell("is killed")
+            kernel.note("is killed")
             self._finish(Failure(None), is_kept=False)
             raise
         except Exception as error:  # noqa: BLE001 - Lambda reports any
             self.function.errors.append(error)
-            kernel.tell(f"fails: {type(error).__name__}: {error}")
+            kernel.note(f"fails: {type(error).__name__}: {error}")
             self._finish(Failure(error), is_kept=True)
         else:
-            kernel.tell("ends")
+            kernel.note("ends")
             self._finish(result, is_kept=True)
 
     def _time_out(self) -> None:

@@ -99,14 +99,14 @@ class Kernel:
     are. `chosen` limits the faults to those with these keys.
     """
 
-    def __init__(self, seed: int, *, chosen: frozenset[str] | None = None, tells: bool = False) -> None:
+    def __init__(self, seed: int, *, chosen: frozenset[str] | None = None, has_story: bool = False) -> None:
         self.seed = seed
         self.chosen = chosen
         self.now = START
         self.rates = Rates()
         self.faults_end = START
         self.faults: list[Fault] = []
-        self.story: list[tuple[float, str, str]] | None = [] if tells else None
+        self.story: list[tuple[float, str, str]] | None = [] if has_story else None
         self.current: Task | None = None
         self.calls = 0
         self._turns: list[tuple[float, int, Callable[[], None]]] = []
@@ -229,10 +229,10 @@ class Kernel:
         happens = key in self.chosen if self.chosen is not None else self.draw(key) < probability
         if happens:
             self.faults.append(Fault(key, kind, self.now))
-            self.tell(f"FAULT: {kind}")
+            self.note(f"FAULT: {kind}")
         return happens
 
-    def tell(self, text: str) -> None:
+    def note(self, text: str) -> None:
         """Add a line to the story, if it is recorded."""
         if self.story is not None:
             who = self.current.process.name if self.current else "stage"

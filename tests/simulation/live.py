@@ -189,7 +189,7 @@ class LiveWorld(World):
                 continue
             follower.connections = client.connections
             if event is not None:
-                self.kernel.tell(f"receives {event.topic} {event.sequence}: {event.payload.arguments}")
+                self.kernel.note(f"receives {event.topic} {event.sequence}: {event.payload.arguments}")
                 follower.events.append((self.kernel.now, event))
 
     def _publisher(self, number: int) -> None:

@@ -99,7 +99,7 @@ class SimulatedLambda:
     def _changed(self, uuid: str, state: str) -> None:
         source = self.sources[uuid]
         source.reader.is_enabled = state == "Enabled"
-        self.kernel.tell(f"the mapping of {source.reader.queue.name} is {state}")
+        self.kernel.note(f"the mapping of {source.reader.queue.name} is {state}")
         if state == "Deleted":
             del self.sources[uuid]
             return

@@ -42,11 +42,11 @@ class Result:
         return Counter(fault.kind for fault in self.faults)
 
 
-def run(capability: str, seed: int, *, chosen: frozenset[str] | None = None, tells: bool = False) -> Result:
+def run(capability: str, seed: int, *, chosen: frozenset[str] | None = None, has_story: bool = False) -> Result:
     """Run one seed of a capability, with all its faults or with those of these keys."""
     made, checks = CAPABILITIES[capability]
     began = time.process_time()
-    world = made(seed, chosen=chosen, tells=tells)
+    world = made(seed, chosen=chosen, has_story=has_story)
     world.run()
     broken = {check.__name__: problems for check in checks if (problems := list(check(world)))}
     unexpected = unexpected_errors(world)

@@ -16,7 +16,7 @@ def shrunk(result: Result, *, most_runs: int = 200) -> Result:
 
     keys = tuple(dict.fromkeys(fault.key for fault in result.faults))
     least = minimal(keys, lambda chosen: runs < most_runs and fails(chosen))
-    return run(result.capability, result.seed, chosen=frozenset(least), tells=True)
+    return run(result.capability, result.seed, chosen=frozenset(least), has_story=True)
 
 
 def story_of(result: Result, *, seconds: float = 60.0) -> list[tuple[float, str, str]]:

@@ -194,7 +194,7 @@ class SplittingWorld(World):
             self.call("sqs", "DeleteMessage", QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         if queue is None or message["MessageId"] in queue.messages:
             return False
-        self.kernel.tell(f"handles {message['Body']}")
+        self.kernel.note(f"handles {message['Body']}")
         self.account.handled.append(Handled(self.kernel.now, who, message["Body"]))
         return True
 
@@ -209,7 +209,7 @@ class SplittingWorld(World):
             try:
                 self._use(name, client)
             except (SignalboxError, BotoCoreError, ClientError) as error:
-                kernel.tell(f"gives up: {error}")
+                kernel.note(f"gives up: {error}")
 
     def _use(self, name: str, client: SessionClient) -> None:
         """Start a session, consume for a time, and stop it or leave it."""

@@ -62,8 +62,8 @@ def weather_of(kernel: Kernel) -> Weather:
 class World:
     """The parts that all capabilities share."""
 
-    def __init__(self, seed: int, *, chosen: frozenset[str] | None = None, tells: bool = False) -> None:
-        self.kernel = Kernel(seed, chosen=chosen, tells=tells)
+    def __init__(self, seed: int, *, chosen: frozenset[str] | None = None, has_story: bool = False) -> None:
+        self.kernel = Kernel(seed, chosen=chosen, has_story=has_story)
         PRESENT.world = self
         self.calls = Calls(self.kernel)
         self.sqs = SimulatedSqs(self.kernel)
@@ -110,7 +110,7 @@ class World:
 
     def _tell_outage(self, key: str, service: str, end: float) -> None:
         self.kernel.faults.append(Fault(key, f"{service} is away for {end - self.kernel.now:.0f} s", self.kernel.now))
-        self.kernel.tell(f"FAULT: {service} is away for {end - self.kernel.now:.0f} s")
+        self.kernel.note(f"FAULT: {service} is away for {end - self.kernel.now:.0f} s")
 
     def was_away(self, begin: float, end: float) -> bool:
         """Return whether any service was away in a time."""

@@ -61,10 +61,10 @@ def test_the_topic_of_an_exact_subscription_is_its_pattern() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "history"), [(None, None), (LastEvents(3), {"last": 3}), (AfterSequence(4), {"after": 4})], ids=str
+    ("start", "history"), [(None, None), (LastEvents(3), {"last": 3}), (AfterSequence(4), {"after": 4})], ids=str
 )
-def test_the_first_subscribe_requests_the_given_backfill(wish: BackfillStart | None, history: object) -> None:
-    assert PatternCursor(ONE, wish).options.get("_history") == history
+def test_the_first_subscribe_requests_the_given_backfill(start: BackfillStart | None, history: object) -> None:
+    assert PatternCursor(ONE, start).options.get("_history") == history
 
 
 def test_without_the_routers_time_the_first_backfill_is_requested_again() -> None:
@@ -94,8 +94,8 @@ class Realm:
             self.on_its_way.append(logged)
 
     def subscribe(self, cursor: PatternCursor) -> None:
-        wish = SubscribeOptions.parse(cursor.options).history
-        self.on_its_way = [] if wish is None else list(backfill_page(self.log, wish, ME).events)
+        requested = SubscribeOptions.parse(cursor.options).history
+        self.on_its_way = [] if requested is None else list(backfill_page(self.log, requested, ME).events)
 
     def deliver(self, cursor: PatternCursor, count: int) -> list[int]:
         due = (self.on_its_way or [])[:count]
