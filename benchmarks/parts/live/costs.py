@@ -22,11 +22,6 @@ class Load:
         """Return the number of events posted to connections per second."""
         return self.deliveries_per_minute / 60
 
-    @property
-    def events_per_second(self) -> float:
-        """Return the number of events published per second."""
-        return self.deliveries_per_second / self.subscribers_per_event
-
 
 @dataclass(frozen=True, slots=True)
 class Work:

@@ -43,11 +43,6 @@ class Calls:
         return sum(self.busy.values()) / self.rendezvous
 
     @property
-    def all_per_rendezvous(self) -> float:
-        """The calls of all functions to all services per rendezvous, those of waiting polls included."""
-        return sum(sum(calls.values()) for calls in self.by_caller.values()) / self.rendezvous
-
-    @property
     def idle_per_minute(self) -> float:
         """The broker's SQS calls per minute without clients."""
         return sum(self.idle.values()) * 60 / self.idle_seconds
