@@ -206,6 +206,15 @@ def test_deleting_a_missing_queue_does_nothing(sqs) -> None:
     assert not sqs.list_queues().get("QueueUrls")
 
 
+def test_a_client_queue_is_deleted_once(queues: SqsClientQueues, sqs) -> None:
+    queues.create(CLIENT, message_id="m1")
+
+    queues.delete(CLIENT)
+    queues.delete(CLIENT)
+
+    assert not sqs.list_queues().get("QueueUrls")
+
+
 def test_a_queue_deleted_during_the_listing_has_no_age_and_no_tags(sqs) -> None:
     url = QueueUrl(sqs.create_queue(QueueName="snowflake-client-a")["QueueUrl"])
     sqs.delete_queue(QueueUrl=url)

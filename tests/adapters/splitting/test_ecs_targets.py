@@ -8,7 +8,7 @@ import pytest
 from moto.ecs.models import ecs_backends
 
 from signalbox.aws.splitting.targets.ecs import EcsTargets, UnsuitableService
-from signalbox.aws.splitting.targets.original_queues import OriginalQueues
+from signalbox.aws.splitting.targets.original_queues import NotSplittable, OriginalQueues
 from signalbox.aws.splitting.targets.task_definition import AmbiguousVariable
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
@@ -18,6 +18,8 @@ from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Split, SplitQueue, Stage
 from signalbox.splitting.model.target import Target
+from tests.adapters.shared import stubs
+from tests.adapters.shared.stubs import StubbedClient
 from tests.fakes.aws import REGION
 from tests.fakes.rendezvous import START
 from tests.unit.splitting.consumers.registries import HOME
@@ -552,3 +554,14 @@ def test_a_refused_observation_is_a_temporary_failure(targets: EcsTargets) -> No
 
     with pytest.raises(EffectFailed, match="AccessDeniedException"):
         refused.observe(split(), registry())
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"), [("AccessDeniedException", NotSplittable), ("ThrottlingException", EffectFailed)]
+)
+def test_an_original_whose_attributes_are_refused_may_not_be_split(sqs, code: str, expected: type[Exception]) -> None:
+    sqs.create_queue(QueueName=ORDERS)
+    refused = OriginalQueues(StubbedClient(sqs, "get_queue_attributes", stubs.error(code)))
+
+    with pytest.raises(expected, match="queue 'orders'"):
+        refused.found(registry(), lambda _: [ORDERS])

@@ -1,11 +1,8 @@
 """The function `forward` of a front: offers are posted to an existing broker, whose replies go to their clients."""
 
-import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -13,54 +10,18 @@ from botocore.exceptions import ClientError
 
 from lambdas.rendezvous import forward, wiring
 from lambdas.shared import instance
-from signalbox.aws.rendezvous import upstream
 from signalbox.control import orphan_queues
-from signalbox.rendezvous.wire.reply import answer_reply
+from tests.fakes.snowflake_broker import ANSWER, NO_PROXIES, Broker, running_broker
 from tests.handlers.environment import clear_caches
 from tests.handlers.recorded_events import batch, client_id, message
-
-ANSWER = answer_reply('{"type":"answer","sdp":"v=0"}')
-NO_PROXIES = '{"error":"no snowflake proxies currently available"}'
-TIMED_OUT = '{"error":"timed out waiting for answer!"}'
-
-
-@dataclass
-class Broker:
-    """An existing broker on loopback: it answers every offer with the same status and body."""
-
-    status: int = 200
-    body: bytes = ANSWER.encode()
-    offers: list[tuple[str, bytes]] = field(default_factory=list)
-    until: threading.Event = field(default_factory=threading.Event)
-    is_late: bool = False
-    url: str = ""
 
 
 @pytest.fixture
 def broker(stage, monkeypatch) -> Iterator[Broker]:
-    found = Broker()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            found.offers.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
-            if found.is_late:
-                found.until.wait()
-            self.send_response(found.status)
-            self.end_headers()
-            self.wfile.write(found.body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    found.url = f"http://127.0.0.1:{server.server_port}/broker/"
-    monkeypatch.setenv("BROKER_URL", found.url)
-    clear_caches(forward, wiring, instance)
-    yield found
-    found.until.set()
-    server.shutdown()
-    server.server_close()
+    with running_broker() as broker:
+        monkeypatch.setenv("BROKER_URL", broker.url)
+        clear_caches(forward, wiring, instance)
+        yield broker
     clear_caches(forward, wiring, instance)
 
 
@@ -124,20 +85,6 @@ def test_an_offer_whose_function_was_killed_before_it_sent_the_reply_is_posted_a
     assert stage.replies(client_id(record)) == [ANSWER]
 
 
-@pytest.mark.parametrize(
-    ("status", "body"),
-    [(503, b"overloaded"), (302, b""), (200, b"<html>"), (200, b"{}"), (200, b"\xff")],
-    ids=["5xx", "redirect", "no JSON", "empty", "no text"],
-)
-def test_a_broker_without_a_reply_gives_clients_the_error_for_no_proxies(stage, broker, status, body):
-    broker.status, broker.body = status, body
-    record = message()
-
-    handled(record)
-
-    assert stage.replies(client_id(record)) == [NO_PROXIES]
-
-
 def test_an_absent_broker_gives_clients_the_error_for_no_proxies(stage, broker, monkeypatch):
     monkeypatch.setenv("BROKER_URL", "http://127.0.0.1:1")
     clear_caches(instance)
@@ -146,31 +93,6 @@ def test_an_absent_broker_gives_clients_the_error_for_no_proxies(stage, broker, 
     handled(record)
 
     assert stage.replies(client_id(record)) == [NO_PROXIES]
-
-
-def test_a_broker_that_is_late_gives_its_client_a_timeout_and_delays_no_other(stage, broker):
-    broker.is_late = True
-    service = upstream.HttpBroker(broker.url, timeout=0.05)
-
-    assert service.reply(b"1.0\n{}") == TIMED_OUT
-
-
-def test_the_brokers_own_error_reaches_the_client(stage, broker):
-    broker.body = b'{"error":"invalid NAT type"}'
-    record = message()
-
-    handled(record)
-
-    assert stage.replies(client_id(record)) == ['{"error":"invalid NAT type"}']
-
-
-def test_an_offer_that_no_proxy_can_read_is_not_posted(stage, broker):
-    record = message(body="x" * 100_001)
-
-    handled(record)
-
-    assert stage.replies(client_id(record)) == ['{"error":"100001 bytes are too many; at most 100000 are allowed"}']
-    assert broker.offers == []
 
 
 def test_a_message_without_a_client_id_is_a_dead_letter(stage, broker):

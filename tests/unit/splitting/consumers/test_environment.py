@@ -97,8 +97,8 @@ def test_a_program_finds_names_in_a_json_value():
     """valueSelector."""
     source = variable("Q", selector=".queues[]")
 
-    assert replaced(source, {"Q": '{"queues": ["memes", "ads"], "other": "x"}'}) == {
-        "Q": '{"queues": ["mirrord-1", "mirrord-2"], "other": "x"}'
+    assert replaced(source, {"Q": '{"queues": ["memes", "ads"], "other": "x", "retries": 3}'}) == {
+        "Q": '{"queues": ["mirrord-1", "mirrord-2"], "other": "x", "retries": 3}'
     }
 
 

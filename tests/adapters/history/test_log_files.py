@@ -1,0 +1,29 @@
+"""Exported logs of topics, downloaded from the bucket."""
+
+import boto3
+import pytest
+
+from signalbox.aws.history.log_files import download_logs
+from signalbox.errors import EffectFailed
+
+
+@pytest.fixture
+def s3(aws):
+    client = boto3.client("s3")
+    client.create_bucket(Bucket="history")
+    return client
+
+
+def test_the_days_of_selected_topics_are_downloaded(s3, tmp_path):
+    for key in ("main/topic=a%2Fb/2026-11-20.log", "main/topic=c/2026-11-20.log", "other/topic=a%2Fb/2026-11-20.log"):
+        s3.put_object(Bucket="history", Key=f"logs/{key}", Body=key.encode())
+
+    found = list(download_logs(s3, "history", "main", is_selected=lambda topic: topic == "a/b", home=tmp_path))
+
+    assert found == [tmp_path / "main" / "topic=a%2Fb" / "2026-11-20.log"]
+    assert found[0].read_text() == "main/topic=a%2Fb/2026-11-20.log"
+
+
+def test_a_bucket_that_cannot_be_read_is_an_error_with_the_exchange(s3, tmp_path):
+    with pytest.raises(EffectFailed, match="exchange 'main'"):
+        list(download_logs(s3, "absent", "main", is_selected=lambda _: True, home=tmp_path))

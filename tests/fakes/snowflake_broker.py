@@ -1,0 +1,50 @@
+"""An existing Snowflake broker on loopback that answers every offer with the same status and body."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from signalbox.rendezvous.wire.reply import answer_reply
+
+ANSWER = answer_reply('{"type":"answer","sdp":"v=0"}')
+NO_PROXIES = '{"error":"no snowflake proxies currently available"}'
+TIMED_OUT = '{"error":"timed out waiting for answer!"}'
+
+
+@dataclass
+class Broker:
+    """A running broker; while `is_late`, it answers only after `until` is set."""
+
+    url: str
+    status: int = 200
+    body: bytes = ANSWER.encode()
+    offers: list[tuple[str, bytes]] = field(default_factory=list)
+    until: threading.Event = field(default_factory=threading.Event)
+    is_late: bool = False
+
+
+@contextmanager
+def running_broker() -> Iterator[Broker]:
+    """Run a broker at a free port of loopback, with a path before its `/client`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            broker.offers.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+            if broker.is_late:
+                broker.until.wait()
+            self.send_response(broker.status)
+            self.end_headers()
+            self.wfile.write(broker.body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    broker = Broker(f"http://127.0.0.1:{server.server_port}/broker/")
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield broker
+    broker.until.set()
+    server.shutdown()
+    server.server_close()
