@@ -70,6 +70,7 @@ def _show(done: Round) -> None:
         print_line(f"- {text}")
     _print_counts("dead letters", done.dead_letters)
     _print_counts("further counts", done.counts)
+    _print_counts("late messages", _late(done.accounts))
     print_line(f"{done.kills} kills in {done.seconds:.0f} s; the last message came {done.settle_seconds:.0f} s later")
 
 
@@ -78,9 +79,18 @@ def _print_counts(title: str, counts: Mapping[str, int]) -> None:
     print_table((title, "count"), rows or [("none", "0")], title=title)
 
 
+def _late(accounts: Sequence[Account]) -> Mapping[str, int]:
+    """Return the numbers of late messages by kind, and by the service whose return they waited for longest."""
+    return {
+        f"{one.kind}: {f'after the return of {service}' if service else 'without an outage'}": count
+        for one in accounts
+        for service, count in one.late.items()
+    }
+
+
 def _row(one: Account) -> tuple[str, ...]:
     order = str(one.out_of_order) if one.is_ordered else "-"
-    counts = (one.sent, one.dead, one.lost, order, one.repeated, one.late)
+    counts = (one.sent, one.dead, one.lost, order, one.repeated, one.late.total())
     return (one.kind, *map(str, counts), f"{one.slowest_seconds} s")
 
 

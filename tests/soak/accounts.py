@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
 LATE_SECONDS = 120.0
@@ -46,6 +46,7 @@ class DeadLetter:
 class Outage(NamedTuple):
     """The time in which a service was away, in seconds since 1970."""
 
+    service: str
     begin: float
     end: float
 
@@ -66,8 +67,9 @@ class Account:
     """Further copies of messages that had arrived."""
     out_of_order: int = 0
     """Messages that arrived first after a later one of their stream, at the same receiver; 0 without a promise."""
-    late: int = 0
-    """Messages that arrived more than two minutes after they were sent, or after the last outage on their way."""
+    late: Counter[str] = field(default_factory=Counter)
+    """Messages that arrived more than two minutes after they were sent, or after the last outage on their way, by its
+    service, which is empty without an outage."""
     slowest_seconds: float = 0.0
     examples: tuple[str, ...] = ()
     receivers: int = 1
@@ -113,6 +115,7 @@ def account(
     missing = sent.keys() - first.keys()
     lost, died = sorted(missing - set(dead)), sorted(missing & set(dead))
     waits = [_wait(at, first[stamp], outages) for stamp, at in sent.items() if stamp in first]
+    late = Counter(service for seconds, service in waits if seconds > LATE_SECONDS)
     return Account(
         kind=kind,
         is_ordered=is_ordered,
@@ -122,8 +125,8 @@ def account(
         lost=len(lost),
         repeated=counts["repeated"],
         out_of_order=counts["out of order"],
-        late=sum(wait > LATE_SECONDS for wait in waits),
-        slowest_seconds=round(max(waits, default=0.0), 1),
+        late=late,
+        slowest_seconds=round(max((seconds for seconds, _ in waits), default=0.0), 1),
         examples=(
             *(f"{stamp} is lost" for stamp in lost),
             *(f"{stamp} is a dead letter" for stamp in died),
@@ -132,7 +135,8 @@ def account(
     )
 
 
-def _wait(sent: float, arrived: float, outages: Sequence[Outage]) -> float:
+def _wait(sent: float, arrived: float, outages: Sequence[Outage]) -> tuple[float, str]:
     """Return the seconds until the arrival since the sending, or since the end of the last outage in between."""
-    ends = [outage.end for outage in outages if outage.begin < arrived and outage.end > sent]
-    return max(0.0, arrived - max([sent, *ends]))
+    ends = [(outage.end, outage.service) for outage in outages if outage.begin < arrived and outage.end > sent]
+    since, service = max([(sent, ""), *ends])
+    return max(0.0, arrived - since), service

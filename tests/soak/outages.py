@@ -49,7 +49,7 @@ class Outages:
             return
         now = time.time()
         if self._away is not None:
-            self.past.append(Outage(self._since, now))
+            self.past.append(Outage(self._away, self._since, now))
         new = self.folder.outages.with_suffix(".new")
         new.write_text(json.dumps([service] if service else []))
         new.replace(self.folder.outages)

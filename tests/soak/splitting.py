@@ -3,7 +3,7 @@
 import json
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -104,17 +104,28 @@ class SplittingLoad:
         return splits(control_of(self.deployment), self.consumer.target)
 
     def _waiting(self) -> int:
+        """Return the number of messages that wait in the originals."""
+        return self._counted(lambda _: self.consumer.queues.values())
+
+    def _backlog(self) -> int:
+        """Return the number of messages that wait in the originals and in the temporary queues of their split."""
+        prefix = self.deployment.outputs["TemporaryQueuePrefix"]
+        return self._counted(
+            lambda sqs: [*self.consumer.queues.values(), *sqs.list_queues(QueueNamePrefix=prefix).get("QueueUrls", ())]
+        )
+
+    def _counted(self, urls: Callable[[Any], Iterable[str]]) -> int:
         sqs = self.deployment.session().client("sqs")
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         with suppress(*PASSING):
-            pages = [sqs.get_queue_attributes(QueueUrl=u, AttributeNames=names) for u in self.consumer.queues.values()]  # type: ignore[list-item]
+            pages = [sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names) for url in urls(sqs)]  # type: ignore[list-item]
             return sum(int(page["Attributes"][name]) for page in pages for name in names)  # type: ignore[index]
         return BACKLOG
 
     def _send(self, queue: QueueName, until: Callable[[], bool], is_ahead: Callable[[], bool]) -> None:
         sqs, number = self.deployment.session().client("sqs"), 0
         while not until():
-            if is_ahead() or self._waiting() > BACKLOG:
+            if is_ahead() or self._backlog() > BACKLOG:
                 time.sleep(0.5)
                 continue
             for _ in range(BACKLOG // BATCH // len(self.sent)):
