@@ -37,7 +37,7 @@ def _text(row: Row) -> str:
         return f"({row.omitted_bytes} bytes, too large for the log)"
     try:
         value = json.loads(row.body)
-    except ValueError:
+    except (ValueError, RecursionError):  # a body may be nested deeper than Python can parse
         value = row.body
     text = value if isinstance(value, str) else row.body
     return text if text.isprintable() else json.dumps(text, ensure_ascii=False)

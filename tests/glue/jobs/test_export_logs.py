@@ -143,6 +143,7 @@ def as_row(**values: object) -> Row:
         ('"a line"', "a line"),
         ('{"a": 1}', '{"a": 1}'),
         ("no JSON", "no JSON"),
+        pytest.param("[" * 2000, "[" * 2000, id="deep"),
         ('"two\\nlines"', '"two\\nlines"'),
         ("a\tb", '"a\\tb"'),
     ],
