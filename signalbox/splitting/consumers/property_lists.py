@@ -58,7 +58,7 @@ def _tags(entry: Section | None) -> dict[str, str]:
         return {}
     try:
         tags = json.loads(entry.required_text("value") or "{}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the value may be nested deeper than Python can parse
         entry.problem("value", f"not JSON: {error}")
         return {}
     return Section({"value": tags}, entry.path, entry.problems).texts_by_name("value") or {}

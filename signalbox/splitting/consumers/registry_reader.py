@@ -33,6 +33,7 @@ API_VERSIONS = {
 # Both replace all pods in a rollout of the workload here; `isolatePods` only matters to mirrord's operator.
 STRATEGIES = ("standard", "isolatePods")
 EVERY_POD = "all"
+MOST_SECONDS = 2**32 - 1  # mirrord's own limit
 # The fields of `nameSource` and of `appConfig.queue[]`; mirrord has no event sources.
 OLD_FIELDS = {
     "envVar": SourceKind.VARIABLE,
@@ -253,4 +254,7 @@ def optional_section(section: Section, name: str) -> Section:
 
 def _seconds(section: Section, name: str) -> timedelta | None:
     number = section.whole_number(name)
+    if number is not None and number > MOST_SECONDS:
+        section.problem(name, f"expected at most {MOST_SECONDS}, not {shown(number)}")
+        return None
     return None if number is None else timedelta(seconds=number)

@@ -172,7 +172,8 @@ def _since(section: Section) -> timedelta | None:
     if seconds is None:
         return None
     if not 1 <= seconds <= most:
-        section.problem("since_seconds", f"expected 1 to {most}, not {seconds}")
+        section.problem("since_seconds", f"expected 1 to {most}, not {shown(seconds)}")
+        return None
     return timedelta(seconds=seconds)
 
 

@@ -140,10 +140,15 @@ SPEC = "document 1.spec"
             new(new_queue()), [f"{SPEC}.queues[0].appConfig.queue: is missing or empty"], id="no newer source"
         ),
         pytest.param(
-            new(new_queue({"env": "Q", "containers": "main"}), restart={"strategy": "isolatePods"}, drainTimeout=-1),
+            new(
+                new_queue({"env": "Q", "containers": "main"}),
+                restart={"strategy": "isolatePods", "timeout": 10**30},
+                drainTimeout=-1,
+            ),
             [
                 f"{SPEC}.queues[0].appConfig.queue[0].containers: expected a list, not 'main'",
                 f"{SPEC}.restart.strategy: only standard is supported",
+                f"{SPEC}.restart.timeout: expected at most 4294967295, not {10**30}",
                 f"{SPEC}.drainTimeout: expected a whole number from 0 on, not -1",
             ],
             id="restart and drain",
@@ -201,6 +206,7 @@ def test_each_problem_is_named_with_its_path(document, found):
         ({"sns": "yes"}, "value: expected 'true' or 'false', not 'yes'"),
         ({"s3_event": "1"}, "value: expected 'true' or 'false', not '1'"),
         ({"tags": "{"}, "value: not JSON: "),
+        pytest.param({"tags": "[" * 2000}, "value: not JSON: ", id="deep"),
         ({"tags": '{"tool":1}'}, "value.tool: expected a text, not 1"),
         ({"color": "red"}, "name: unknown property 'color'; known: sns, s3_event, tags"),
     ],

@@ -53,9 +53,9 @@ def test_a_message_without_an_id_is_not_an_envelope(body, problem):
 
 
 def test_all_problems_of_a_command_are_reported_together():
-    found = problems(command="start", target="pod/x", session="a b", owner="ö" * 200, extra=1)
+    found = problems(command="start", target="pod/x", session="a b", owner="ö" * 200, since_seconds=10**30, extra=1)
 
-    assert [problem.partition(":")[0] for problem in found] == ["extra", "owner", "target", "session"]
+    assert [problem.partition(":")[0] for problem in found] == ["extra", "owner", "target", "session", "since_seconds"]
 
 
 def steal(color: str, **fields: object) -> dict[str, object]:
