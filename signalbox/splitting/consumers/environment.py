@@ -112,10 +112,11 @@ class Resolver:
             references = list(self._references(source, resolution))
         except (ProgramFailed, FilterStopped) as error:
             raise NoQueueName(resolution.variable) from error
-        for reference in references:
-            self.check_home(reference, f"variable {resolution.variable!r}")
-        found = [reference.queue_name for reference in references]
-        if not found or not all(map(_is_queue_name, found)):
+        if resolution.is_added or source.is_whole_value:
+            for reference in references:
+                self.check_home(reference, f"variable {resolution.variable!r}")
+        found = [reference.queue_name for reference in references if not reference.difference(self.home)]
+        if not found or len(found) < len(references) or not all(map(_is_queue_name, found)):
             raise NoQueueName(resolution.variable)
         names = tuple(dict.fromkeys(found))
         return Resolution(resolution.variable, resolution.value, names, is_added=resolution.is_added)

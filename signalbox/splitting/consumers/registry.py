@@ -41,6 +41,11 @@ class NameSource:
     containers: tuple[str, ...] = ()
     variable: str | None = None
 
+    @property
+    def is_whole_value(self) -> bool:
+        """Return whether the names are the whole values of one variable, and not what a pattern or program finds."""
+        return self.selector is None and self.pattern is None and self.kind is not SourceKind.VARIABLES_LIKE
+
 
 @dataclass(frozen=True, slots=True)
 class RegisteredQueue:

@@ -55,11 +55,11 @@ class PodTemplate:
                     found[container["name"]][entry["name"]] = self._value(container, entry) or ""
         return found
 
-    def queue_names(self, queue: RegisteredQueue) -> tuple[QueueName, ...]:
-        """Return the queues of one queue id. Raises `UnresolvedQueue`."""
-        found = (self._resolutions(source, {}) for source in queue.sources)
-        names = (name for resolutions in found for _, resolution in resolutions for name in resolution.queue_names)
-        return tuple(dict.fromkeys(names))
+    def queue_names(self, queue: RegisteredQueue) -> Iterator[QueueName]:
+        """Yield the queues of one queue id, which may repeat. Raises `UnresolvedQueue`."""
+        for source in queue.sources:
+            for _, resolution in self._resolutions(source, {}):
+                yield from resolution.queue_names
 
     def reading(self, registry: Registry) -> "Reading":
         """Return the queues that the containers read."""

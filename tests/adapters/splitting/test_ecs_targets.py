@@ -230,9 +230,29 @@ def test_a_registry_does_not_read_variables_that_name_no_queue(
         targets.find(registry(NameSource(SourceKind.VARIABLE, "PASSWORD", pattern=pattern)))
 
     assert str(refusal.value) == (
-        "queue 'orders': the target's value names no queue that this stage may split; it must exist in this region and "
-        "be in the setting splittable_queues"
+        "queue 'orders': the target's value names no queue that this stage may split; it must exist in this account "
+        "and region and be in the setting splittable_queues"
     )
+
+
+@pytest.mark.parametrize("other", ["ABSENT", "SECRET", "ELSEWHERE"])
+def test_the_error_of_a_second_source_does_not_tell_what_the_first_finds_in_a_value(
+    targets: EcsTargets, service: Service, other: str
+) -> None:
+    """Otherwise each attempt would tell one bit of a password."""
+    variables = {"PASSWORD": "hunter2", "ELSEWHERE": f"https://sqs.eu-west-1.amazonaws.com/271828182845/{ORDERS}"}
+    service.deploy(container("app", variables, secrets=[{"name": "SECRET", "valueFrom": "arn:x"}]))
+    second = NameSource(SourceKind.VARIABLE, other)
+
+    refusals = []
+    for pattern in ("^(h.*)", "^(x.*)"):
+        queue = registry(NameSource(SourceKind.VARIABLE, "PASSWORD", pattern=pattern)).queues[0]
+        queue = replace(queue, sources=(*queue.sources, second))
+        with pytest.raises(UnresolvedQueue) as refusal:
+            targets.find(replace(registry(), queues=(queue,)))
+        refusals.append(str(refusal.value))
+
+    assert refusals[0] == refusals[1]
 
 
 @pytest.mark.parametrize("controller", ["CODE_DEPLOY", "EXTERNAL"])

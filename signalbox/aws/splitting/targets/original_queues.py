@@ -36,7 +36,7 @@ class NotSplittable(UnresolvedQueue):
     def __init__(self, queue: RegisteredQueue) -> None:
         super().__init__(
             f"queue {queue.queue_id!r}: the target's value names no queue that this stage may split; it must exist in "
-            f"this region and be in the setting {QUEUES_SETTING}"
+            f"this account and region and be in the setting {QUEUES_SETTING}"
         )
 
 
@@ -69,16 +69,25 @@ class OriginalQueues:
         missing: list[MissingReference] = []
         for queue in registry.queues:
             try:
-                names = dict.fromkeys(names_of(queue))
+                found += self._each(queue, names_of(queue))
             except MissingReference as error:
                 missing.append(error)
-                continue
             except NoQueueName as error:
                 raise NotSplittable(queue) from error
-            found += (self._described(queue, name) for name in names)
         if missing and not found:
             raise missing[0]
         return tuple(found)
+
+    def _each(self, queue: RegisteredQueue, names: Iterable[QueueName]) -> Iterable[ConsumedQueue]:
+        """Return the queues of these names, each once.
+
+        Each is asked for before the next value is read: whether a later source fails would tell what an earlier one
+        found in a value that may be a secret.
+        """
+        found: dict[QueueName, ConsumedQueue] = {}
+        for name in names:
+            found[name] = found.get(name) or self._described(queue, name)
+        return found.values()
 
     def _described(self, queue: RegisteredQueue, name: QueueName) -> ConsumedQueue:
         with translate_write_errors(f"queue {queue.queue_id!r}"):

@@ -1,7 +1,7 @@
 """SSM parameters as targets: consumers that read a queue name at run time are switched by a new value."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -111,9 +111,9 @@ class SsmTargets:
     def _names(self, value: str, registry: Registry) -> set[QueueName]:
         return {name for queue in registry.queues for name in self._names_in(value, queue)}
 
-    def _names_in(self, value: str, queue: RegisteredQueue) -> tuple[QueueName, ...]:
-        names = (name for source in queue.sources for name in self._resolution(source, value).queue_names)
-        return tuple(dict.fromkeys(names))
+    def _names_in(self, value: str, queue: RegisteredQueue) -> Iterator[QueueName]:
+        for source in queue.sources:
+            yield from self._resolution(source, value).queue_names
 
     def _renamed(self, value: str, registry: Registry, names: Mapping[QueueName, QueueName]) -> str:
         for source in (source for queue in registry.queues for source in queue.sources):

@@ -64,11 +64,11 @@ class TaskDefinition:
             for container in self._containers
         }
 
-    def queue_names(self, queue: RegisteredQueue) -> tuple[QueueName, ...]:
-        """Return the queues of one queue id. Raises `UnresolvedQueue`."""
-        found = (self._resolutions(source, self.environments) for source in queue.sources)
-        names = (name for resolutions in found for _, resolution in resolutions for name in resolution.queue_names)
-        return tuple(dict.fromkeys(names))
+    def queue_names(self, queue: RegisteredQueue) -> Iterator[QueueName]:
+        """Yield the queues of one queue id, which may repeat. Raises `UnresolvedQueue`."""
+        for source in queue.sources:
+            for _, resolution in self._resolutions(source, self.environments):
+                yield from resolution.queue_names
 
     def renamed(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Environments:
         """Return the variables with queue names, with the names replaced. Raises `UnresolvedQueue`."""

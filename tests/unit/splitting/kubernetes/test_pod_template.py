@@ -40,7 +40,7 @@ def registry(*sources: NameSource) -> Registry:
     ],
 )
 def test_a_name_is_found_where_mirrord_finds_it(found, source):
-    assert template(found).queue_names(queue(source)) == (ORDERS,)
+    assert list(template(found).queue_names(queue(source))) == [ORDERS]
     assert template(found).reading(registry(source)) == Reading(frozenset({ORDERS}), is_complete=True)
 
 
@@ -77,7 +77,7 @@ def test_a_name_is_found_where_mirrord_finds_it(found, source):
 )
 def test_a_name_that_cannot_be_read_is_refused_with_the_reason(found, source, reason):
     with pytest.raises(UnresolvedQueue, match=reason):
-        template(found).queue_names(queue(source))
+        list(template(found).queue_names(queue(source)))
     assert not template(found).reading(registry(source)).is_complete
     assert template(found).renamed_where_found(registry(source), {ORDERS: TEMPORARY}) == {"main": {}}
 
