@@ -1,8 +1,17 @@
-"""Rules of the doctor on what a stage uses and does not make: a topic, a queue, the catalog's rights and IAM users."""
+"""Rules of the doctor on a stage's version, and on what it uses: a topic, a queue, the catalog's rights, IAM users."""
 
 from dataclasses import dataclass
 
 from signalbox.doctor.findings import Finding, ok, stop, unchecked, warn
+
+VERSION = "version"
+
+
+def version_finding(stage: str, deployed: str | None, *, command: str) -> Finding:
+    """Return the finding that names the versions of the command and of a stage; None is a stage that does not exist."""
+    state = "is not deployed" if deployed is None else f"has {deployed}"
+    return ok(VERSION, f"{command} of this command; stage {stage} {state}")
+
 
 TOPIC = "alarm topic"
 # Its policy admits the account's own principals only, and cannot be changed.

@@ -6,8 +6,15 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from signalbox import __version__
 from signalbox.aws.doctor.probes import concurrency, identity, partition, queue_sources, recorders
-from signalbox.aws.doctor.resources import is_catalog_governed, topic, user_rights, visibility_seconds
+from signalbox.aws.doctor.resources import (
+    deployed_version,
+    is_catalog_governed,
+    topic,
+    user_rights,
+    visibility_seconds,
+)
 from signalbox.cli.shared.deployment import settings_session
 from signalbox.doctor.findings import CallDenied, CallFailed, Finding, has_stop, unchecked
 from signalbox.doctor.resources import (
@@ -15,10 +22,12 @@ from signalbox.doctor.resources import (
     QUEUE,
     TOPIC,
     USERS,
+    VERSION,
     broker_queue_finding,
     catalog_finding,
     topic_finding,
     users_finding,
+    version_finding,
 )
 from signalbox.doctor.rules import (
     CONCURRENCY,
@@ -87,17 +96,19 @@ def _account_checks(session: "boto3.Session", config: "Config") -> Iterator[Exam
     require_settings()
     from stacks.settings.needs import needs
 
+    stage = config.stage
+    yield Examination(VERSION, lambda: version_finding(stage, deployed_version(session, stage), command=__version__))
     demand, region = Demand(**asdict(needs(config))), str(session.region_name)
     yield Examination(CONCURRENCY, lambda: concurrency_finding(concurrency(session), demand, region=region))
     if config.has("rendezvous"):
         yield Examination(RECORDER, lambda: recorder_finding(recorders(session)))
     prefixes = name_prefixes(
-        config.stage,
+        stage,
         exchanges=config.exchange_prefix,
         temporary=config.temporary_queue_prefix,
         broker=config.broker_queue,
     )
-    yield Examination(SOURCES, lambda: sources_finding(queue_sources(session, prefixes, stage=config.stage)))
+    yield Examination(SOURCES, lambda: sources_finding(queue_sources(session, prefixes, stage=stage)))
 
 
 def _resource_checks(session: "boto3.Session", config: "Config", account: str) -> Iterator[Examination]:

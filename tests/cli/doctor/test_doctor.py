@@ -8,6 +8,7 @@ import pytest
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 from typer.testing import CliRunner, Result
 
+from signalbox import __version__
 from signalbox.cli.doctor.settings import InvalidSettings
 from signalbox.cli.main import app
 from signalbox.errors import RejectedError
@@ -50,6 +51,7 @@ def test_every_requirement_has_its_line(wire: Wire):
             "Lambda concurrency",
             "Config recorder",
             "queue sources",
+            "version",
             "alarm topic",
             "broker queue",
             "IAM users",
@@ -69,7 +71,7 @@ def test_every_requirement_has_its_line(wire: Wire):
     ],
 )
 def test_what_no_capability_of_the_stage_needs_is_not_examined(wire: Wire, capability: str, own: set[str]):
-    of_all = {"Lambda runtime", "credentials", "region", "Lambda concurrency", "queue sources"}
+    of_all = {"Lambda runtime", "credentials", "region", "Lambda concurrency", "queue sources", "version"}
 
     assert set(findings("-c", f"capabilities={capability}")) == of_all | own
 
@@ -107,6 +109,14 @@ def test_a_response_of_aws_has_its_verdict_and_its_remedy(  # noqa: PLR0917 - a 
     assert found["verdict"] == verdict
     assert said in f"{found['text']} {found['remedy']}"
     assert found["remedy"]
+
+
+def test_the_doctor_names_the_versions_of_the_command_and_of_the_stage(wire: Wire):
+    assert f"ok    version: {__version__} of this command; stage signalbox is not deployed\n" in doctor().stdout
+    wire.answers["DescribeStacks"] = stack(version="0.1.0")
+    assert f"ok    version: {__version__} of this command; stage signalbox has 0.1.0\n" in doctor().stdout
+    wire.answers["DescribeStacks"] = refusal("AccessDenied", kind="query", status=403)
+    assert findings()["version"]["verdict"] == "warn"
 
 
 def test_the_settings_decide_what_is_needed(wire: Wire):
@@ -251,8 +261,12 @@ def test_a_deployment_without_the_doctor_reads_the_settings_of_the_stage_only(wi
     assert (len(deployments), wire.asked) == (1, ["DescribeStacks"])
 
 
-def stack(**settings: str) -> Answer:
-    output = f"<member><OutputKey>Settings</OutputKey><OutputValue>{json.dumps(settings)}</OutputValue></member>"
+def stack(*, version: str = __version__, **settings: str) -> Answer:
+    outputs = {"Settings": json.dumps(settings), "Version": version}
+    output = "".join(
+        f"<member><OutputKey>{name}</OutputKey><OutputValue>{value}</OutputValue></member>"
+        for name, value in outputs.items()
+    )
     facts = "<StackName>signalbox</StackName><StackStatus>CREATE_COMPLETE</StackStatus>"
     facts += "<CreationTime>2026-11-20T00:00:00Z</CreationTime>"
     return result("DescribeStacks", f"<Stacks><member>{facts}<Outputs>{output}</Outputs></member></Stacks>")
