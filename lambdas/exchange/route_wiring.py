@@ -1,6 +1,7 @@
 """The dependencies of the function `route`, created once for each function instance, with cached tries."""
 
 import secrets
+from datetime import timedelta
 from functools import cache, partial
 
 import boto3
@@ -100,7 +101,7 @@ def key_holder() -> KeyHolder:
         DynamoKeyHolds(wiring.table(), instance.backoff()),
         instance.CLOCK.now,
         instance.CLOCK.sleep,
-        hold_for=TIMEOUTS_UNTIL_AGAIN * instance.settings().seconds("ROUTE_TIMEOUT_SECONDS"),
+        hold_for=TIMEOUTS_UNTIL_AGAIN * timeout(),
     )
 
 
@@ -120,7 +121,13 @@ def distributor() -> Distributor:
         ),
         parallel_map=parallel_map,
         now=instance.CLOCK.now,
+        longest_write=timeout(),
     )
+
+
+def timeout() -> timedelta:
+    """Return the time-out of this function."""
+    return instance.settings().seconds("ROUTE_TIMEOUT_SECONDS")
 
 
 @cache

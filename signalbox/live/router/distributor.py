@@ -34,9 +34,8 @@ from signalbox.messages import MessageId
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
-# From this delay on, an event may be logged after sessions that began after its publication; the write itself may take
-# as long as the function has.
-LONG_DELAY, LONGEST_WRITE, MILLISECOND = timedelta(seconds=1), timedelta(seconds=15), timedelta(milliseconds=1)
+# From this delay on, an event may be logged after sessions that began after its publication.
+LONG_DELAY, MILLISECOND = timedelta(seconds=1), timedelta(milliseconds=1)
 MAXIMUM_BATCH_BYTES = 200_000  # so that a call sends several, and a partly posted batch is soon repeated
 
 
@@ -93,7 +92,8 @@ class Distributor:
 
     It appends each event to the log before it looks up subscribers. A subscriber that is added after the lookup
     therefore finds the event in the log. While it looks them up, it sends to those of the last second, unless the order
-    holds across the batch's topics: what it sends to one that has gone since is not posted.
+    holds across the batch's topics: what it sends to one that has gone since is not posted. A write to the log may take
+    `longest_write`, the time-out of the function.
     """
 
     log: EventLog
@@ -101,10 +101,11 @@ class Distributor:
     outboxes: OutboxSender
     parallel_map: ParallelMap = serial_map
     now: Callable[[], datetime] = field(kw_only=True)
+    longest_write: timedelta = field(kw_only=True)
 
     def store(self, exchange: ExchangeRecord, published: Sequence[ToConnections]) -> Delivery:
         """Append publications to the logs; return their distribution in their order."""
-        events = [_decoded(one, self.now()) for one in published]
+        events = self._decoded(published)
         if events and exchange.live is not None:
             self.log.append(exchange.name, [one.event for one in events], live=exchange.live)
         return self._delivery(exchange, events)
@@ -113,11 +114,15 @@ class Distributor:
         self, exchange: ExchangeRecord, published: Sequence[ToConnections], writes: BatchWrites
     ) -> Delivery | None:
         """Append publications and store `writes`, all or none; return None if nothing was stored."""
-        events = [_decoded(one, self.now()) for one in published]
+        events = self._decoded(published)
         logged = [one.event for one in events]
         if exchange.live is None or not self.log.append_with(exchange.name, logged, live=exchange.live, writes=writes):
             return None
         return self._delivery(exchange, events)
+
+    def _decoded(self, published: Sequence[ToConnections]) -> list[_DecodedEvent]:
+        now = self.now()
+        return [_decoded(one, now, longest_write=self.longest_write) for one in published]
 
     def _delivery(self, exchange: ExchangeRecord, events: Sequence[_DecodedEvent]) -> Delivery:
         if (live := exchange.live) is None or not events:
@@ -171,12 +176,12 @@ class Distributor:
         return failed
 
 
-def _decoded(published: ToConnections, now: datetime) -> _DecodedEvent:
+def _decoded(published: ToConnections, now: datetime, *, longest_write: timedelta) -> _DecodedEvent:
     metadata = publication_metadata(published.publication)
     event = logged_event(published.publication, metadata, sequence=published.sequence)
     delay = now - event.at
     if delay >= LONG_DELAY:
-        event = replace(event, delay_ms=(delay + LONGEST_WRITE) // MILLISECOND)
+        event = replace(event, delay_ms=(delay + longest_write) // MILLISECOND)
     # Subscribers must not see the audience, nor the event's position among all publications.
     text = json_text(event_document(replace(event, audience=UNRESTRICTED, sqs_sequence=None, delay_ms=None)))
     return _DecodedEvent(published.publication.message.message_id, event, text)

@@ -214,7 +214,9 @@ class World:
         left, first = list(batches), [1]
         # What is sent to known subscribers is sent before the lookup, and so before any that are attached meanwhile.
         directory = CachedSubscriberDirectory(self.table, lambda: NOW)
-        distributor = Distributor(self.log, directory, self.outboxes, last_first, now=lambda: NOW)
+        distributor = Distributor(
+            self.log, directory, self.outboxes, last_first, now=lambda: NOW, longest_write=timedelta()
+        )
 
         def act() -> None:
             while left:

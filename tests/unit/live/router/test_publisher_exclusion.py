@@ -80,7 +80,7 @@ class Realm:
             publisher = publisher_of(message, {}, SENDERS)
             routes = Routes((), by_alternate=False)
             said = publication(message, envelope, routes, publisher, SENDERS)
-            delivery = Distributor(self, self, self, now=lambda: self.live.moment).store(
+            delivery = Distributor(self, self, self, now=lambda: self.live.moment, longest_write=timedelta()).store(
                 exchange, [NumberedPublication(said, number)]
             )
             assert delivery() == set()
