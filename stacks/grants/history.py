@@ -6,7 +6,7 @@ from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
 
 from stacks.exchange.environment import bound_queues_arn, dead_copies_arns, dead_publications_arns, exchange_queues_arn
-from stacks.grants.permissions import READ_ITEMS, allow, allow_items, allow_key, allow_queries, table_arns
+from stacks.grants.permissions import READ_ITEMS, USE_KEY, allow, allow_items, allow_key, allow_queries, table_arns
 from stacks.history.job import HistoryJob, log_prefix
 from stacks.history.jobs import RAW_READERS
 from stacks.history.lake import HistoryLake
@@ -19,7 +19,6 @@ from stacks.shared.tables import BY_KIND
 from stacks.state_stack import ERROR_PREFIX, KEPT_PREFIX, QUERY_PREFIX, RAW_PREFIX, TABLE_PREFIX, State
 
 READ_TABLES = ("glue:GetDatabase", "glue:GetTable")
-WRITE_TABLES = ("glue:CreateTable", "glue:UpdateTable")
 WRITE_OBJECTS = ("s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
 BUCKET = ("s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads")
 READ_DEAD_LETTERS = (
@@ -73,15 +72,13 @@ def grant_job(job: HistoryJob, *, lake: HistoryLake, state: State, config: Confi
     allow(role, ["s3:GetObject"], read)
     allow(role, WRITE_OBJECTS, written)
     allow(role, BUCKET, [bucket.bucket_arn])
-    allow(role, READ_TABLES, _catalog(lake, definition.reads))
+    # A read registers a table that the catalog has forgotten, from its files.
+    allow(role, [*READ_TABLES, "glue:CreateTable"], _catalog(lake, definition.reads))
     if definition.writes:
-        allow(role, WRITE_TABLES, _catalog(lake, definition.writes))
-    assets = [asset.bucket.arn_for_objects(asset.s3_object_key) for asset in (job.script, job.modules)]
-    allow(role, ["s3:GetObject"], assets)
-    if config.asset_key_arn:
-        allow(role, ["kms:Decrypt"], [config.asset_key_arn], through("s3"))
-    allow_key(role, state.key, service="s3")
-    _allow_logs(role, config)
+        allow(role, ["glue:UpdateTable"], _catalog(lake, definition.writes))
+    _allow_start(job, config)
+    # https://docs.aws.amazon.com/glue/latest/dg/set-up-encryption.html names Encrypt, too.
+    allow(role, [*USE_KEY, "kms:Encrypt"], [state.key.key_arn], through("s3"))
     if definition.script == "export_logs":
         _grant_export(role, state=state)
     if definition.script == "replay":
@@ -126,6 +123,17 @@ def _catalog(lake: HistoryLake, tables: tuple[str, ...]) -> list[str]:
     ]
 
 
-def _allow_logs(role: iam.Role, config: Config) -> None:
+def _allow_start(job: HistoryJob, config: Config) -> None:
+    """Allow what Glue needs before it runs the script: its files, its logs and the security configuration."""
+    role = job.role
+    assets = [asset.bucket.arn_for_objects(asset.s3_object_key) for asset in (job.script, job.modules)]
+    allow(role, ["s3:GetObject"], assets)
+    # Without ListBucket, S3 answers 403 instead of 404 to a look at a name that does not exist.
+    allow(role, ["s3:GetBucketLocation", "s3:ListBucket"], [job.script.bucket.bucket_arn])
+    if config.asset_key_arn:
+        allow(role, ["kms:Decrypt"], [config.asset_key_arn], through("s3"))
+    # AWS documents no caller, but grants it to the roles of such jobs; the action supports no resource ARNs.
+    # https://github.com/awslabs/aws-solutions-constructs, aws-kinesisstreams-gluejob
+    allow(role, ["glue:GetSecurityConfiguration"], ["*"])
     logs = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:{log_prefix(config)}/*"
     allow(role, ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"], [logs])

@@ -237,6 +237,7 @@ def _acknowledge_job(job: HistoryJob, bucket: str, config: Config) -> None:
     else:
         _accept(job.job, "GL1", "The log groups of the jobs have the key of the stage themselves.")
     _accept_resource(job.role, logs, "The two log groups of all jobs; Glue makes the streams.")
+    _accept_resource(job.role, "*", "Security configurations have no ARN; the job's role may only read them.")
 
 
 def _imported(state: StateStack, stack: Stack) -> str:

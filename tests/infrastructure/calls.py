@@ -202,7 +202,9 @@ HISTORY: dict[str, Who] = {
     "s3:DeleteObject History/kept/memes/a": SPLIT_CONTROL,
     "s3:DeleteObjectVersion History/kept/memes/a": SPLIT_CONTROL,
     "s3:DeleteObjectVersion History/raw/events/a": NOBODY,
+    "glue:CreateTable EVENTS": COMPACTION | DAY | REPORTS,
     "glue:UpdateTable EVENTS": COMPACTION | DAY,
+    "glue:GetSecurityConfiguration *": JOBS,
     "glue:DeleteTable EVENTS": NOBODY,
     "logs:PutLogEvents Rendezvous/OfferLogs": OFFER,
     "xray:PutTraceSegments *": FUNCTIONS - MATCHING,  # strangers' runs are not traced
@@ -225,6 +227,7 @@ KEYS: dict[str, Who] = {
     "kms:Decrypt StateKey via ssm": NOBODY,
     "kms:Decrypt StateKey via dynamodb": FUNCTIONS - DRAIN | EXPORT | REPLAY,
     "kms:Decrypt StateKey via s3": JOBS | FIREHOSE | READER | SPLIT | SPLIT_CONTROL | ROUTE | OVERVIEW,
+    "kms:Encrypt StateKey via s3": JOBS,
     "kms:ScheduleKeyDeletion StateKey": NOBODY,
 }
 ACCOUNT_WIDE: dict[str, Who] = {

@@ -5,14 +5,14 @@ EXCHANGES = "arn:<Partition>:sqs:<Region>:<AccountId>:x*"
 QUEUES = "arn:<Partition>:sqs:<Region>:<AccountId>:q_*"
 KEY_IN_USE = "Decrypt GenerateDataKey"
 READ, WRITE = "GetObject", "AbortMultipartUpload DeleteObject PutObject"
-LOOK, MAKE = "GetDatabase GetTable", "CreateTable UpdateTable"
+LOOK = "GetDatabase GetTable"
 LETTERS = "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes GetQueueUrl ReceiveMessage"
 
 
 def job(*folders: str, reads: tuple[str, ...] = (), writes: tuple[str, ...] = ()) -> dict[str, str]:
     """Return the permissions of a job with its folders and tables."""
     tables = {*reads, *writes}
-    catalog = f"glue: {LOOK} {MAKE}" if writes else f"glue: {LOOK}"
+    catalog = f"glue: {LOOK} CreateTable {'UpdateTable' if writes else ''}"
     return {
         "History": "s3: GetBucketLocation ListBucket ListBucketMultipartUploads",
         **{f"History/{folder}": f"s3: {READ} {WRITE}" for folder in folders},
@@ -20,14 +20,17 @@ def job(*folders: str, reads: tuple[str, ...] = (), writes: tuple[str, ...] = ()
         f"{GLUE}:catalog": catalog,
         f"{GLUE}:database/signalbox_lake": catalog,
         **{
-            f"{GLUE}:table/signalbox_lake/{table}": f"glue: {LOOK} {MAKE if table in writes else ''}"
+            f"{GLUE}:table/signalbox_lake/{table}": (
+                f"glue: {LOOK} CreateTable {'UpdateTable' if table in writes else ''}"
+            )
             for table in tables
         },
-        "<asset>": "s3: GetObject",
+        "<asset>": "s3: GetBucketLocation GetObject ListBucket",
+        "*": "glue: GetSecurityConfiguration",
         "arn:<Partition>:logs:<Region>:<AccountId>:log-group:/signalbox/signalbox/jobs/*": (
             "logs: CreateLogGroup CreateLogStream PutLogEvents"
         ),
-        "StateKey": f"kms: {KEY_IN_USE}",
+        "StateKey": f"kms: {KEY_IN_USE} Encrypt",
     }
 
 
@@ -90,7 +93,6 @@ HISTORY: dict[str, dict[str, str]] = {
         QUEUES: "sqs: GetQueueUrl SendMessage",
         **{f"{queues}-dlq{ending}": LETTERS for queues in (EXCHANGES, QUEUES) for ending in ("", ".fifo")},
         "HistoryLake/Events": "firehose: PutRecordBatch",
-        "StateKey": f"kms: {KEY_IN_USE}",
     },
     **{f"Schedules/{name}Role": starts(job_name) for name, job_name in STARTED.items()},
 }
