@@ -34,8 +34,6 @@ from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.router.distributor import Distributor
 from signalbox.queues import QueueName
 
-# A failed batch is visible again after six time-outs, and may wait for some time before it is received.
-TIMEOUTS_UNTIL_AGAIN = 12
 WRITERS = 1_000_000_000  # numbers of function instances, of which no two are likely to be equal
 
 
@@ -101,7 +99,7 @@ def key_holder() -> KeyHolder:
         DynamoKeyHolds(wiring.table(), instance.backoff()),
         instance.CLOCK.now,
         instance.CLOCK.sleep,
-        hold_for=TIMEOUTS_UNTIL_AGAIN * timeout(),
+        hold_for=timeout(),
     )
 
 

@@ -41,12 +41,17 @@ class DynamoKeyHolds:
     ) -> Sequence[MessageId] | None:
         """Hold a key for messages until a time; return all messages that hold it, in order.
 
-        Returns None if other messages hold it, unless the first of them is among `messages`: then they share the hold.
+        Returns None if other messages hold it, unless the first of them is among `messages`: then they share the hold,
+        with the time that it has.
         """
         is_free = Attr("held_until").not_exists() | Attr("held_until").lte(milliseconds(now))
         is_ours = Attr("held_until").gt(milliseconds(now)) & Attr("held_for[0]").is_in(list(messages))
-        for value, condition in ((":messages", is_free), ("list_append(held_for, :messages)", is_ours)):
-            waiting = self._hold(exchange, key, value, condition, messages=messages, until=until)
+        changes: tuple[tuple[str, ConditionBase, Item], ...] = (
+            ("SET held_for = :messages, held_until = :until", is_free, {":until": milliseconds(until)}),
+            ("SET held_for = list_append(held_for, :messages)", is_ours, {}),
+        )
+        for expression, condition, values in changes:
+            waiting = self._hold(exchange, key, expression, condition, {":messages": list(messages), **values})
             if waiting is not None:
                 return waiting
         return None
@@ -78,17 +83,15 @@ class DynamoKeyHolds:
         self,
         exchange: ExchangeName,
         key: RoutingKey,
-        value: str,
+        expression: str,
         condition: ConditionBase,
-        *,
-        messages: Sequence[MessageId],
-        until: datetime,
+        values: Item,
     ) -> Sequence[MessageId] | None:
         arguments = {
             "Key": head_key(exchange, key),
-            "UpdateExpression": f"SET held_for = {value}, held_until = :until",
+            "UpdateExpression": expression,
             "ConditionExpression": condition,
-            "ExpressionAttributeValues": {":messages": list(messages), ":until": milliseconds(until)},
+            "ExpressionAttributeValues": values,
         }
         try:
             item = updated(self.table, arguments)

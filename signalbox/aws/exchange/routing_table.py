@@ -38,7 +38,7 @@ from signalbox.backoff import Backoff
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import Binding, GroupBy, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.ports import CopySettings, HeadChange, KeysOfExchange, RoutingSnapshot
+from signalbox.exchange.routing.ports import CopySettings, HeadChange, KeysOfExchange, NewHold, RoutingSnapshot
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import MessageId
 from signalbox.parallel import ParallelMap, serial_map
@@ -122,13 +122,27 @@ class DynamoHeads:
         """Return the stored heads of keys; a new key has none."""
         return _heads(every_key(self.table, [head_key(exchange, key) for key in keys], backoff=self.backoff))
 
-    def save(self, exchange: ExchangeName, key: RoutingKey, head: Head, *, replacing: Head) -> bool:
-        """Store a head's numbers, not its detours; return whether the stored head still equalled `replacing`."""
-        update = self.update(exchange, HeadChange(key, head, replacing))
+    def save(
+        self,
+        exchange: ExchangeName,
+        key: RoutingKey,
+        head: Head,
+        *,
+        replacing: Head,
+        hold: NewHold | None = None,
+    ) -> bool:
+        """Store a head's numbers, not its detours, and a hold of its key.
+
+        Return whether the stored head still equalled `replacing`, and the hold of its key that of `hold`.
+        """
+        update = self.update(exchange, HeadChange(key, head, replacing, hold))
         return unless_busy(lambda: self.table.meta.client.update_item(**update), self.backoff)
 
     def update(self, exchange: ExchangeName, change: HeadChange) -> "UpdateTypeDef":
-        """Return the update that stores a head's numbers, on the condition that it still equals the replaced one."""
+        """Return the update that stores a head's numbers, on the condition that it still equals the replaced one.
+
+        The same condition applies to the hold.
+        """
         recent = change.head.recent
         values: Item = {
             ":sequence": change.head.sequence,
@@ -140,9 +154,10 @@ class DynamoHeads:
         condition = "#sequence = :replaced" if change.replacing.sequence else "attribute_not_exists(#sequence)"
         if (hold := change.hold) is not None:
             values |= {":held_for": list(hold.messages), ":held_until": milliseconds(hold.until)}
-            values[":now"] = milliseconds(hold.now)
             expression += ", held_for = :held_for, held_until = :held_until"
-            condition += " AND (attribute_not_exists(held_until) OR held_until <= :now)"
+            values |= {":held": list(hold.replacing)} if hold.replacing else {":now": milliseconds(hold.now)}
+            is_free = "(attribute_not_exists(held_until) OR held_until <= :now)"
+            condition += f" AND {'held_for = :held' if hold.replacing else is_free}"
         return {
             "TableName": self.table.name,
             "Key": head_key(exchange, change.key),

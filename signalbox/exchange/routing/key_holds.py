@@ -11,6 +11,7 @@ from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 
 PATIENCE = timedelta(seconds=3)  # a hold lasts as long as a batch takes, a fraction of a second
+LONGEST_IN_QUEUE = timedelta(days=14)  # SQS deletes a message after this time at most
 PAUSE_SECONDS = 0.03
 
 HeldKeys = Mapping[RoutingKey, Sequence[MessageId]]
@@ -31,7 +32,8 @@ class KeyHolds(Protocol):
     ) -> Sequence[MessageId] | None:
         """Hold a key for messages until a time; return all messages that hold it, in order.
 
-        Returns None if other messages hold it, unless the first of them is among `messages`: then they share the hold.
+        Returns None if other messages hold it, unless the first of them is among `messages`: then they share the hold,
+        with the time that it has.
         """
 
     def release(self, exchange: ExchangeName, holds: Sequence["EndingHold"]) -> None:
@@ -55,8 +57,10 @@ class KeyHolder:
     """Holds keys for the messages of one batch at a time.
 
     Redelivered messages, of a batch that failed or whose function was killed, keep their numbers, so no later message
-    may overtake them: their key stays held until they are done. `hold_for` exceeds the time until redelivery. A batch
-    that waits for a held key gives up after a few seconds and is redelivered.
+    may overtake them: their key stays held until they are done, however often their functions are killed, or until
+    they cannot be in a queue any more. Messages without a number may be overtaken, so that they hold a key for
+    `hold_for` only, the longest time of a batch. A batch that waits for a held key gives up after a few seconds and is
+    redelivered.
     """
 
     holds: KeyHolds
@@ -64,10 +68,10 @@ class KeyHolder:
     sleep: Callable[[float], None]
     hold_for: timedelta
 
-    def new_hold(self, messages: Sequence[MessageId]) -> NewHold:
-        """Return a hold of a key for messages, to be stored together with its head."""
+    def new_hold(self, messages: Sequence[MessageId], *, replacing: Sequence[MessageId] = ()) -> NewHold:
+        """Return a hold of a key for messages, to be stored together with the head that has their numbers."""
         now = self.now()
-        return NewHold(messages, now, now + self.hold_for)
+        return NewHold(messages, replacing, now, now + LONGEST_IN_QUEUE)
 
     def hold(self, exchange: ExchangeName, messages: Mapping[RoutingKey, Sequence[MessageId]]) -> HeldKeys:
         """Hold the available keys of messages; return for each all messages that hold it, in order.
@@ -78,10 +82,10 @@ class KeyHolder:
         found = {key: self._acquired(exchange, key, messages[key], deadline) for key in sorted(messages)}
         return {key: waiting for key, waiting in found.items() if waiting}
 
-    def release(self, exchange: ExchangeName, held: HeldKeys, *, done: Collection[MessageId]) -> None:
-        """End holds; the key of every message that is not done stays held for it."""
+    def release(self, exchange: ExchangeName, held: HeldKeys, *, left: Collection[MessageId]) -> None:
+        """End holds; the key of every message that is left stays held for it."""
         ending = [
-            EndingHold(key, waiting, [one for one in dict.fromkeys(waiting) if one not in done])
+            EndingHold(key, waiting, [one for one in dict.fromkeys(waiting) if one in left])
             for key, waiting in held.items()
         ]
         if ending:

@@ -43,7 +43,8 @@ class KeyNumbers:
 class BatchNumbers:
     """The stored numbers of a batch's messages, and the detours of their keys.
 
-    `held` are the keys that no other router may work on, and `known` the messages that had a number before.
+    `held` are the keys that no other router may work on, and `known` the messages that hold them and had a number
+    before.
     """
 
     sequences: Mapping[MessageId, int] = field(default_factory=dict)
@@ -106,17 +107,16 @@ class Numberer:
 
     def release(self, batch: ReadBatch, numbers: BatchNumbers, not_done: Iterable[MessageId]) -> None:
         """End holds of keys, except for the messages with a number that are not done."""
+        done = {entry.message.message_id for entry in batch.entries} - set(not_done)
         # Messages without a number may come after those of other publishers.
-        left = set(not_done) & (numbers.known | numbers.sequences.keys())
-        done = {entry.message.message_id for entry in batch.entries} - left
-        self.holder.release(batch.exchange.name, numbers.held, done=done)
+        self.holder.release(batch.exchange.name, numbers.held, left=(numbers.known | numbers.sequences.keys()) - done)
 
     def _number_held(self, batch: ReadBatch) -> BatchNumbers:
         """Hold keys, and store the numbers of their messages that follow no unfinished message of the key."""
         messages, name = _by_key(batch.entries), batch.exchange.name
         held = self.holder.hold(name, messages)
         heads = self.heads.read(name, messages)  # another router may have changed them until now
-        known = {one for key, found in messages.items() for one in found if one in heads.get(key, Head()).recent}
+        known = {one for key, waiting in held.items() for one in waiting if one in heads.get(key, Head()).recent}
         order = FifoBatch([(entry.message, entry) for entry in batch.entries], is_fifo=True)
         for key in messages.keys() - held.keys():
             for message_id in messages[key]:
@@ -124,8 +124,21 @@ class Numberer:
         while late := _late(order.unblocked(), held, heads):
             for message_id in late:
                 order.fail(message_id)
-        numbers = self._saved(name, _numbers(order.unblocked(), heads, kept=KEPT_OF_MANY))
+        planned = [self._holding(one, held) for one in _numbers(order.unblocked(), heads, kept=KEPT_OF_MANY)]
+        numbers = self._saved(name, planned)
+        # A head that is not saved may be stored nevertheless, by a call whose response was lost: its key stays held.
+        lost = {one.change.key for one in planned} - numbers.detours.keys()
+        holds = {one.change.key: one.change.hold.messages for one in planned if one.change.hold is not None}
+        held = {key: holds.get(key, waiting) for key, waiting in held.items() if key not in lost}
         return replace(numbers, held=held, known=frozenset(known))
+
+    def _holding(self, planned: KeyNumbers, held: HeldKeys) -> KeyNumbers:
+        """Return the plan of a key with a hold for all messages that have a number then."""
+        if planned.is_stored:
+            return planned
+        waiting, numbers = held[planned.change.key], planned.change.head.recent
+        messages = sorted(set(waiting) & numbers.keys(), key=lambda one: numbers[one])
+        return replace(planned, change=replace(planned.change, hold=self.holder.new_hold(messages, replacing=waiting)))
 
     def _saved(self, exchange: ExchangeName, planned: Iterable[KeyNumbers]) -> BatchNumbers:
         """Store the heads; the messages of one that another router has changed keep no number."""
@@ -136,7 +149,7 @@ class Numberer:
         )
 
     def _save(self, exchange: ExchangeName, change: HeadChange) -> bool:
-        return self.heads.save(exchange, change.key, change.head, replacing=change.replacing)
+        return self.heads.save(exchange, change.key, change.head, replacing=change.replacing, hold=change.hold)
 
 
 def _is_shared(batch: ReadBatch) -> bool:

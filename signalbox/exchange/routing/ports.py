@@ -67,8 +67,19 @@ class Heads(Protocol):
     def read(self, exchange: ExchangeName, keys: Iterable[RoutingKey]) -> Mapping[RoutingKey, Head]:
         """Return the stored heads of keys; a new key has none."""
 
-    def save(self, exchange: ExchangeName, key: RoutingKey, head: Head, *, replacing: Head) -> bool:
-        """Store a head's numbers, not its detours; return whether the stored head still equalled `replacing`."""
+    def save(
+        self,
+        exchange: ExchangeName,
+        key: RoutingKey,
+        head: Head,
+        *,
+        replacing: Head,
+        hold: "NewHold | None" = None,
+    ) -> bool:
+        """Store a head's numbers, not its detours, and a hold of its key.
+
+        Return whether the stored head still equalled `replacing`, and the hold of its key that of `hold`.
+        """
 
     def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         """Record that the messages of a key up to the number `last` reach a queue by the retry queue."""
@@ -111,9 +122,13 @@ class NumberedPublication:
 
 @dataclass(frozen=True, slots=True)
 class NewHold:
-    """A hold of a routing key for messages until a time; no other message holds it at `now`."""
+    """A hold of a routing key for messages with numbers until a time.
+
+    At `now`, the messages `replacing` hold the key, or nothing does if there are none.
+    """
 
     messages: Sequence[MessageId]
+    replacing: Sequence[MessageId]
     now: datetime
     until: datetime
 

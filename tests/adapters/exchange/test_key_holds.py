@@ -66,6 +66,7 @@ def test_a_key_stays_held_for_those_that_are_left(holds) -> None:
 
 def test_a_key_is_free_when_its_time_is_over(holds) -> None:
     assert held(holds, by="a")
+    assert held(holds, by="a", now=LATER - timedelta(milliseconds=1)) == ["a"]
     assert held(holds, by="b", now=LATER - timedelta(milliseconds=1)) is None
     assert held(holds, by="b", now=LATER) == ["b"]
 
@@ -126,7 +127,7 @@ def test_a_key_on_which_a_transaction_works_is_not_held(exchange_table) -> None:
 
 def test_a_head_is_stored_with_its_hold_only_if_nobody_holds_its_key(exchange_table) -> None:
     holds, heads = DynamoKeyHolds(exchange_table), DynamoHeads(exchange_table)
-    hold = NewHold([MessageId("a")], NOW, LATER)
+    hold = NewHold([MessageId("a")], [], NOW, LATER)
     first = numbered(Head(), [MessageId("a")])
     changes = [
         heads.update(LOG, HeadChange(KEY, first, Head(), hold)),
@@ -141,6 +142,19 @@ def test_a_head_is_stored_with_its_hold_only_if_nobody_holds_its_key(exchange_ta
     assert not is_stored(1)
     holds.release(LOG, ending(KEY))
     assert is_stored(1)
+
+
+def test_a_head_is_stored_with_the_hold_that_replaces_its_routers_own(exchange_table) -> None:
+    holds, heads = DynamoKeyHolds(exchange_table), DynamoHeads(exchange_table)
+    assert held(holds, by="ab")
+    a, b = map(MessageId, "ab")
+    first = numbered(Head(), [b])
+
+    assert not heads.save(LOG, KEY, first, replacing=Head(), hold=NewHold([b], [a], NOW, LATER + timedelta(days=1)))
+    assert heads.save(LOG, KEY, first, replacing=Head(), hold=NewHold([b], [a, b], NOW, LATER + timedelta(days=1)))
+
+    assert held(holds, by="a", now=LATER) is None
+    assert held(holds, by="b", now=LATER) == ["b"]
 
 
 def ending(*keys: RoutingKey) -> list[EndingHold]:

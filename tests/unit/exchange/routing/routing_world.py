@@ -41,7 +41,7 @@ NAMES = StageNames("s")
 CONTROL_ID = "AROACONTROL"
 SESSION_ID = "AROASESSION"
 SENDERS = TrustedSenders(CONTROL_ID, SESSION_ID)
-HOLD_FOR = timedelta(seconds=10 * VISIBILITY)
+HOLD_FOR = timedelta(seconds=VISIBILITY / 6)
 
 
 class Killed(BaseException):
@@ -139,7 +139,7 @@ class MemoryKeyHolds:
         if waiting and waiting[0] not in messages:
             return None
         found = list(dict.fromkeys([*waiting, *messages]))
-        self.held[exchange, key] = found, until
+        self.held[exchange, key] = found, end if waiting else until
         return found
 
     def release(self, exchange: ExchangeName, holds: Sequence[EndingHold]) -> None:
@@ -153,11 +153,13 @@ class MemoryKeyHolds:
                 del self.held[exchange, one.key]
         self.burn()
 
-    def is_free(self, exchange: ExchangeName, key: RoutingKey, hold: NewHold) -> bool:
-        return self.held.get((exchange, key), ([], hold.now))[1] <= hold.now
+    def can_replace(self, exchange: ExchangeName, key: RoutingKey, hold: NewHold) -> bool:
+        """Return whether a hold can be stored with a head."""
+        waiting, end = self.held.get((exchange, key), ([], hold.now))
+        return waiting == hold.replacing if hold.replacing else end <= hold.now
 
     def put(self, exchange: ExchangeName, key: RoutingKey, hold: NewHold) -> None:
-        """Store a hold as the transaction of a head does."""
+        """Store a hold with a head."""
         self.held[exchange, key] = list(hold.messages), hold.until
 
 
@@ -165,16 +167,21 @@ class MemoryKeyHolds:
 class MemoryHeads:
     burn: Callable[[], None] = lambda: None
     heads: dict[tuple[ExchangeName, RoutingKey], Head] = field(default_factory=dict)
+    holds: MemoryKeyHolds = field(default_factory=MemoryKeyHolds)
 
     def read(self, exchange: ExchangeName, keys: Iterable[RoutingKey]) -> Mapping[RoutingKey, Head]:
         return {key: self.heads[exchange, key] for key in keys if (exchange, key) in self.heads}
 
-    def save(self, exchange: ExchangeName, key: RoutingKey, head: Head, *, replacing: Head) -> bool:
+    def save(
+        self, exchange: ExchangeName, key: RoutingKey, head: Head, *, replacing: Head, hold: NewHold | None = None
+    ) -> bool:
         self.burn()
         stored = self._of(exchange, key)
-        if stored.sequence != replacing.sequence:
+        if stored.sequence != replacing.sequence or (hold and not self.holds.can_replace(exchange, key, hold)):
             return False
         self.heads[exchange, key] = replace(head, detours=stored.detours)
+        if hold is not None:
+            self.holds.put(exchange, key, hold)
         self.burn()
         return True
 
@@ -296,7 +303,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.holds = MemoryKeyHolds(self.burn)
-        self.heads, self.sqs = MemoryHeads(self.burn), NaiveSqs(self.burn)
+        self.heads, self.sqs = MemoryHeads(self.burn, holds=self.holds), NaiveSqs(self.burn)
         self.table.heads = self.heads
         self.sqs.make(RETRIES, ORDERED_RETRIES, DEAD, is_forgetful=self.is_forgetful)
         self.dispatcher = CopyDispatcher(self.sqs, self.table, RETRIES, ORDERED_RETRIES, DEAD)

@@ -10,6 +10,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.exchange import START, MemoryUsers
 from tests.fakes.grants import MemoryGrants, MemoryGroups, deny
+from tests.unit.exchange.routing.naive_sqs import VISIBILITY
 from tests.unit.exchange.routing.routing_world import CONTROL_ID, World
 from tests.unit.exchange.routing.test_router_live import Live
 
@@ -145,6 +146,21 @@ def test_a_denied_writer_has_no_way_into_the_realm(denied):
     assert set(denied.routed("open.a")) == ALL
     # Control has checked the user that it names.
     assert set(denied.routed("secret.c", sender=CONTROL_ID)) == ALL
+
+
+def test_a_message_with_a_number_is_routed_to_its_end_after_a_deny(denied):
+    """It is in the log, and others may have received it: without it, its topic would have a gap."""
+    denied.world.live.failing = {"secret.a"}
+    denied.world.publish(REALM, "secret.a", "secret.a", sender="AIDA")
+    assert denied.world.route(REALM).not_done != ()
+    deny(denied.grants, REALM, "alice", "write", "secret.")
+    denied.world.live.failing = set()
+    denied.world.moment += KEPT_FOR.total_seconds() + VISIBILITY
+
+    assert set(denied.routed("secret.b")) == ALL
+    assert denied.world.bodies("q_archive") == ["secret.a"]
+    (dead,) = denied.world.messages("xs_alice_lab-dlq.fifo")
+    assert dead.body == "secret.b"
 
 
 def test_a_denied_writer_has_no_alternate_into_the_realm(denied):

@@ -40,10 +40,10 @@ def others_hold(holds: MemoryKeyHolds, key: RoutingKey, clock: MemoryClock, **ho
 
 def test_messages_of_another_batch_keep_their_place_in_a_hold(key_holder, holds) -> None:
     """Messages of two publishers failed: one is redelivered, and the key waits for the other."""
-    key_holder.release(LOG, key_holder.hold(LOG, {A: [M1, M2]}), done=set())
+    key_holder.release(LOG, key_holder.hold(LOG, {A: [M1, M2]}), left={M1, M2})
     assert key_holder.hold(LOG, {A: [M2]}) == {}
 
-    key_holder.release(LOG, key_holder.hold(LOG, {A: [M1]}), done={M1})
+    key_holder.release(LOG, key_holder.hold(LOG, {A: [M1]}), left={M2})
 
     assert holds.held[LOG, A][0] == [M2]
 
@@ -58,8 +58,7 @@ def test_a_key_that_is_held_for_long_is_done_without(key_holder, holds, clock) -
     assert holds.held[LOG, A][0] == THEIRS
 
 
-def test_a_hold_ends_if_its_messages_are_not_redelivered(key_holder, holds, clock) -> None:
-    key_holder.hold(LOG, {A: [M1]})
-    clock.sleep(HOLD_FOR.total_seconds())
+def test_messages_with_numbers_hold_a_key_as_long_as_they_can_be_in_a_queue(key_holder) -> None:
+    hold = key_holder.new_hold([M1], replacing=[M1, M2])
 
-    assert holds.hold(LOG, A, messages=THEIRS, now=clock.now(), until=clock.now() + HOLD_FOR) == THEIRS
+    assert (hold.messages, hold.replacing, hold.until - hold.now) == ([M1], [M1, M2], timedelta(days=14))

@@ -18,7 +18,15 @@ from signalbox.exchange.routing.router import Router
 from signalbox.messages import Message, MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
-from tests.unit.exchange.routing.routing_world import CONTROL_ID, NAMES, Killed, MemoryKeyHolds, World
+from tests.unit.exchange.routing.routing_world import (
+    CONTROL_ID,
+    HOLD_FOR,
+    NAMES,
+    Killed,
+    MemoryHeads,
+    MemoryKeyHolds,
+    World,
+)
 from tests.unit.exchange.routing.test_router_live import Live
 
 LOG = ExchangeName("xlog.fifo")
@@ -171,12 +179,15 @@ def test_a_publishers_own_name_is_used_for_the_group_only() -> None:
     assert "publisher" not in message.attributes
 
 
-def test_no_later_message_overtakes_a_redelivered_one_with_a_number(world, router, holds) -> None:
-    live = Live(world, holds, failing={"alice 1"})
+@pytest.mark.parametrize("cannot_write", [False, True])
+def test_no_later_message_overtakes_a_redelivered_one_with_a_number(world, holds, cannot_write) -> None:
+    """Neither when its functions are killed for hours, and no call extends its hold."""
+    live = Live(world, holds, failing={"alice 1"}, cannot_write=cannot_write)
     router = world.use(live=live)
     failing = [received(1, "alice", "a"), received(3, "bob", "b")]
     assert router.route(failing, LOG).not_done == ("m1",)
     live.failing = set()
+    world.moment += 3600
 
     assert router.route([received(2, "bob", "a")], LOG).not_done == ("m2",)
     assert router.route(failing[:1], LOG).not_done == ()
@@ -184,6 +195,34 @@ def test_no_later_message_overtakes_a_redelivered_one_with_a_number(world, route
 
     assert live.delivered == [("alice 1", 1), ("bob 3", 1), ("alice 1", 1), ("bob 2", 2)]
     assert got(world) == [("b", "bob 3", 1), ("a", "alice 1", 1), ("a", "bob 2", 2)]
+
+
+def test_a_key_whose_number_may_be_stored_stays_held(world, router, holds, monkeypatch) -> None:
+    """The response to the first attempt was lost, and the second one finds another head."""
+    save = MemoryHeads.save
+    monkeypatch.setattr(MemoryHeads, "save", lambda *values, **named: not save(*values, **named))
+    assert router.route([received(1, "alice", "a")], LOG).not_done == ("m1",)
+    monkeypatch.undo()
+
+    assert router.route([received(2, "bob", "a")], LOG).not_done == ("m2",)
+    assert router.route([received(1, "alice", "a")], LOG).not_done == ()
+    assert router.route([received(2, "bob", "a")], LOG).not_done == ()
+
+    assert got(world) == [("a", "alice 1", 1), ("a", "bob 2", 2)]
+
+
+def test_a_message_without_a_number_holds_its_key_for_the_time_of_a_batch(world, router, holds) -> None:
+    world.breath = 1  # it ends after the hold, before the head
+    with pytest.raises(Killed):
+        router.route([received(1, "alice", "a")], LOG)
+    assert list(holds.held) == [(LOG, RoutingKey("a"))]
+    world.moment += HOLD_FOR.total_seconds()
+
+    assert router.route([received(2, "bob", "a")], LOG).not_done == ()
+    assert router.route([received(1, "alice", "a")], LOG).not_done == ()
+
+    assert got(world) == [("a", "bob 2", 1), ("a", "alice 1", 2)]
+    assert holds.held == {}
 
 
 def test_keys_without_another_router_are_held_by_the_transaction_that_stores_their_numbers(
@@ -245,7 +284,7 @@ steps = st.one_of(
     st.tuples(st.just("route"), lives, st.integers(1, 10)),
     st.tuples(st.just("route_within"), st.integers(0, 12), st.integers(1, 10)),
     st.tuples(st.just("fail"), st.integers(1, 12)),
-    st.tuples(st.just("tick"), st.sampled_from([1, VISIBILITY])),
+    st.tuples(st.just("tick"), st.sampled_from([1, VISIBILITY, 3600])),
 )
 
 

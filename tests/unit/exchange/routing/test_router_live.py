@@ -49,12 +49,11 @@ class Live:
         stored = self.world.heads.read(exchange.name, [one.key for one in writes.heads])
         if any(stored.get(one.key, Head()).sequence != one.replacing.sequence for one in writes.heads):
             return None
-        if not all(one.hold is None or self.holds.is_free(exchange.name, one.key, one.hold) for one in writes.heads):
+        holds = [(one.key, one.hold) for one in writes.heads if one.hold is not None]
+        if not all(self.holds.can_replace(exchange.name, key, hold) for key, hold in holds):
             return None
         for one in writes.heads:
-            if one.hold is not None:
-                self.holds.put(exchange.name, one.key, one.hold)
-            assert self.world.heads.save(exchange.name, one.key, one.head, replacing=one.replacing)
+            assert self.world.heads.save(exchange.name, one.key, one.head, replacing=one.replacing, hold=one.hold)
             self.at_once.append(one.key)
         self.world.counters.add(writes.counts, at=writes.at)
         return self.store(exchange, published)
