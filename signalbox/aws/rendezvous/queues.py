@@ -29,6 +29,8 @@ SEND_PAUSE_SECONDS = 0.5
 CLIENT_RETENTION_SECONDS = 300
 # A reply has at most 100,000 bytes, with its quotes escaped twice that.
 LARGEST_BYTES, SIZES = 262_144, 60_000
+# Characters of JSON that SQS does not accept.
+ACCEPTED = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")
 ARRIVED: tuple["QueueAttributeNameType", ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
 
 logger = logging.getLogger(__name__)
@@ -93,7 +95,7 @@ class SqsClientQueues:
         """Send a reply to a client's queue; retry while SQS does not know a new queue yet. Raises `QueueGone`."""
         for _ in range(SEND_TRIES):
             try:
-                self.sqs.send_message(QueueUrl=self._url(client_id), MessageBody=reply)
+                self.sqs.send_message(QueueUrl=self._url(client_id), MessageBody=reply.translate(ACCEPTED))
             except self.sqs.exceptions.QueueDoesNotExist:
                 self.sleep(SEND_PAUSE_SECONDS)
             else:

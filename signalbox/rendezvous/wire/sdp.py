@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from signalbox.errors import RejectedError
-from signalbox.rendezvous.wire.gojson.codec import decode_map
+from signalbox.rendezvous.wire.gojson.codec import decode_map, encode
 from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, JsonKind, JsonValue
 
 # RFC 8445, section 5.1.2.2: the nearer the candidate to the client, the better its address shows the country.
 _PREFERENCE = {"host": 126, "prflx": 110, "srflx": 100, "relay": 0}
 _PRIORITY_DIGITS = 10
 
-
 # Each poll reads the newest records of its pool: strangers must not make them large. 50 candidates have 3 KB.
 MAXIMUM_COMPRESSED_BYTES = 3_000
+# In a message, where `<` has six bytes: a proxy reads 100,000 bytes, and a client's queue takes twice as many.
+MAXIMUM_WRITTEN_BYTES = 99_000
 
 
 class InvalidSessionDescription(RejectedError):
@@ -34,7 +35,7 @@ class DescriptionType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SessionDescription:
-    """A WebRTC session description; compressed it has at most `MAXIMUM_COMPRESSED_BYTES`."""
+    """A WebRTC session description of at most `MAXIMUM_COMPRESSED_BYTES` and `MAXIMUM_WRITTEN_BYTES`."""
 
     type: DescriptionType
     sdp: str
@@ -56,6 +57,8 @@ class SessionDescription:
             raise _malformed("Unknown SDP type")
         if (size := len(zlib.compress(encoded))) > MAXIMUM_COMPRESSED_BYTES:
             raise _malformed(f"{size} bytes compressed; at most {MAXIMUM_COMPRESSED_BYTES} are allowed")
+        if (size := len(encode({"": text}).encode())) > MAXIMUM_WRITTEN_BYTES:
+            raise _malformed(f"{size} bytes in a message; at most {MAXIMUM_WRITTEN_BYTES} are allowed")
         return cls(DescriptionType(kind), sdp)
 
 

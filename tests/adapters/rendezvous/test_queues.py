@@ -20,6 +20,7 @@ from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import STAGE_TAG, QueueUrl, own_tags, queue_name
 from signalbox.rendezvous.model.states import ClientId
+from signalbox.rendezvous.wire.reply import answer_reply
 
 CLIENT = ClientId("c1")
 OURS = own_tags(stage="signalbox", capability="rendezvous")
@@ -133,6 +134,16 @@ def test_a_reply_is_retried_while_the_queue_is_too_new(queues: SqsClientQueues, 
     client_queues(NewQueueLag(sqs, failures=2)).send(CLIENT, "reply")
 
     assert [m["Body"] for m in sqs.receive_message(QueueUrl=URL)["Messages"]] == ["reply"]
+
+
+def test_an_answer_with_characters_that_sqs_refuses_arrives(queues: SqsClientQueues, sqs) -> None:
+    """Otherwise any proxy could have an offer come again until its retention ends."""
+    queues.create(CLIENT, message_id="m1")
+
+    queues.send(CLIENT, answer_reply("a\ufffe\uffff"))
+
+    (message,) = sqs.receive_message(QueueUrl=URL)["Messages"]
+    assert message["Body"] == answer_reply("a\ufffd\ufffd")
 
 
 def test_a_queue_that_never_appears_raises_queue_gone(queues: SqsClientQueues, sqs) -> None:

@@ -74,6 +74,12 @@ def test_strangers_cannot_make_the_records_that_polls_read_large():
         SessionDescription.parse(described(1, noise))
 
 
+def test_a_session_description_fits_into_a_message_and_a_clients_queue():
+    """A proxy's answer of 90,000 `<` made a reply that SQS refused, and its offer came again for minutes."""
+    with pytest.raises(InvalidSessionDescription, match="120041 bytes in a message; at most 99000 are allowed"):
+        SessionDescription.parse(json.dumps({"type": "answer", "sdp": "<" * 20_000}, separators=(",", ":")))
+
+
 def test_a_lone_surrogate_is_replaced():
     assert SessionDescription.parse('{"type":"offer","sdp":"\ud800"}').sdp == "\ufffd" * 3
 
