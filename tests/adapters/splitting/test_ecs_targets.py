@@ -236,10 +236,10 @@ def test_a_registry_does_not_read_variables_that_name_no_queue(
 
 
 @pytest.mark.parametrize("other", ["ABSENT", "SECRET", "ELSEWHERE"])
-def test_the_error_of_a_second_source_does_not_tell_what_the_first_finds_in_a_value(
+def test_the_error_of_a_second_source_does_not_disclose_what_the_first_finds_in_a_value(
     targets: EcsTargets, service: Service, other: str
 ) -> None:
-    """Otherwise each attempt would tell one bit of a password."""
+    """Otherwise each attempt would disclose one bit of a password."""
     variables = {"PASSWORD": "hunter2", "ELSEWHERE": f"https://sqs.eu-west-1.amazonaws.com/271828182845/{ORDERS}"}
     service.deploy(container("app", variables, secrets=[{"name": "SECRET", "valueFrom": "arn:x"}]))
     second = NameSource(SourceKind.VARIABLE, other)

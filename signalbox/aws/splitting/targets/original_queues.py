@@ -81,7 +81,7 @@ class OriginalQueues:
     def _each(self, queue: RegisteredQueue, names: Iterable[QueueName]) -> Iterable[ConsumedQueue]:
         """Return the queues of these names, each once.
 
-        Each is asked for before the next value is read: whether a later source fails would tell what an earlier one
+        Each is looked up before the next value is read: the error of a later source would disclose what an earlier one
         found in a value that may be a secret.
         """
         found: dict[QueueName, ConsumedQueue] = {}

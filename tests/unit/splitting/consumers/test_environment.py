@@ -180,7 +180,7 @@ def test_a_queue_of_another_account_or_region_is_refused(source, form, value, na
         QueueElsewhere, match=f"{names}; this stage splits queues of account 314159265359 in region eu-n"
     ):
         RESOLVER.resolve(variable("Q"), {"Q": value})
-    with pytest.raises(NoQueueName):  # what a pattern or a program finds is not told
+    with pytest.raises(NoQueueName):  # what a pattern or a program finds is not disclosed
         RESOLVER.resolve(source, {"Q": form.format(value)})
 
 
