@@ -1,16 +1,18 @@
 """Start of sessions: checks a request and stores the record; the reconcile loop creates the resources."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from signalbox.documents import shown
 from signalbox.errors import RejectedError
 from signalbox.history.event import HistoryEvent
 from signalbox.optimistic_update import optimistic_update
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.consumers.registry_file import queues_of_other_brokers
-from signalbox.splitting.control.admission import AdmissionRequest, new_split, with_session
+from signalbox.splitting.control.admission import AdmissionRequest, SessionRejected, new_split, with_session
 from signalbox.splitting.control.chains import Chains
 from signalbox.splitting.control.commands import Start
 from signalbox.splitting.control.keeping import KeepService
@@ -28,6 +30,8 @@ from signalbox.splitting.ports import Splits, StoredSplit
 
 MAXIMUM_CONFIG_BYTES = 32_768  # all sessions' configs share one item: DynamoDB's limit is 400 KB
 MAXIMUM_CONFIGS_BYTES = 200_000
+# The names that Kubernetes allows: https://kubernetes.io/docs/tasks/inject-data-application/define-environment-variable-container/
+VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
 
 class ConfigTooLarge(RejectedError):
@@ -124,6 +128,8 @@ class Admissions:
             raise ConfigTooLarge(f"the filters of all sessions of {split.target} have {size} bytes in total")
         session = next(one for one in split.sessions if one.session_id == request.session_id)
         environment = self.resources.targets_of(split.target).environment(joinable.registry, session.queues)
+        if names := ", ".join(shown(name) for name in environment if VARIABLE.fullmatch(name) is None):
+            raise SessionRejected(f"no local command can have these variables, whose names a shell would run: {names}")
         return Admission(split, session, environment, joinable.notes)
 
     def _refuse_taken(self, split: Split) -> None:

@@ -358,3 +358,13 @@ def test_an_audit_has_the_events_of_a_message_in_the_last_days():
     assert stage.ask("audit", message_id="1", days=1) == {"events": routed[3:]}
     assert stage.ask("audit", message_id="1", days=8) == {"events": routed[1:]}
     assert stage.ask("audit", message_id="2") == {"events": []}
+
+
+def test_a_registry_cannot_name_a_variable_that_a_shell_would_run():
+    """`split start` prints the variables of a local command for a shell, and their names may be those of others."""
+    stage = ControlStage()
+    stage.targets.variables[APP] = {"QUEUE;reboot": MEMES}
+
+    with pytest.raises(SessionRejected, match="'QUEUE;reboot'"):
+        stage.start()
+    assert stage.split() is None
