@@ -41,6 +41,7 @@ COUNTED = ("--cov", "--cov-report=")
 # Failed tests, skipped ones with their reasons, since a machine may lack Ruby, and the longest ones.
 REMARKS = ("-rfEs", "--durations=5")
 CORES = 2  # of the machine of reference
+SIMULATION_SECONDS = 600  # of processor time
 # What only computes gives way to the stages, since the functions on them have time-outs of seconds.
 GIVES_WAY = (sys.executable, "-m", "signalbox.local.background")
 # Where the tests with each marker are: pytest imports all files of the folders that it is given.
@@ -123,7 +124,8 @@ def release_parts() -> list[Check]:
     """Return the parts of `make release`, which can be run alone; together with `make test` they are everything."""
     marked = f"{IN_RELEASE} and not kubernetes"
     stages = [Check(name, (_pytest(folder, "-m", marked, *REMARKS),)) for name, folder in PARTS.items()]
-    return [_kubernetes(), *stages, _core(), _jobs(), Check("java", (_marked("java", "not emulator"),))]
+    java = Check("java", (_marked("java", "not emulator"),))
+    return [_kubernetes(), *stages, _core(), _jobs(), java, _simulation()]
 
 
 def _core() -> Check:
@@ -137,6 +139,14 @@ def _jobs() -> Check:
     """Return the part with whole jobs, and the coverage of their transformations."""
     tests = _pytest(*FOLDERS["spark"], "-m", "not emulator", *COUNTED)
     return Check("jobs", (tests, _coverage(TRANSFORMS))).giving_way()
+
+
+def _simulation() -> Check:
+    """Return the part with new seeds of the simulation, and the sums of all seeds on this machine."""
+    seeds = ("-m", "tests.simulation", "--seconds", str(SIMULATION_SECONDS), "--shrink")
+    return Check(
+        "simulation", ((sys.executable, *seeds), (sys.executable, "-m", "tests.simulation.results"))
+    ).giving_way()
 
 
 def _kubernetes() -> Check:

@@ -3,6 +3,7 @@
 import argparse
 import itertools
 import os
+import secrets
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ def main() -> int:
 
     hours = seconds = 0.0
     broken = False
+    if not options.seeds:
+        print(f"seeds from {options.first} on", flush=True)
     for seed in options.seeds or itertools.count(options.first):
         if not options.seeds and (seconds > options.seconds or (broken and options.until_broken)):
             break
@@ -63,7 +66,8 @@ _ENVIRONMENT = {
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("seeds", nargs="*", type=int, help="the seeds to repeat; none: new ones from --first on")
-    parser.add_argument("--first", type=int, default=1, help="the first new seed")
+    first = secrets.randbelow(1_000_000_000)
+    parser.add_argument("--first", type=int, default=first, help="the first new seed; without it, one is drawn")
     parser.add_argument("--seconds", type=float, default=20, help="the processor time of new seeds")
     parser.add_argument("--of", action="append", help="the capability, which may be repeated; none: all")
     parser.add_argument("--until-broken", action="store_true", help="end with the first seed that breaks a guarantee")
