@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from signalbox.aws.shared.messages import message_of
 from signalbox.aws.shared.peek import peek
 from signalbox.exchange.messages.end_events import NOT_DELETED
+from signalbox.exchange.messages.replayed_messages import UNREADABLE, original_of_dead_letter
 from signalbox.messages import moment
+from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
@@ -25,10 +28,16 @@ class DeadLetter:
     reason: str
     sent_at: datetime
     receives: int
+    is_replayable: bool
+    """Whether an exchange can accept the message."""
 
 
-def dead_letters(sqs: "SQSClient", queue_url: str, *, maximum: int) -> tuple[Sequence[DeadLetter], int]:
+def dead_letters(
+    sqs: "SQSClient", queue_url: str, *, exchange: ExchangeName | None, maximum: int
+) -> tuple[Sequence[DeadLetter], int]:
     """Return up to `maximum` dead letters of a queue, the oldest first, and how many it has.
+
+    `exchange` is the exchange whose dead-letter queue it is.
 
     Of a FIFO queue, SQS returns at most ten messages of a group. Needs sqs:GetQueueAttributes, sqs:ReceiveMessage and
     sqs:ChangeMessageVisibility on the queue; raises the client's errors.
@@ -38,11 +47,11 @@ def dead_letters(sqs: "SQSClient", queue_url: str, *, maximum: int) -> tuple[Seq
     if count == 0:
         return (), 0
     received = peek(sqs, queue_url, most=maximum)
-    found = sorted(map(_dead_letter, received), key=lambda one: one.sent_at)
+    found = sorted((_dead_letter(one, exchange) for one in received), key=lambda one: one.sent_at)
     return found[:maximum], max(count, len(found))
 
 
-def _dead_letter(message: "MessageTypeDef") -> DeadLetter:
+def _dead_letter(message: "MessageTypeDef", exchange: ExchangeName | None) -> DeadLetter:
     system = message["Attributes"]
     attributes = message.get("MessageAttributes", {})
     texts: Mapping[str, str] = {name: one.get("StringValue", "") for name, one in attributes.items()}
@@ -51,4 +60,13 @@ def _dead_letter(message: "MessageTypeDef") -> DeadLetter:
         reason=texts.get("Reason") or NOT_DELETED,
         sent_at=moment(system["SentTimestamp"]),
         receives=int(system["ApproximateReceiveCount"]) - 1,  # without the receive of this call
+        is_replayable=_is_replayable(message, exchange),
     )
+
+
+def _is_replayable(message: "MessageTypeDef", exchange: ExchangeName | None) -> bool:
+    try:
+        original_of_dead_letter(message_of(message), exchange=exchange)
+    except UNREADABLE:
+        return False
+    return True

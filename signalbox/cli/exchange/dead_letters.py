@@ -28,6 +28,7 @@ STAGE_QUEUES = {
     "ExchangeDeadLetterQueueUrl": ("exchange", "nothing: repeat the command, or publish again"),
     "LiveOrderedDeadLetterQueueUrl": ("live", "nothing: clients repeat their requests"),
 }
+CORRECT = "publish it again, corrected, and delete it: no replay can"
 COLUMNS = ("capability", "name", "id", "age", "receives", "reason", "remedy")
 
 
@@ -39,6 +40,10 @@ class _Source:
     name: str
     url: str
     remedy: str
+
+    def remedy_of(self, letter: "DeadLetter") -> str:
+        """Return what to do about a dead letter."""
+        return self.remedy if letter.is_replayable or self.capability != "exchange" else CORRECT
 
 
 def dead_letters(
@@ -102,18 +107,20 @@ def _chosen(sources: Sequence[_Source], names: Sequence[str]) -> Sequence[_Sourc
 
 def _read(client: "ExchangeClient", source: _Source, *, maximum: int) -> "tuple[Sequence[DeadLetter], int]":
     from signalbox.clients.dead_letters import dead_letters as read
+    from signalbox.sarracenia.rights.names import ExchangeName
 
     try:
-        return read(client.sqs, source.url, maximum=maximum)
+        exchange = ExchangeName(source.name) if source.name.startswith("x") else None
+        return read(client.sqs, source.url, exchange=exchange, maximum=maximum)
     except client.sqs.exceptions.QueueDoesNotExist:
         return (), 0  # deleted meanwhile
 
 
 def _document(source: _Source, letter: "DeadLetter") -> dict[str, object]:
-    place = {"capability": source.capability, "name": source.name, "queue_url": source.url, "remedy": source.remedy}
-    return {**place, **asdict(letter), "sent_at": letter.sent_at.isoformat()}
+    place = {"capability": source.capability, "name": source.name, "queue_url": source.url}
+    return {**place, **asdict(letter), "sent_at": letter.sent_at.isoformat(), "remedy": source.remedy_of(letter)}
 
 
 def _row(source: _Source, letter: "DeadLetter") -> tuple[str, ...]:
     texts = (letter.message_id, age(letter.sent_at.isoformat()), str(letter.receives), letter.reason)
-    return (source.capability, source.name, *texts, source.remedy)
+    return (source.capability, source.name, *texts, source.remedy_of(letter))

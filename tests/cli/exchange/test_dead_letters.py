@@ -37,8 +37,8 @@ def listed(*arguments: str) -> list[dict]:
 
 
 def test_each_has_its_reason_and_its_remedy_and_stays(stage):
-    bury("xpublic-dlq", **MARKS)
-    bury("q_alice-dlq", message_id="id-2")
+    bury("xpublic-dlq", topic="a.b", **MARKS)
+    bury("q_alice-dlq", message_id="id-2", exchange="xpublic", topic="a.b", publisher="_", published_at="1")
 
     first, second = listed()
     assert (first["name"], first["message_id"], first["reason"], first["receives"]) == (
@@ -50,7 +50,16 @@ def test_each_has_its_reason_and_its_remedy_and_stays(stage):
     assert first["remedy"] == "signalbox replay --dead-letters xpublic --into xpublic"
     assert (second["name"], second["message_id"]) == ("q_alice", "id-2")
     assert second["reason"].startswith("its consumers received it as often as its queue allows")
+    assert second["remedy"] == "signalbox replay --dead-letters q_alice --into q_alice"
     assert {one["receives"] for one in listed()} == {1}  # the call before
+
+
+def test_what_no_exchange_can_accept_is_not_to_be_replayed(stage):
+    for name in ("xpublic-dlq", "q_alice-dlq"):
+        bury(name, **MARKS)
+
+    remedies = {one["remedy"] for one in listed()}
+    assert remedies == {"publish it again, corrected, and delete it: no replay can"}
 
 
 def test_an_administrator_sees_those_of_the_stage(stage):
@@ -90,7 +99,7 @@ def test_a_remedy_is_one_command_whatever_a_queue_is_called(stage):
     hostile = "q_eve; touch /tmp/owned #"
     stage.replies["queues"] = lambda _: [{"queue": hostile, "owner": "eve", "sqs_name": "q_eve"}]
     queue("q_eve-dlq")
-    bury("q_eve-dlq", **MARKS)
+    bury("q_eve-dlq", topic="a.b", **MARKS)
 
     (only,) = listed()
     assert shlex.split(only["remedy"]) == ["signalbox", "replay", "--dead-letters", hostile, "--into", hostile]
