@@ -20,11 +20,11 @@ from signalbox.live.outbox.events import closing_summary, delivery_events
 from signalbox.live.outbox.items import InvalidOutboxItem, OutboxItem, parse_item
 from signalbox.live.outbox.results import BatchResult, DeliveryOutcome
 from signalbox.live.outbox.snapshots import ConnectionSnapshot
-from signalbox.live.outbox.writer import ReceivedItem
+from signalbox.live.outbox.writer import BROKEN, ReceivedItem
 from signalbox.messages import Message, MessageId
 
 # Outcomes after which the session is notified that its connection is lost.
-LOST = frozenset({DeliveryOutcome.GONE, DeliveryOutcome.TOO_SLOW, DeliveryOutcome.UNCONFIRMED})
+LOST = BROKEN | {DeliveryOutcome.GONE}
 # Delays after which the remaining items are visible again. After other failures, the visibility timeout applies.
 PAUSES = {DeliveryOutcome.OUT_OF_TIME: timedelta(0), DeliveryOutcome.BLOCKED: timedelta(seconds=2)}
 # An unreadable message that could not be dead-lettered blocks the later items of its connection while it is in flight.

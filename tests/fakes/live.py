@@ -6,9 +6,11 @@ The suites in tests/adapters/live hold these and the AWS adapters to the same be
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from signalbox.errors import SignalboxError
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, User
@@ -220,9 +222,13 @@ class MemorySubscribers:
 
 @dataclass
 class MemoryTopicLog:
-    """A log without retention; `append` is the routers' method."""
+    """A log without retention; `append` is the routers' method. A `problem` is raised to requests."""
 
     logged: dict[ExchangeName, dict[RoutingKey, list[LoggedEvent]]] = field(default_factory=lambda: defaultdict(dict))
+    problem: SignalboxError | None = None
+
+    def request(self) -> "AbstractContextManager[MemoryTopicLog]":
+        return nullcontext(self)
 
     def append(self, realm: ExchangeName, *events: LoggedEvent) -> None:
         for event in events:
@@ -238,6 +244,8 @@ class MemoryTopicLog:
         return [one for one in everything if is_logged(one) or (sequence and (one.sequence or 0) >= sequence)]
 
     def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
+        if self.problem is not None:
+            raise self.problem
         return [topic for topic in self.logged[realm] if pattern.matches(topic)]
 
     def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:

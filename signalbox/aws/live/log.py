@@ -9,6 +9,7 @@ event costs twice as much.
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from heapq import merge
@@ -39,6 +40,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.arvados.rows import row_of
 from signalbox.live.log.documents import event_document, event_of, json_text
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.log.read_limits import QUERY, TOPIC, ReadBudget, event_cost
 from signalbox.live.log.retention import retention_of
 from signalbox.live.log.selection import is_logged
 from signalbox.live.wamp.audience import UNRESTRICTED
@@ -67,12 +69,24 @@ EVENT, TEXT = "event", "text"
 
 @dataclass(slots=True)
 class DynamoTopicLog:
-    """Implementation of `TopicLog` and `EventLog`."""
+    """Implementation of `TopicLog` and `EventLog`. `budget` limits what a request reads."""
 
     table: "Table"
     parallel_map: ParallelMap = serial_map
     backoff: Backoff = BACKOFF
+    budget: ReadBudget | None = None
     _known: dict[tuple[ExchangeName, RoutingKey], None] = field(default_factory=dict)
+    _running: list[ReadBudget] = field(default_factory=list)
+
+    @contextmanager
+    def request(self) -> "Iterator[DynamoTopicLog]":
+        """Return the log for one request, in which it holds what it reads."""
+        budget = ReadBudget(self._running)
+        self._running.append(budget)
+        try:
+            yield replace(self, budget=budget)
+        finally:
+            self._running.remove(budget)
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
         """Append events to the logs of their topics. Idempotent.
@@ -105,8 +119,9 @@ class DynamoTopicLog:
         retention = retention_of(topic, live.rules, otherwise=live.retention)
         found: list[LoggedEvent] = []
         kept = 0
+        self._spend(QUERY)
         for item in self._newest_first(log_partition(realm, topic), limit=retention.count):
-            event = _event(item)
+            event = self._spent_for(item)
             is_expired = kept == retention.count or (retention.age is not None and now - event.at > retention.age)
             is_requested = sequence is not None and (event.sequence or 0) >= sequence
             if is_expired and not is_requested:
@@ -129,14 +144,20 @@ class DynamoTopicLog:
         """Return the topics with events that match a pattern."""
         if pattern.match is MatchPolicy.EXACT:
             return [RoutingKey(pattern.uri)]
-        found = (topic_of(item) for item in self._with_prefix(topics_partition(realm), pattern.literal_prefix))
-        return [topic for topic in found if pattern.matches(topic)]
+        found: list[RoutingKey] = []
+        for item in self._with_prefix(topics_partition(realm), pattern.literal_prefix):
+            self._spend(TOPIC)
+            if pattern.matches(topic_of(item)):
+                found.append(topic_of(item))
+        return found
 
     def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
         """Return up to two retained events of each topic: the latest unrestricted and the latest restricted one."""
         partitions = [retained_partition(realm, unrestricted=one) for one in (True, False)]
         found = (
-            _event(item) for partition in partitions for item in self._with_prefix(partition, pattern.literal_prefix)
+            self._spent_for(item)
+            for partition in partitions
+            for item in self._with_prefix(partition, pattern.literal_prefix)
         )
         matching = (event for event in found if pattern.matches(event.topic))
         return sorted(matching, key=lambda event: (event.at, event.sequence or 0))
@@ -202,6 +223,16 @@ class DynamoTopicLog:
             self._known.clear()
         self._known.update(dict.fromkeys((realm, event.topic) for event in events))
 
+    def _spend(self, cost: int) -> None:
+        if self.budget is not None:
+            self.budget.spend(cost)
+
+    def _spent_for(self, item: Item) -> LoggedEvent:
+        """Return the event of an item, after the request has spent what the event needs."""
+        text = _text(item)
+        self._spend(event_cost(text))
+        return event_of(json.loads(text))
+
     def _write(self, requests: "Sequence[WriteRequestOutputTypeDef]") -> None:
         write_batch(self.table, requests, backoff=self.backoff)
 
@@ -246,5 +277,8 @@ def _compressed(event: LoggedEvent) -> Item:
 
 
 def _event(item: Item) -> LoggedEvent:
-    text = item.get(TEXT) or zlib.decompress(bytes(item[EVENT])).decode(errors="surrogatepass")
-    return event_of(json.loads(text))
+    return event_of(json.loads(_text(item)))
+
+
+def _text(item: Item) -> str:
+    return item.get(TEXT) or zlib.decompress(bytes(item[EVENT])).decode(errors="surrogatepass")

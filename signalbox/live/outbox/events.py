@@ -13,12 +13,14 @@ OUTCOMES = {
     DeliveryOutcome.BLOCKED: "failed",
     DeliveryOutcome.GONE: "dropped",
     DeliveryOutcome.TOO_SLOW: "dropped",
+    DeliveryOutcome.TOO_LARGE: "dropped",
     DeliveryOutcome.UNCONFIRMED: "dropped",
 }
 REASONS = {
     DeliveryOutcome.BLOCKED: "the connection takes nothing now",
     DeliveryOutcome.GONE: "the connection is gone",
     DeliveryOutcome.TOO_SLOW: "the client is too slow",
+    DeliveryOutcome.TOO_LARGE: "the client requests too many past events",
     DeliveryOutcome.UNCONFIRMED: "nobody knows whether a reply was posted",
 }
 

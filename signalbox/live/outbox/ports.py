@@ -4,6 +4,7 @@ Every method lets service errors propagate: the caller's message is redelivered,
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
@@ -43,6 +44,12 @@ class Subscribers(Protocol):
 
 class TopicLog(Protocol):
     """The logs of topics, as backfills and history requests read them."""
+
+    def request(self) -> "AbstractContextManager[TopicLog]":
+        """Return the log for one request, in which it holds what it reads.
+
+        Its methods, but not `rows_after`, raise `PastTooLarge` and `ReadsBusy`.
+        """
 
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
         """Return the unexpired events of a topic in their order, with strong read-after-write consistency."""

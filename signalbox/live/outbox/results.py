@@ -22,6 +22,7 @@ class DeliveryOutcome(Enum):
     GONE = auto()  # the connection was closed by the client
     CLOSED = auto()  # the connection was closed by an item
     TOO_SLOW = auto()  # the client receives too slowly
+    TOO_LARGE = auto()  # more past events were requested than one delivery reads
     UNCONFIRMED = auto()  # a reply may or may not have been posted
 
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import EventTexts
+from signalbox.live.log.read_limits import PastTooLarge, ReadsBusy
 from signalbox.live.outbox.backfill import BackfillEvent, BackfillReader
 from signalbox.live.outbox.decisions import (
     ItemAction,
@@ -21,6 +22,9 @@ from signalbox.live.outbox.items import BackfillRequest, SubscriptionEvent
 from signalbox.live.outbox.ports import TopicLog
 from signalbox.live.outbox.results import DeliveryOutcome
 from signalbox.live.outbox.snapshots import ConnectionSnapshot
+from signalbox.live.wamp import uris
+from signalbox.live.wamp.codec import serialize
+from signalbox.live.wamp.messages import Abort
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.parallel import ParallelMap
 
@@ -49,7 +53,18 @@ class WampDialect:
         """Return no state: posting an event writes nothing to the table."""
 
     def backfill(self, request: BackfillRequest, delivery: ConnectionDelivery) -> DeliveryOutcome:
-        """Post the backfill of a subscription."""
+        """Post the backfill of a subscription, or end a session that requests too many past events."""
+        try:
+            with self.log.request() as log:
+                return self._backfill(request, delivery, log)
+        except ReadsBusy:
+            return DeliveryOutcome.BLOCKED
+        except PastTooLarge as problem:
+            text = serialize(Abort({"message": str(problem)}, uris.PAYLOAD_SIZE_EXCEEDED))
+            delivery.post(text + delivery.snapshot.separator, is_repeatable=False)
+            return DeliveryOutcome.TOO_LARGE
+
+    def _backfill(self, request: BackfillRequest, delivery: ConnectionDelivery, log: TopicLog) -> DeliveryOutcome:
         subscription = request.pattern.subscription_id
         if request.item_id in delivery.outbox.done or subscription not in delivery.outbox.pending_backfills:
             return DeliveryOutcome.DONE
@@ -59,7 +74,7 @@ class WampDialect:
         listener = session.listener if session else None
         if session is None or session.realm is None or listener is None or live is None:
             return DeliveryOutcome.DONE
-        reader = BackfillReader(self.log, session.realm, live, delivery.now(), self.parallel_map)
+        reader = BackfillReader(log, session.realm, live, delivery.now(), self.parallel_map)
         backfill = reader.read(request, listener, deferred=delivery.outbox.pending_backfills[subscription])
         # Read again after the logs: a user whose right was revoked must not receive events published since.
         delivery.read()

@@ -36,7 +36,9 @@ from signalbox.parallel import ParallelMap, serial_map
 MAXIMUM_BACKLOG = 10_000  # events of a topic that a client may be behind
 BACKLOG_CHECKED_AFTER = timedelta(seconds=5)  # in the outbox: the check costs a read
 RETRIED = frozenset({DeliveryOutcome.OUT_OF_TIME, DeliveryOutcome.BLOCKED})
-CLOSING = frozenset({DeliveryOutcome.CLOSED, DeliveryOutcome.TOO_SLOW, DeliveryOutcome.UNCONFIRMED})
+# After which a connection is closed, and its session is told unless it has closed it.
+BROKEN = frozenset({DeliveryOutcome.TOO_SLOW, DeliveryOutcome.TOO_LARGE, DeliveryOutcome.UNCONFIRMED})
+CLOSING = BROKEN | {DeliveryOutcome.CLOSED}
 REPLY_OUTCOMES = {
     PostResult.POSTED: DeliveryOutcome.DONE,
     PostResult.GONE: DeliveryOutcome.GONE,

@@ -9,10 +9,12 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.get_events import get_events_result
 from signalbox.live.log.history_request import HistoryRequest, InvalidArgument
+from signalbox.live.log.read_limits import PastTooLarge, ReadsBusy
 from signalbox.live.log.selection import history_page, in_order
 from signalbox.live.model.effects import AnswerCall
 from signalbox.live.model.events import Cause
 from signalbox.live.model.state import Session
+from signalbox.live.outbox.ports import TopicLog
 from signalbox.live.ports import RealmAccess, SessionPorts
 from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp import uris
@@ -52,7 +54,9 @@ ERRORS: Mapping[type[SignalboxError], str] = {
     NoSuchSession: uris.NO_SUCH_SESSION,
     RightEnded: uris.NOT_AUTHORIZED,
     AnswerTooLarge: uris.PAYLOAD_SIZE_EXCEEDED,
+    PastTooLarge: uris.PAYLOAD_SIZE_EXCEEDED,
     ProcedureUnavailable: uris.UNAVAILABLE,
+    ReadsBusy: uris.UNAVAILABLE,
 }
 
 
@@ -100,13 +104,14 @@ def get_events(context: CallContext, payload: Payload) -> Payload:
     listener = context.session.listener
     if pattern is None or listener is None:
         raise NoSuchSubscription("this session has no such subscription: subscribe first")
-    visible = [event for event in _logged(context, pattern, query) if context.rights.may_receive(event.topic)]
-    return get_events_result(history_page(visible, query, listener), pattern)
+    with context.ports.store.log.request() as log:
+        logged = _logged(log, context, pattern, query)
+        visible = [event for event in logged if context.rights.may_receive(event.topic)]
+        return get_events_result(history_page(visible, query, listener), pattern)
 
 
-def _logged(context: CallContext, pattern: TopicPattern, query: HistoryRequest) -> list[LoggedEvent]:
+def _logged(log: TopicLog, context: CallContext, pattern: TopicPattern, query: HistoryRequest) -> list[LoggedEvent]:
     """Return the kept events of the topics that a pattern matches, or of the topic that the query names."""
-    log = context.ports.store.log
     topics = log.topics(context.realm, pattern)
     if query.topic is not None:
         topics = [topic for topic in topics if topic == query.topic]

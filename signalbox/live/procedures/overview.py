@@ -188,7 +188,8 @@ class LoggedTopics:
         """Return the topics that begin with a prefix, sorted, with the time of their latest retained event."""
         pattern = TopicPattern(MatchPolicy.PREFIX, prefix)
         retained_at: dict[RoutingKey, datetime] = {}
-        for event in self.log.retained(realm, pattern):
-            retained_at[event.topic] = max(event.at, retained_at.get(event.topic, event.at))
-        topics = {*self.log.topics(realm, pattern), *retained_at}
+        with self.log.request() as log:
+            for event in log.retained(realm, pattern):
+                retained_at[event.topic] = max(event.at, retained_at.get(event.topic, event.at))
+            topics = {*log.topics(realm, pattern), *retained_at}
         return [Topic(topic, retained_at.get(topic)) for topic in sorted(topics)]

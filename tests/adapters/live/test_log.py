@@ -1,5 +1,7 @@
 """Topic logs in DynamoDB."""
 
+import json
+import tracemalloc
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,6 +16,7 @@ from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.records import LiveSettings, Retention
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.log.read_limits import MAXIMUM_OF_REQUEST, PastTooLarge, ReadsBusy, event_cost
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import Payload, PublicationId, SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -227,3 +230,47 @@ def test_only_a_realm_for_arvados_has_rows_and_none_for_named_sessions(log) -> N
 
     assert rows_after(log, 0) == []
     assert numbers(log) == [1]
+
+
+def test_a_request_reads_a_limited_part_of_the_log(log) -> None:
+    """An event of 120 KB of empty lists compresses to 200 bytes, and needs 3 MB of memory."""
+    bomb = Payload(([[]] * 40_000,))
+    log.append(REALM, [event(number, payload=bomb, is_retained=True) for number in range(1, 41)], live=LIVE)
+    log.append(REALM, [event(41, B, payload=bomb)], live=LIVE)
+    every = TopicPattern.parse("", MatchPolicy.PREFIX)
+
+    with log.request() as limited, pytest.raises(PastTooLarge):
+        limited.events(REALM, A, live=LIVE, now=NOW)
+
+    with log.request() as limited:
+        assert (limited.topics(REALM, every), len(limited.retained(REALM, every))) == ([A, B], 1)
+        assert len(limited.events(REALM, B, live=LIVE, now=NOW)) == 1
+    assert len(numbers(log)) == 40  # a router and an export have no limit
+
+
+def test_the_requests_of_an_instance_share_its_memory(log) -> None:
+    log.append(REALM, [event(1)], live=LIVE)
+
+    with log.request() as first, log.request() as second, log.request() as third:
+        for one in (first, second):
+            one.budget.spend(MAXIMUM_OF_REQUEST)
+        with pytest.raises(ReadsBusy):
+            third.topics(REALM, TopicPattern.parse("", MatchPolicy.PREFIX))
+
+    with log.request() as alone:
+        assert alone.events(REALM, A, live=LIVE, now=NOW) == [event(1)]
+
+
+@pytest.mark.parametrize("text", ["[" + "[]," * 1_000 + "[]]", '{"' + '":{},"'.join(map(str, range(500))) + '":0}'])
+def test_the_cost_of_an_event_is_at_least_the_memory_that_it_needs(text: str) -> None:
+    tracemalloc.start()
+    held = json.loads(text)
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert held
+    assert event_cost(text) >= used
+
+
+def test_a_character_that_needs_four_bytes_widens_its_text() -> None:
+    assert event_cost('"\\ud83d\\ude00' + "a" * 1_000 + '"') > event_cost('"' + "a" * 4_000 + '"')

@@ -12,6 +12,7 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.arvados.tokens import StageToken, stage_token
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.model.state import Dialect, Elapsed, Killed, Lost, RightsChanged, Session, SessionState
+from signalbox.live.outbox.arvados_dialect import ROWS_READ
 from signalbox.live.outbox.items import CloseRequest
 from signalbox.live.outbox.ports import PostResult
 from signalbox.live.outbox.results import DeliveryOutcome
@@ -459,6 +460,23 @@ def test_no_row_is_posted_after_the_time_of_the_function(stage: ArvadosStage) ->
         assert result is not None
         assert result.outcome is DeliveryOutcome.OUT_OF_TIME
     assert stage.ids() == [1, 2]
+
+
+def test_rows_that_no_filter_passes_take_no_more_than_the_time_of_the_function(stage: ArvadosStage) -> None:
+    for number in range(1, 2 * ROWS_READ + 1):
+        stage.publish(number, "update")
+    stage.publish(2 * ROWS_READ + 1)
+    stage.connect()
+    stage.subscribe(CREATED, last_log_id=-1)
+    stage.deliver(count=1)
+
+    result = stage.deliver(seconds=0)
+
+    assert result is not None
+    assert result.outcome is DeliveryOutcome.OUT_OF_TIME
+    assert (progress := stage.states[CONNECTION].progress) is not None
+    assert progress[1] == ROWS_READ
+    assert stage.ids() == [2 * ROWS_READ + 1]
 
 
 def test_the_state_is_saved_in_between(stage: ArvadosStage) -> None:

@@ -12,6 +12,7 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.log.read_limits import PastTooLarge, ReadsBusy
 from signalbox.live.model.effects import Post
 from signalbox.live.model.events import dead_letter
 from signalbox.live.model.state import ConnectionId, Session, SessionState
@@ -253,6 +254,25 @@ def test_a_backfill_that_runs_out_of_time_continues_where_it_stopped(world: Worl
     assert (first.not_done, world.numbers()) == (("m-p", "m-b"), list(range(1, 12)))
 
 
+def test_a_client_that_requests_too_many_past_events_is_told_so_and_disconnected(world: World) -> None:
+    world.log.problem = PastTooLarge("too many")
+
+    result = world.deliver(subscribed(), backfill(AfterSequence(0)), event_batch(event(1)))
+
+    assert (result.outcome, result.not_done) == (DeliveryOutcome.TOO_LARGE, ())
+    assert world.posted()[-1] == [3, {"message": "too many"}, "wamp.error.payload_size_exceeded"]
+    assert CONNECTION in world.connections.closed
+
+
+def test_a_backfill_waits_while_others_read_many_past_events(world: World) -> None:
+    world.log.problem = ReadsBusy("busy")
+
+    result = world.deliver(subscribed(), backfill(AfterSequence(0)), event_batch(event(1)))
+
+    assert (result.outcome, result.not_done) == (DeliveryOutcome.BLOCKED, ("m-p", "m-b"))
+    assert CONNECTION not in world.connections.closed
+
+
 def test_the_progress_of_a_backfill_is_saved_every_100_events(world: World) -> None:
     world.log.append(REALM, *(event(number) for number in range(1, 2 * SAVED_EVERY + 2)))
 
@@ -372,7 +392,10 @@ def test_history_has_posted_counts_and_the_reason_of_failures(world: World) -> N
     facts = {"session": str(SESSION.session), "user": "root", "events": "1", "skipped": "1"}
     assert posted.labels == {**facts, "publications": "1"}
     assert failed.labels == facts
-    assert (failed.outcome, failed.reason) == ("failed", "the connection takes nothing now")
+    assert (failed.outcome, failed.reason) == (
+        "failed",
+        "the connection takes nothing now",
+    )
 
 
 def test_history_has_no_event_for_replies_alone_and_no_user_without_a_session(world: World) -> None:

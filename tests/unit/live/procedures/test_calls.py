@@ -7,6 +7,7 @@ import pytest
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.log.read_limits import PastTooLarge, ReadsBusy
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import ItemId
 from signalbox.live.outbox.overview_calls import OverviewCall
@@ -93,6 +94,17 @@ def test_past_events_of_too_many_topics_are_refused_unless_one_is_named(world, c
 
     assert call(client, "wamp.subscription.get_events", ALL.subscription_id) == "wamp.error.invalid_argument"
     assert len(call(client, "wamp.subscription.get_events", ALL.subscription_id, topic="trial.7")[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("problem", "error"),
+    [(PastTooLarge("large"), "wamp.error.payload_size_exceeded"), (ReadsBusy("busy"), "wamp.error.unavailable")],
+)
+def test_past_events_that_a_function_cannot_hold_are_refused(world, client, problem, error) -> None:
+    client.say(32, 1, {"match": "prefix"}, "trial.")
+    world.log.problem = problem
+
+    assert call(client, "wamp.subscription.get_events", ALL.subscription_id) == error
 
 
 def test_past_events_are_filtered_by_their_audience(world, client) -> None:
