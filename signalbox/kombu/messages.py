@@ -45,6 +45,8 @@ class Received:
         info = properties["delivery_info"]
         if copy is not None and not names.are_of(copy.exchange, copy.key, info["exchange"], info["routing_key"]):
             info.update(exchange=copy.exchange, routing_key=copy.key)
+        if copy is not None and properties.get("user_id") != copy.publisher:
+            properties.pop("user_id", None)  # AMQP 0-9-1 extension of RabbitMQ: it is validated, so programs trust it
         info["redelivered"] = int(system.get("ApproximateReceiveCount", "1")) > 1
         sent_at = int(system["SentTimestamp"]) if copy is None else _milliseconds(copy.published_at)
         of_queue = _milliseconds(copy.expires_at) if copy and copy.expires_at else math.inf

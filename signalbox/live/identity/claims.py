@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from signalbox.exchange.model.events import ADMINISTRATOR
 from signalbox.exchange.model.issuers import Issuer
+from signalbox.exchange.model.topics import is_reserved
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.identity.trust import trust_of
 from signalbox.live.rights.principals import MAXIMUM_LENGTH, canonical_name
@@ -14,13 +16,15 @@ from signalbox.sarracenia.rights.permissions import Role
 def authid_of(name: str, issuer: Issuer, realm_issuers: Iterable[Issuer]) -> str | None:
     """Return the authid of a name that an issuer gives: `NAME` or `NAME@LABEL`; None if no user may have it.
 
-    A name of the issuer without a label may not end like the names of one with a label.
+    A name of the issuer without a label may not end like the names of one with a label. No user has the name of the
+    administrators or of WAMP, in whose names the stage publishes.
     """
     canonical = canonical_name(name)
     authid = f"{canonical}@{issuer.label}" if issuer.label else canonical
     labels = {one.label for one in realm_issuers if one.label}
     is_foreign = not issuer.label and "@" in canonical and canonical.rpartition("@")[2] in labels
-    return None if not canonical or is_foreign or len(authid) > MAXIMUM_LENGTH else authid
+    is_of_stage = authid == ADMINISTRATOR or is_reserved(authid)
+    return None if not canonical or is_foreign or is_of_stage or len(authid) > MAXIMUM_LENGTH else authid
 
 
 MAXIMUM_GROUPS = 500

@@ -14,7 +14,7 @@ ON_JOIN, ON_LEAVE = RoutingKey("wamp.session.on_join"), RoutingKey("wamp.session
 ON_CREATE, ON_SUBSCRIBE = RoutingKey("wamp.subscription.on_create"), RoutingKey("wamp.subscription.on_subscribe")
 ON_UNSUBSCRIBE, ON_DELETE = RoutingKey("wamp.subscription.on_unsubscribe"), RoutingKey("wamp.subscription.on_delete")
 EVERY = (ON_JOIN, ON_LEAVE, ON_CREATE, ON_SUBSCRIBE, ON_UNSUBSCRIBE, ON_DELETE)
-PUBLISHER = "wamp.meta"  # never a user: user names have no dot
+PUBLISHER = "wamp.meta"  # never a user: those of the stage have no dot, and those of issuers do not begin so
 
 
 @dataclass(frozen=True, slots=True)

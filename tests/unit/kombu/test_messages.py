@@ -77,6 +77,13 @@ def test_a_copy_came_by_the_exchange_and_key_of_the_stage_whatever_its_publisher
     assert (info["exchange"], info["routing_key"]) == shown
 
 
+@pytest.mark.parametrize(("claimed", "shown"), [("bob", {"user_id": "bob"}), ("alice", {}), (None, {})])
+def test_a_copy_names_no_other_user_than_its_publisher(claimed, shown):
+    properties = received(body(user_id=claimed), topic="a.b").payload["properties"]
+
+    assert {name: one for name, one in properties.items() if name == "user_id"} == shown
+
+
 @pytest.mark.parametrize("text", ["storm", "7", "[" * 100_000, "null", '{"a": 1}'])
 def test_a_message_of_another_program_is_a_text(text: str):
     found = received(text, topic="v03.radar", exchange="xpublic")

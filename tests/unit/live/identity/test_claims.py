@@ -40,6 +40,13 @@ def test_a_user_has_the_subject_as_name_and_is_a_subscriber() -> None:
     assert user() == VerifiedToken("ann", "id.example.org", identity, None)
 
 
+@pytest.mark.parametrize("name", ["_", "wamp.meta", "wamp"])
+def test_a_name_in_which_the_stage_publishes_is_refused(name) -> None:
+    """Otherwise an issuer's user would publish as the administrators do."""
+    assert refusal(sub=name) is TokenProblem.NAME
+    assert user(LAB, sub="_").authid == "_@lab"
+
+
 @pytest.mark.parametrize(
     ("name", "authid"),
     [
