@@ -34,7 +34,7 @@ DIFFERENCES: dict[str, str] = {
     "exchange/test_users.py::test_a_users_control_queue_is_like_that_of_the_administrators": KEYS,
     "exchange/test_users.py::test_made_again_a_user_has_another_role_and_nothing_twice": KEYS,
     "exchange/test_users.py::test_removing_a_user_removes_everything": KEYS,
-    "exchange/test_users.py::test_the_same_function_reads_it_in_the_same_way": KEYS,
+    "exchange/test_users.py::test_the_same_function_reads_it_with_two_commands_at_a_time": KEYS,
     "exchange/test_users.py::test_without_anything_that_reads_commands_there_are_no_users": KEYS,
     "rendezvous/test_queues.py::test_a_client_queue_has_its_tags_and_its_policy": ATTRIBUTES,
     "rendezvous/test_queues.py::test_a_deleted_broker_queue_is_created_again_with_its_attributes": ATTRIBUTES,

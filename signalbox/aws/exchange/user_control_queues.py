@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 USER_TAG = "signalbox:user"
+# Commands of a user that are handled at once, the least that Lambda allows: a user's flood takes few functions.
+CONCURRENCY = 2
 KEY: "QueueAttributeNameType" = "KmsMasterKeyId"
 REUSE: "QueueAttributeNameType" = "KmsDataKeyReusePeriodSeconds"
 # Not the dead-letter queue: SQS lets a queue name ten queues that may use it. `control` dead-letters commands itself.
@@ -150,7 +152,7 @@ class UserControlQueues:
             self.functions,
             like["FunctionArn"],
             _prefix(arn),
-            like["ScalingConfig"]["MaximumConcurrency"],
+            CONCURRENCY,
             tags,
             batch_size=like["BatchSize"],
         )

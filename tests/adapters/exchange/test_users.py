@@ -124,12 +124,13 @@ def test_a_reply_queue_that_cannot_be_made_does_not_stop_the_others(users: Excha
     assert tags_of(sqs, "signalbox-exchange-reply-bob") == TAGS | {USER_TAG: "bob"}
 
 
-def test_the_same_function_reads_it_in_the_same_way(users: ExchangeUsers) -> None:
+def test_the_same_function_reads_it_with_two_commands_at_a_time(users: ExchangeUsers) -> None:
     make(users)
 
     (of_all,), (own,) = mappings(users, CONTROL), mappings(users)
-    same = ("FunctionArn", "BatchSize", "FunctionResponseTypes", "ScalingConfig")
+    same = ("FunctionArn", "BatchSize", "FunctionResponseTypes")
     assert [own[name] for name in same] == [of_all[name] for name in same]
+    assert own["ScalingConfig"] == {"MaximumConcurrency": 2}
 
 
 def test_made_again_a_user_has_another_role_and_nothing_twice(users: ExchangeUsers) -> None:
