@@ -36,7 +36,7 @@ from signalbox.parallel import ParallelMap, serial_map
 MAXIMUM_BACKLOG = 10_000  # events of a topic that a client may be behind
 BACKLOG_CHECKED_AFTER = timedelta(seconds=5)  # in the outbox: the check costs a read
 RETRIED = frozenset({DeliveryOutcome.OUT_OF_TIME, DeliveryOutcome.BLOCKED})
-# After which a connection is closed, and its session is told unless it has closed it.
+# After which a connection is closed, and its session notified.
 BROKEN = frozenset({DeliveryOutcome.TOO_SLOW, DeliveryOutcome.TOO_LARGE, DeliveryOutcome.UNCONFIRMED})
 CLOSING = BROKEN | {DeliveryOutcome.CLOSED}
 REPLY_OUTCOMES = {
