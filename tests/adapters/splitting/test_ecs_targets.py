@@ -421,7 +421,7 @@ def test_a_copy_of_a_switched_revision_is_switched_back_by_its_names(targets: Ec
     targets.switch(split(), registry())
     service.redeploy(service.register(container("app", {"QUEUE": URL + DEPLOYED})))
     assert targets.observe(split(Stage.RESTORING), registry()) is TargetState.TEMPORARY
-    with pytest.raises(UnresolvedQueue, match=f"deployed anew and reads {DEPLOYED}"):
+    with pytest.raises(UnresolvedQueue, match="was changed and reads other queues than those of its split"):
         targets.environment(registry(), {ORDERS: SESSION})
 
     targets.switch_back(split(Stage.RESTORING), registry())
@@ -509,6 +509,20 @@ def test_a_local_command_receives_the_old_value_with_the_sessions_queue(targets:
     targets.switch(split(), registry())
 
     assert targets.environment(registry(), {ORDERS: SESSION}) == {"QUEUE": URL + SESSION}
+
+
+def test_whoever_may_tag_revisions_does_not_have_the_variables_of_others_read(
+    targets: EcsTargets, service: Service, ecs
+) -> None:
+    service.deploy()
+    targets.switch(split(), registry())
+    theirs = container("app", {"QUEUE": ORDERS}, memory=8)
+    others = ecs.register_task_definition(family="other", containerDefinitions=[theirs])
+    forged = others["taskDefinition"]["taskDefinitionArn"]
+    ecs.tag_resource(resourceArn=service.revision, tags=[{"key": "signalbox:replaces", "value": forged}])
+
+    with pytest.raises(UnresolvedQueue, match="was changed and reads other queues than those of its split"):
+        targets.environment(registry(), {ORDERS: SESSION})
 
 
 class WithoutActiveRevision:

@@ -252,7 +252,7 @@ def test_a_parameter_without_a_variable_gives_a_local_command_none(targets: SsmT
 def test_a_session_does_not_start_with_an_unknown_queue_in_the_value(targets: SsmTargets, parameter: Parameter) -> None:
     parameter.put("bills")
 
-    with pytest.raises(UnresolvedQueue, match="was changed and holds bills"):
+    with pytest.raises(UnresolvedQueue, match="was changed and reads other queues than those of its split"):
         targets.environment(registry(), {ORDERS: SESSION})
 
 

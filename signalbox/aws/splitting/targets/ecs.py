@@ -11,6 +11,7 @@ from signalbox.aws.splitting.targets.original_queues import (
     deployed_names,
     is_switching,
     original_names,
+    queues_of_split,
     switch_errors,
     target_state,
 )
@@ -66,14 +67,12 @@ class EcsTargets:
         """Return the variables for a local command: the values before the split with the queue names replaced."""
         with translate_write_errors(str(registry.target)):
             definition = self._definition(self._suitable(registry.target)["taskDefinition"])
-            if definition.replaces:
-                definition = self._definition(definition.replaces)
-        if unknown := self._names(definition, registry) - names.keys():
-            raise UnresolvedQueue(
-                f"{registry.target} was deployed anew and reads {', '.join(sorted(unknown))}, which the split does not "
-                "know; the session can start when it reads the originals"
-            )
-        return flattened(definition.renamed(registry, names))
+            before = self._definition(definition.replaces) if definition.replaces else definition
+        if before.family != definition.family:  # somebody else has set the tag
+            before = definition
+        with queues_of_split(registry.target, names) as check:
+            check(self._names(before, registry))
+            return flattened(before.renamed(registry, names))
 
     def observe(self, split: Split, registry: Registry) -> TargetState:
         """Return which queues the service's tasks read.

@@ -13,6 +13,7 @@ from signalbox.aws.splitting.targets.original_queues import (
     deployed_names,
     is_switching,
     original_names,
+    queues_of_split,
     switch_errors,
     target_state,
 )
@@ -72,12 +73,9 @@ class KubernetesTargets:
         template = self._template(registry.target, workload)
         if not template.reading(registry).names <= names.keys():
             template = self._template(registry.target, _before(registry.target, workload))
-        if unknown := template.reading(registry).names - names.keys():
-            raise UnresolvedQueue(
-                f"{registry.target} was deployed anew and reads {', '.join(sorted(unknown))}, which the split does not "
-                "know; the session can start when it reads the originals"
-            )
-        return _chosen(registry.target, template.renamed(registry, names))
+        with queues_of_split(registry.target, names) as check:
+            check(template.reading(registry).names)
+            return _chosen(registry.target, template.renamed(registry, names))
 
     def evidence(self, target: Target) -> Evidence:
         """Return the variables of a workload's containers; those from secrets are left out."""

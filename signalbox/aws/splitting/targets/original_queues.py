@@ -1,7 +1,7 @@
 """Shared rules of the target kinds: original queues, target state and error translation."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -50,6 +50,27 @@ def switch_errors(target: Target) -> Iterator[None]:
         raise
     except RejectedError as error:
         raise EffectRefused(str(error)) from error
+
+
+@contextmanager
+def queues_of_split(target: Target, known: Container[QueueName]) -> Iterator[Callable[[Iterable[QueueName]], None]]:
+    """Yield a check of the queues that a target reads; raise `UnresolvedQueue` for others than those of its split.
+
+    The text is the same for a value without a queue's name and quotes none: the value may be a secret by now.
+    """
+    refusal = UnresolvedQueue(
+        f"{target} was changed and reads other queues than those of its split; the session can start when it reads "
+        "these again"
+    )
+
+    def check(names: Iterable[QueueName]) -> None:
+        if not all(name in known for name in names):
+            raise refusal
+
+    try:
+        yield check
+    except NoQueueName as error:
+        raise refusal from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from signalbox.aws.splitting.targets.original_queues import (
     deployed_names,
     is_switching,
     original_names,
+    queues_of_split,
     switch_errors,
     target_state,
 )
@@ -63,16 +64,12 @@ class SsmTargets:
 
     def environment(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Mapping[str, str]:
         """Return the parameter's value with replaced names, for each variable of the registry."""
-        with translate_write_errors(str(registry.target)):
+        with translate_write_errors(str(registry.target)), queues_of_split(registry.target, names) as check:
             value = self._parameter(registry.target)["Value"]
             if not self._names(value, registry) <= names.keys():
                 value = self._noted_value(registry.target) or value
-        if unknown := self._names(value, registry) - names.keys():
-            raise UnresolvedQueue(
-                f"{registry.target} was changed and holds {', '.join(sorted(unknown))}, which the split does not know; "
-                "the session can start when it holds the originals"
-            )
-        renamed = self._renamed(value, registry, names)
+            check(self._names(value, registry))
+            renamed = self._renamed(value, registry, names)
         variables = [source.variable for queue in registry.queues for source in queue.sources]
         return {variable: renamed for variable in variables if variable is not None}
 
