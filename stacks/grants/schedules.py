@@ -1,4 +1,4 @@
-"""Permissions of the schedules' roles: each may start its one target."""
+"""Permissions of the role of schedules: it may start their targets, and nothing else."""
 
 from collections.abc import Iterable, Mapping
 
@@ -11,11 +11,12 @@ from stacks.state_stack import State
 def grant_schedules(
     schedules: Schedules, *, tasks: Mapping[str, Task], jobs: Iterable[HistoryJob] = (), state: State
 ) -> None:
-    """Let each role invoke its one target, and send failed invocations to the dead-letter queue."""
-    started = {task.role_name: ("lambda:InvokeFunction", task.function.function_arn) for task in tasks.values()}
-    started |= {name: ("glue:StartJobRun", job.job.job_arn) for job in jobs for name in job.definition.schedules}
-    for name, (action, target) in started.items():
-        role = schedules.roles[name]
-        allow(role, [action], [target])
-        allow(role, ["sqs:SendMessage"], [schedules.dead_letters.queue_arn])
-        allow_key(role, state.key, service="sqs")
+    """Let the role start the targets, and send failed invocations to the dead-letter queue."""
+    functions = dict.fromkeys(task.function.function_arn for task in tasks.values())
+    started = [job.job.job_arn for job in jobs if job.definition.schedules]
+    if functions:
+        allow(schedules.role, ["lambda:InvokeFunction"], [*functions])
+    if started:
+        allow(schedules.role, ["glue:StartJobRun"], started)
+    allow(schedules.role, ["sqs:SendMessage"], [schedules.dead_letters.queue_arn])
+    allow_key(schedules.role, state.key, service="sqs")

@@ -1,4 +1,4 @@
-"""EventBridge schedules, with a role for each target, a shared dead-letter queue and explicit retries."""
+"""EventBridge schedules with one role, a shared dead-letter queue and explicit retries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,11 +29,6 @@ class Task:
     task: str
     expression: scheduler.ScheduleExpression
 
-    @property
-    def role_name(self) -> str:
-        """The name of the role of all schedules of the function."""
-        return "".join(one.node.id for one in self.function.node.scopes[-2:])
-
 
 def every(*, minutes: int) -> scheduler.ScheduleExpression:
     """Return the expression of an interval."""
@@ -46,7 +41,7 @@ def daily(*, hour: int) -> scheduler.ScheduleExpression:
 
 
 class Schedules(Construct):
-    """A group of schedules; the permissions of their roles are in `stacks/grants/`."""
+    """A group of schedules; the permissions of its role are in `stacks/grants/schedules.py`."""
 
     def __init__(self, scope: Construct, name: str, *, key: kms.IKey, config: Config) -> None:
         super().__init__(scope, name)
@@ -57,21 +52,21 @@ class Schedules(Construct):
         self.dead_letters = DeadLetterQueue(
             self, "DeadCalls", key=key, config=config, holds="Scheduled calls that could not be made"
         )
-        self.roles: dict[str, iam.Role] = {}
-        """The roles by target: several schedules of one function have one."""
+        group = {"aws:SourceAccount": Aws.ACCOUNT_ID, "aws:SourceArn": self.group.schedule_group_arn}
+        principal = iam.ServicePrincipal("scheduler.amazonaws.com", conditions={"StringEquals": group})
+        self.role = iam.Role(self, "Role", assumed_by=principal)
 
     def invoke(self, name: str, task: Task) -> None:
         """Invoke a function for a task by its schedule expression."""
-        role = task.role_name
         target = targets.LambdaInvoke(
             task.function,
-            role=self._role(role),
+            role=self._role(),
             input=scheduler.ScheduleTargetInput.from_object({"task": task.task}),
             dead_letter_queue=self.dead_letters,
             retry_attempts=RETRIES,
             max_event_age=OLDEST_CALL,
         )
-        self._schedule(name, target, expression=task.expression, role=role)
+        self._schedule(name, target, task.expression)
 
     def start_job(
         self,
@@ -85,35 +80,22 @@ class Schedules(Construct):
         target = targets.Universal(
             service="glue",
             action="startJobRun",
-            role=self._role(name),
+            role=self._role(),
             input=scheduler.ScheduleTargetInput.from_object({"JobName": job_name, "Arguments": arguments}),
             dead_letter_queue=self.dead_letters,
             retry_attempts=RETRIES,
             max_event_age=OLDEST_CALL,
             policy_statements=[_NOTHING],
         )
-        self._schedule(name, target, expression=expression, role=name)
+        self._schedule(name, target, expression)
 
-    def _schedule(
-        self, name: str, target: scheduler.IScheduleTarget, *, expression: scheduler.ScheduleExpression, role: str
-    ) -> None:
+    def _schedule(self, name: str, target: scheduler.IScheduleTarget, expression: scheduler.ScheduleExpression) -> None:
         made = scheduler.Schedule(self, name, schedule=expression, target=target, schedule_group=self.group)
-        made.node.add_dependency(self.roles[role])
+        made.node.add_dependency(self.role)
 
-    def _role(self, name: str) -> iam.IRole:
-        principal = iam.ServicePrincipal(
-            "scheduler.amazonaws.com",
-            conditions={
-                "StringEquals": {
-                    "aws:SourceAccount": Aws.ACCOUNT_ID,
-                    "aws:SourceArn": self.group.schedule_group_arn,
-                }
-            },
-        )
-        if name not in self.roles:
-            self.roles[name] = iam.Role(self, f"{name}Role", assumed_by=principal)
-        # CDK's targets would also allow function versions and every job; stacks/grants names the one target.
-        return self.roles[name].without_policy_updates()
+    def _role(self) -> iam.IRole:
+        # CDK's targets would also allow function versions and every job; stacks/grants names the targets.
+        return self.role.without_policy_updates()
 
 
 # Universal targets require a statement; the role does not use it.

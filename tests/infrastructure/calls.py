@@ -44,10 +44,7 @@ DAY = who("Day/Role")
 REPORT = who("Report/Role")
 REPORTS = REPORT | who("SplitReport/Role TopicReport/Role DeliveryReport/Role OrderAudit/Role CostReport/Role")
 JOBS = COMPACTION | DAY | EXPORT | REPLAY | REPORTS
-OF_FUNCTIONS = "RendezvousSweep SplittingControl ExchangeControl LiveSession"
-OF_JOBS = "CompactHours Day ExportLogs"
-SCHEDULES = who(f"{OF_FUNCTIONS} {OF_JOBS}", "Schedules")
-OF_THE_EXCHANGE = who("ExchangeControl", "Schedules")
+SCHEDULES = who("Schedules/Role")
 ADMIN, FEEDER, SOURCE, SUBSCRIBER = who("admin"), who("feeder"), who("source"), who("subscriber")
 LOOSE = who("loose-source")  # a source with Sarracenia's own rule of ownership
 USERS = ADMIN | FEEDER | SOURCE | SUBSCRIBER | LOOSE
@@ -210,14 +207,14 @@ HISTORY: dict[str, Who] = {
     "xray:PutTraceSegments *": FUNCTIONS - MATCHING,  # strangers' runs are not traced
 }
 SCHEDULED: dict[str, Who] = {
-    "lambda:InvokeFunction Rendezvous/Sweep": who("RendezvousSweep", "Schedules"),
-    "lambda:InvokeFunction Splitting/Control": who("SplittingControl", "Schedules"),
-    "lambda:InvokeFunction Exchange/Control": OF_THE_EXCHANGE,
-    "lambda:InvokeFunction Live/Session": who("LiveSession", "Schedules"),
+    "lambda:InvokeFunction Rendezvous/Sweep": SCHEDULES,
+    "lambda:InvokeFunction Splitting/Control": SCHEDULES,
+    "lambda:InvokeFunction Exchange/Control": SCHEDULES,
+    "lambda:InvokeFunction Live/Session": SCHEDULES,
     "lambda:InvokeFunction Rendezvous/Offer": NOBODY,
-    "glue:StartJobRun COMPACTION": who("CompactHours", "Schedules"),
+    "glue:StartJobRun COMPACTION": SCHEDULES,
     "glue:StartJobRun REPLAYS": NOBODY,
-    "glue:StartJobRun DAY": who("Day", "Schedules"),
+    "glue:StartJobRun DAY": SCHEDULES,
     "sqs:SendMessage Schedules/DeadCalls": SCHEDULES,
 }
 KEYS: dict[str, Who] = {

@@ -8,7 +8,7 @@ import pytest
 
 from tests.infrastructure.exchange.permissions import EXCHANGE
 from tests.infrastructure.history.overflow_permissions import DRAIN, OVERFLOW, WRITERS
-from tests.infrastructure.history.permissions import HISTORY
+from tests.infrastructure.history.permissions import HISTORY, STARTED
 from tests.infrastructure.live.permissions import LIVE
 from tests.infrastructure.templates import Templates, as_list
 
@@ -129,13 +129,14 @@ TABLE: dict[str, dict[str, str]] = {
         "StateKey": f"kms: {KEY_IN_USE}",
     },
     **HISTORY,
-    **{
-        f"Schedules/{target.replace('/', '')}Role": {
-            target: "lambda: InvokeFunction",
-            "Schedules/DeadCalls": "sqs: SendMessage",
-            "StateKey": f"kms: {KEY_IN_USE}",
-        }
-        for target in ("Rendezvous/Sweep", "Splitting/Control", "Exchange/Control", "Live/Session")
+    # Only EventBridge Scheduler assumes it, for the schedules of the stage's group.
+    "Schedules/Role": {
+        **dict.fromkeys(
+            ("Rendezvous/Sweep", "Splitting/Control", "Exchange/Control", "Live/Session"), "lambda: InvokeFunction"
+        ),
+        **{f"{GLUE}:job/{job}/Job": "glue: StartJobRun" for job in STARTED.values()},
+        "Schedules/DeadCalls": "sqs: SendMessage",
+        "StateKey": f"kms: {KEY_IN_USE}",
     },
 }
 for writer in WRITERS:

@@ -1,4 +1,4 @@
-"""The expected permissions of the history jobs and of their schedules."""
+"""The expected permissions of the history jobs."""
 
 GLUE = "arn:<Partition>:glue:<Region>:<AccountId>"
 EXCHANGES = "arn:<Partition>:sqs:<Region>:<AccountId>:x*"
@@ -37,15 +37,6 @@ def job(*folders: str, reads: tuple[str, ...] = (), writes: tuple[str, ...] = ()
 def report(folder: str, table: str) -> dict[str, str]:
     """Return the permissions of a report: read the events, and read and write its table."""
     return job("reports", f"reports/{folder}", f"reports/{folder}/*", reads=("events",), writes=(table,))
-
-
-def starts(name: str) -> dict[str, str]:
-    """Return the permissions of a schedule that starts a job."""
-    return {
-        f"{GLUE}:job/{name}/Job": "glue: StartJobRun",
-        "Schedules/DeadCalls": "sqs: SendMessage",
-        "StateKey": f"kms: {KEY_IN_USE}",
-    }
 
 
 REPORTS = {
@@ -94,5 +85,4 @@ HISTORY: dict[str, dict[str, str]] = {
         **{f"{queues}-dlq{ending}": LETTERS for queues in (EXCHANGES, QUEUES) for ending in ("", ".fifo")},
         "HistoryLake/Events": "firehose: PutRecordBatch",
     },
-    **{f"Schedules/{name}Role": starts(job_name) for name, job_name in STARTED.items()},
 }
