@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -180,8 +181,11 @@ def test_a_library_that_the_runtime_cannot_load_is_refused(lock, tmp_path):
         packaging.packages((), LAMBDA, lock=lock, cache=tmp_path)
 
 
-def test_every_library_of_the_locked_packages_loads_in_the_runtime(tmp_path):
-    built = packaging.packages(CAPABILITIES, LAMBDA, cache=tmp_path).path
+def test_the_largest_layer_is_small_and_all_its_libraries_load_in_the_runtime(tmp_path):
+    built = packaging.packages(CAPABILITIES, LAMBDA, cache=tmp_path / "cache").path
+
+    archive = Path(shutil.make_archive(str(tmp_path / "layer"), "zip", built))
+    assert archive.stat().st_size <= 20_000_000
 
     libraries = {path: packaging.symbol_versions(path) for path in built.rglob("*.so*")}
     assert libraries
