@@ -1,0 +1,1 @@
+"""The planted faults of each capability."""
