@@ -1,5 +1,6 @@
 """Exported logs of topics, downloaded from the bucket of the history."""
 
+import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
 TOPIC = "topic="
+LONGEST_NAME, KEPT_CHARACTERS = 255, 200
+"""The characters of a folder's name on every system, and those of a longer one that stay: publishers choose topics."""
 
 
 def download_logs(
@@ -23,7 +26,13 @@ def download_logs(
         for key in [one["Key"] for page in pages for one in page.get("Contents", ())]:
             _, _, folder, day = key.split("/")
             if is_selected(unquote(folder.removeprefix(TOPIC))):
-                path = home / exchange / folder / day
+                path = home / exchange / _shortened(folder) / day
                 path.parent.mkdir(parents=True, exist_ok=True)
                 s3.download_file(bucket, key, str(path))
                 yield path
+
+
+def _shortened(folder: str) -> str:
+    if len(folder) <= LONGEST_NAME:
+        return folder
+    return f"{folder[:KEPT_CHARACTERS]}…{hashlib.sha256(folder.encode()).hexdigest()[:16]}"
