@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from signalbox.filters.engines import Engines
 from signalbox.filters.patterns import compile_pattern
-from signalbox.splitting.model.filters import InvalidExpression, Span
+from signalbox.splitting.model.filters import FilterStopped, InvalidExpression, Span
 
 PART = re.compile(
     r"(?P<same>\((?:(?!\?)|\?(?::|=|!|<=|<!|>|P<\w+>))|[)|^.]|[*+?][?+]?|\{[0-9]*,?[0-9]+\}|\{[0-9]+,\}|\\[1-9Abnrtfva]"
@@ -55,10 +55,10 @@ class SandboxedCapture:
     engines: Engines
 
     def span(self, text: str) -> Span | None:
-        """Return the span of the name in a text. Raises `InvalidExpression` and `FilterStopped`."""
+        """Return the span of the name in a text. Raises `FilterStopped`."""
         if not text.isascii() and any(found != BACKSLASH for found in CLASS.findall(self.translated)):
             # Rust and Python differ in the characters of these classes beyond ASCII.
-            raise InvalidExpression(f"{self.text!r} has a class of characters, and the text is not ASCII")
+            raise FilterStopped(f"{self.text!r} has a class of characters, and the text is not ASCII")
         answer = self.engines.answer("find", self.translated, json.dumps(text), name=f"pattern {self.text!r}")
         span = answer["span"]
         return (span[0], span[1]) if isinstance(span, list) and span[0] >= 0 else None

@@ -19,7 +19,10 @@ class ProgramFailed(RejectedError):
 
 
 class FilterStopped(RejectedError):
-    """Raised when a filter exceeds its time or memory, or breaks its engine; its session is ended."""
+    """Raised when a filter exceeds its time or memory, or breaks its engine; its session is ended.
+
+    Also for a pattern that cannot search a text, since what a value is must not be disclosed.
+    """
 
 
 Span = tuple[int, int]
