@@ -67,7 +67,7 @@ def canonical(filters: object) -> str | None:
     return json.dumps(list(map(_three, filters)), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-@lru_cache(maxsize=1_000)  # they are evaluated for every row
+@lru_cache(maxsize=100)  # they are evaluated for every row, and the largest of a session take 1 MB
 def conditions(filters: str | None) -> tuple[Condition, ...]:
     """Return the conditions of canonical filters that are evaluated."""
     return tuple(_conditions(json.loads(filters or "[]")))

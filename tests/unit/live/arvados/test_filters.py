@@ -1,11 +1,13 @@
 """The filters of subscriptions: two are evaluated, and all others are ignored silently, as arvados-ws does."""
 
+import tracemalloc
 from dataclasses import dataclass
 
 import pytest
 
-from signalbox.live.arvados.filters import LogSubscription, canonical
+from signalbox.live.arvados.filters import LogSubscription, canonical, conditions
 from signalbox.live.arvados.timestamps import nanoseconds, nanoseconds_of
+from signalbox.live.session.arvados import MAXIMUM_FILTER_BYTES
 from signalbox.live.wamp.messages import SubscriptionId
 from tests.unit.live.session.stage import NOW
 
@@ -103,3 +105,18 @@ def test_a_time_is_rfc_3339_as_go_parses_it(text: str, expected: int | None) -> 
 
 def test_a_moment_has_the_nanoseconds_of_its_text() -> None:
     assert nanoseconds_of(NOW) == nanoseconds("2026-11-21T20:00:00Z")
+
+
+def test_the_filters_of_many_sessions_fit_into_the_memory_of_a_function():
+    names = [f"{number:x}" for number in range(10_000)]
+    filters = canonical([["event_type", "in", names]])
+    assert filters is not None
+    assert len(filters) > MAXIMUM_FILTER_BYTES
+    conditions.cache_clear()
+    tracemalloc.start()
+    kept = conditions(filters)
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert kept
+    assert used * conditions.cache_parameters()["maxsize"] < 250_000_000
