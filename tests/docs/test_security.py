@@ -2,15 +2,31 @@
 
 import re
 from dataclasses import fields
+from typing import get_args
 
 import pytest
 
 from lambdas.shared.http import Request
 from signalbox.control.envelope import Envelope
 from signalbox.exchange.messages.properties import MessageProperties
+from signalbox.live.arvados.requests import BadRequest, SubscribeRequest, UnsubscribeRequest
 from signalbox.live.bridge.rows import DatabaseRow
+from signalbox.live.model.state import Signal
 from signalbox.live.router.publication_metadata import PublicationMetadata
-from signalbox.live.wamp.messages import Authenticate, Call, Hello, Publish, Subscribe
+from signalbox.live.session.machine import ARVADOS_RULES, RULES
+from signalbox.live.wamp.messages import (
+    Abort,
+    Authenticate,
+    Call,
+    Cancel,
+    Goodbye,
+    Hello,
+    Publish,
+    Register,
+    Subscribe,
+    Unregister,
+    Unsubscribe,
+)
 from signalbox.messages import Message
 from signalbox.rendezvous.model.states import OfferDelivery
 from signalbox.rendezvous.wire.offer import Offer
@@ -19,8 +35,11 @@ from tests.docs.markdown import ROOT
 
 EDGES = (
     *(Envelope, Message, MessageProperties, PublicationMetadata, Offer, OfferDelivery, ProxyPoll, ProxyAnswer),
-    *(Request, Hello, Authenticate, Publish, Subscribe, Call, DatabaseRow),
+    *(Request, Hello, Authenticate, Publish, Subscribe, Unsubscribe, Call, DatabaseRow),
+    *(SubscribeRequest, UnsubscribeRequest),
 )
+# Of these messages of clients, a rule reads the id of the request at most.
+UNREAD = {Abort, Goodbye, Cancel, Register, Unregister, BadRequest}
 ROWS = [
     [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
     for line in (ROOT / "docs/security.md").read_text().splitlines()
@@ -32,6 +51,12 @@ def test_the_table_has_each_field_that_an_edge_reads_once() -> None:
     named = [row[0].strip("`") for row in ROWS]
 
     assert sorted(named) == sorted(f"{edge.__name__}.{one.name}" for edge in EDGES for one in fields(edge))
+
+
+def test_every_message_of_a_client_that_a_rule_reads_is_an_edge() -> None:
+    rules = [*RULES.values(), *ARVADOS_RULES.values()]
+
+    assert {kind for each in rules for kind in each} - {*get_args(Signal)} - UNREAD <= {*EDGES}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0].strip("`") for row in ROWS])
