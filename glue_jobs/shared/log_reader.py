@@ -3,21 +3,18 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import boto3
 
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.log import DynamoTopicLog
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import ExchangeRecord
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.export import ExportedEvent, audience_text, body_and_headers, settled_events
 from signalbox.sarracenia.rights.names import ExchangeName, parse_exchange_name
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +46,8 @@ class LogTables:
         found = exchanges.every() if exchange is None else [exchanges.find(parse_exchange_name(exchange))]
         return [one for one in found if one is not None and one.live is not None]
 
-    def _table(self, name: str) -> "Table":
-        return boto3.resource("dynamodb", region_name=self.region).Table(name)
+    def _table(self, name: str) -> DynamoTable:
+        return DynamoTable(boto3.client("dynamodb", region_name=self.region), name)
 
 
 def read_topics(

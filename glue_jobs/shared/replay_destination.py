@@ -15,6 +15,7 @@ from glue_jobs.shared.lake import Lake, spark_session
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
 from signalbox.aws.history.firehose import DeliveryStream
 from signalbox.aws.history.replay_records import S3ReplayRecords
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.exchange.messages.replayed_messages import (
     OriginalMessage,
@@ -33,7 +34,6 @@ from signalbox.sarracenia.rights.names import parse_exchange_name, parse_queue_n
 from signalbox.sending import MAXIMUM_ENTRIES
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
     from mypy_boto3_s3.client import S3Client
     from mypy_boto3_sqs.client import SQSClient
 
@@ -90,9 +90,9 @@ class ReplayStage:
         return ThreadPoolExecutor(MAX_CLAIM_SIZE // MAXIMUM_ENTRIES)
 
     @property
-    def table(self) -> "Table":
+    def table(self) -> DynamoTable:
         """The DynamoDB table of exchanges and queues."""
-        return boto3.resource("dynamodb", region_name=self.region).Table(self.arguments["exchange_table"])
+        return DynamoTable(boto3.client("dynamodb", region_name=self.region), self.arguments["exchange_table"])
 
     def queue_url(self, name: str) -> str:
         """Return a queue's URL."""

@@ -4,8 +4,6 @@ from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING
 
-import boto3
-
 from lambdas.exchange import wiring
 from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
@@ -118,7 +116,7 @@ def ports() -> ControlPorts:
         sqs=SqsExchangeQueues(queues, stage=stage, key_arn=settings.text("QUEUE_KEY_ARN")),
         mappings=RouteMappings(EventSourceMappings(_functions(), route_arn, queue_arn_prefix(), concurrency, tags())),
         metrics=CloudWatchQueueMetrics(
-            boto3.client("cloudwatch"), instance.CLOCK.now, KEPT_LOCALLY if instance.is_local() else KEPT_FOR
+            instance.aws_client("cloudwatch"), instance.CLOCK.now, KEPT_LOCALLY if instance.is_local() else KEPT_FOR
         ),
         sender=SqsExchangeSender(sqs, wiring.url_prefix()),
         clock=instance.CLOCK,
@@ -136,7 +134,7 @@ def _end_realm(realm: ExchangeName) -> bool:
         return True
     RightsChanges(granting(), None).end_realm(realm)
     ConcernedSessions(granting()).end_refused(realm)
-    log, now = DynamoTopicLog(instance.table("LIVE_TABLE"), parallel_map, instance.backoff()), instance.CLOCK.now
+    log, now = DynamoTopicLog(instance.table("LIVE_TABLE"), parallel_map), instance.CLOCK.now
     return log.delete(realm, now=now, until=now() + DELETING)
 
 
@@ -184,7 +182,8 @@ def queue_arn_prefix() -> str:
 
 @cache
 def _functions() -> "LambdaClient":
-    return boto3.client("lambda")
+    client: LambdaClient = instance.aws_client("lambda")
+    return client
 
 
 def tags() -> dict[str, str]:

@@ -4,8 +4,6 @@ import secrets
 from datetime import timedelta
 from functools import cache, partial
 
-import boto3
-
 from lambdas.exchange import wiring
 from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
@@ -62,13 +60,13 @@ def trusted_senders() -> TrustedSenders:
 @cache
 def routing_table() -> DynamoRoutingTable:
     """Return the stored declarations."""
-    return DynamoRoutingTable(wiring.table(), instance.backoff())
+    return DynamoRoutingTable(wiring.table())
 
 
 @cache
 def heads() -> DynamoHeads:
     """Return the stored heads of routing keys."""
-    return DynamoHeads(wiring.table(), instance.backoff())
+    return DynamoHeads(wiring.table())
 
 
 @cache
@@ -82,7 +80,7 @@ def keeper() -> CopyKeeper | None:
     """Return the keeper of copies, whose client is created for the first kept queue; None without history."""
     if not instance.settings().has("KEPT_BUCKET"):
         return None
-    store = S3KeptMessages(cache(partial(boto3.client, "s3")), instance.settings().text("KEPT_BUCKET"))
+    store = S3KeptMessages(cache(partial(instance.aws_client, "s3")), instance.settings().text("KEPT_BUCKET"))
     return CopyKeeper(store, parallel_map)
 
 
@@ -96,7 +94,7 @@ def counters() -> DynamoCounterWriter:
 def key_holder() -> KeyHolder:
     """Return the holder of routing keys."""
     return KeyHolder(
-        DynamoKeyHolds(wiring.table(), instance.backoff()),
+        DynamoKeyHolds(wiring.table()),
         instance.CLOCK.now,
         instance.CLOCK.sleep,
         hold_for=timeout(),
@@ -109,11 +107,11 @@ def distributor() -> Distributor:
     table = instance.table("LIVE_TABLE")
     return Distributor(
         log=DynamoRouterLog(
-            DynamoTopicLog(table, parallel_map, instance.backoff()),
+            DynamoTopicLog(table, parallel_map),
             heads(),
             counters(),
         ),
-        directory=CachedSubscriberDirectory(DynamoSubscribers(table, backoff=instance.backoff()), instance.CLOCK.now),
+        directory=CachedSubscriberDirectory(DynamoSubscribers(table), instance.CLOCK.now),
         outboxes=SqsOutboxes(
             instance.sqs(), instance.settings().text("LIVE_OUTBOX_URL"), parallel_map, instance.backoff()
         ),

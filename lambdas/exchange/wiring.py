@@ -1,18 +1,15 @@
 """The dependencies of both functions of the exchange, created once for each function instance."""
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
 from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.live.grants import DynamoGrants, DynamoGroups
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.exchange.model.denies import DenyReader, NoDenies
 from signalbox.exchange.model.names import StageNames
 from signalbox.live.admin.denies import StoredDenies
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
 
 
 @cache
@@ -21,7 +18,7 @@ def names() -> StageNames:
     return StageNames(instance.settings().text("STAGE"), instance.settings().text("EXCHANGE_PREFIX"))
 
 
-def table() -> "Table":
+def table() -> DynamoTable:
     """Return the table of exchanges."""
     return instance.table("EXCHANGE_TABLE")
 

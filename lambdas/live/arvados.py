@@ -36,7 +36,7 @@ def _admissions() -> AdmissionService:
     return AdmissionService(
         realm=DynamoExchanges(exchanges).arvados_realm,
         # No challenge is sent, so the salt of an unknown user is not seen and needs no secret.
-        accounts=DynamoAccounts(wiring.table(), exchanges, pepper="", backoff=instance.backoff()),
+        accounts=DynamoAccounts(wiring.table(), exchanges, pepper=""),
         tokens=JwtVerifier(IssuerKeys(documents)),
         cluster=ArvadosUsers(documents),
         random_id=_random_id,

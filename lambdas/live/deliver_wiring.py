@@ -3,8 +3,6 @@
 import os
 from functools import cache
 
-import boto3
-
 from lambdas.live import wiring
 from lambdas.shared import instance
 from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
@@ -19,7 +17,7 @@ def outbox_writer() -> OutboxWriter:
     """Return the writer of connections."""
     exchanges = instance.table("EXCHANGE_TABLE")
     return OutboxWriter(
-        snapshots=DynamoConnectionSnapshots(wiring.table(), exchanges, backoff=instance.backoff()),
+        snapshots=DynamoConnectionSnapshots(wiring.table(), exchanges),
         log=DynamoTopicLog(wiring.table()),
         connections=connections(),
         now=instance.CLOCK.now,
@@ -38,7 +36,7 @@ def connections() -> ApiConnections:
     url = instance.settings().text("LIVE_CONNECTIONS_URL")
     endpoint = os.environ.get("AWS_ENDPOINT_URL", "") + url if url.startswith("/") else url
     once, several_times = (
-        boto3.client("apigatewaymanagementapi", endpoint_url=endpoint, config=config)
+        instance.aws_client("apigatewaymanagementapi", endpoint_url=endpoint, config=config)
         for config in (WITHOUT_RETRIES, WITH_RETRIES)
     )
     return ApiConnections(once, several_times)

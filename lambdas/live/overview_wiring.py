@@ -3,8 +3,6 @@
 from datetime import timedelta
 from functools import cache
 
-import boto3
-
 from lambdas.live import wiring
 from lambdas.shared import instance
 from signalbox.activity.measures import Sources
@@ -15,7 +13,7 @@ from signalbox.aws.live.accounts import DynamoUserRights
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.overview import NoPictures, OverviewTables, S3Pictures
-from signalbox.aws.shared.table import DynamoTable
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.exchange.model.names import StageNames
 from signalbox.live.procedures.overview import LoggedTopics, Pictures, StageOverview
 from signalbox.live.procedures.overview_service import OverviewService
@@ -27,13 +25,8 @@ KEPT, KEPT_LOCALLY = timedelta(minutes=1), timedelta(seconds=2)
 @cache
 def service() -> OverviewService:
     """Return the service that answers the calls."""
-    settings, table, resource = instance.settings(), wiring.table(), boto3.resource("dynamodb")
-    exchanges = resource.Table(settings.text("EXCHANGE_TABLE"))
-    tables = OverviewTables(
-        rendezvous=_rendezvous_table(),
-        splits=resource.Table(settings.text("SPLIT_TABLE")) if settings.has("SPLIT_TABLE") else None,
-        exchanges=exchanges,
-    )
+    settings, table, exchanges = instance.settings(), wiring.table(), instance.table("EXCHANGE_TABLE")
+    tables = OverviewTables(_table("RENDEZVOUS_TABLE"), _table("SPLIT_TABLE"), exchanges)
     return OverviewService(
         stage=StageOverview(LoggedTopics(DynamoTopicLog(table)), tables.parts(), _pictures(), _activity(tables)),
         rights=DynamoUserRights(table, exchanges),
@@ -41,22 +34,21 @@ def service() -> OverviewService:
     )
 
 
-def _rendezvous_table() -> DynamoTable | None:
-    name = "RENDEZVOUS_TABLE"
-    return DynamoTable(instance.dynamodb(), instance.settings().text(name)) if instance.settings().has(name) else None
+def _table(variable: str) -> DynamoTable | None:
+    return instance.table(variable) if instance.settings().has(variable) else None
 
 
 def _pictures() -> Pictures:
     name = "HISTORY_BUCKET"
     settings = instance.settings()
-    return S3Pictures(boto3.client("s3"), settings.text(name)) if settings.has(name) else NoPictures()
+    return S3Pictures(instance.aws_client("s3"), settings.text(name)) if settings.has(name) else NoPictures()
 
 
 def _activity(tables: OverviewTables) -> RecentActivity:
     settings = instance.settings()
     name = settings.text("STAGE")
     activity = StageActivity(
-        boto3.client("cloudwatch"),
+        instance.aws_client("cloudwatch"),
         splits=tables.splits,
         exchanges=tables.exchanges,
         names=StageNames(name, settings.text("EXCHANGE_PREFIX")),

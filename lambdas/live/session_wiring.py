@@ -4,7 +4,6 @@ import secrets
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from lambdas.live import wiring
 from lambdas.shared import instance
@@ -18,15 +17,13 @@ from signalbox.aws.live.overview_calls import SqsOverviewCalls
 from signalbox.aws.live.sessions import DynamoRealmSessions
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.live.tokens import JwtVerifier
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.exchange.model.names import StageNames
 from signalbox.history.event import HistoryEvent
 from signalbox.live.ports import LiveStore, SessionPorts
 from signalbox.live.procedures.subscription_meta import CachedSubscriptionLookup
 from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.wamp.codec import MAXIMUM_ID
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
 
 NONCE_BYTES, PEPPER_BYTES = 32, 32
 WRITERS = 8
@@ -36,12 +33,12 @@ WRITERS = 8
 def ports() -> SessionPorts:
     """Return the ports of sessions."""
     settings, table = instance.settings(), wiring.table()
-    subscribers = DynamoSubscribers(table, _writers().map, instance.backoff())
+    subscribers = DynamoSubscribers(table, _writers().map)
     return SessionPorts(
         store=LiveStore(
             sessions=wiring.sessions(),
             realm_sessions=DynamoRealmSessions(table),
-            accounts=DynamoAccounts(table, _exchanges(), pepper(), backoff=instance.backoff()),
+            accounts=DynamoAccounts(table, _exchanges(), pepper()),
             subscribers=subscribers,
             subscription_lookup=CachedSubscriptionLookup(
                 CachedSubscriberDirectory(subscribers, instance.CLOCK.now), subscribers, exclusive=Lock()
@@ -89,5 +86,5 @@ def pepper() -> str:
     return stage_pepper(wiring.table(), secrets.token_urlsafe(PEPPER_BYTES))
 
 
-def _exchanges() -> "Table":
+def _exchanges() -> DynamoTable:
     return instance.table("EXCHANGE_TABLE")

@@ -1,26 +1,23 @@
 """The wiring that the functions of live share, made once for each function instance."""
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 from lambdas.shared import instance
 from signalbox.aws.live.inbox import SqsInbox, SqsTimers
 from signalbox.aws.live.sessions import DynamoSessions
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
+from signalbox.aws.shared.dynamodb import DynamoTable
 
 
-def table() -> "Table":
-    """Return the table `Live`. Threads may share it: its methods only use its client, which is thread-safe."""
+def table() -> DynamoTable:
+    """Return the table `Live`."""
     return instance.table("LIVE_TABLE")
 
 
 @cache
 def sessions() -> DynamoSessions:
     """Return the records of connections."""
-    return DynamoSessions(table(), instance.backoff())
+    return DynamoSessions(table())
 
 
 @cache

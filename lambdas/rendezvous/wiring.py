@@ -13,7 +13,7 @@ from signalbox.aws.rendezvous.paces import DynamoPaces
 from signalbox.aws.rendezvous.queues import SqsBrokerQueue, SqsClientQueues
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
-from signalbox.aws.shared.table import DynamoTable
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.shared.telemetry import PowertoolsTelemetry
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.event_recorder import COLLECTED_FOR, EventRecorder
@@ -37,7 +37,7 @@ DURATIONS = {
 @cache
 def table() -> DynamoTable:
     """Return the table of rendezvous; threads may share it."""
-    return DynamoTable(instance.dynamodb(), instance.settings().text("RENDEZVOUS_TABLE"))
+    return instance.table("RENDEZVOUS_TABLE")
 
 
 @cache

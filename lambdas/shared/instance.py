@@ -19,8 +19,9 @@ from signalbox.history.event import HistoryEvent
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
-    from mypy_boto3_dynamodb.service_resource import DynamoDBServiceResource, Table
     from mypy_boto3_sqs.client import SQSClient
+
+    from signalbox.aws.shared.dynamodb import DynamoTable
 
 CLOCK = SystemClock()
 # The share of an invocation's time in which failed calls are repeated; the rest is for what follows.
@@ -79,9 +80,9 @@ def _session() -> Session:
     return get_session()
 
 
-def aws_client(service: str) -> Any:  # noqa: ANN401 - of the service's own type
+def aws_client(service: str, **options: Any) -> Any:  # noqa: ANN401 - of the service's own type
     """Return a client as boto3 makes it; boto3 itself would add a fifth to the time of their import."""
-    return _session().create_client(service)
+    return _session().create_client(service, **options)
 
 
 @cache
@@ -93,23 +94,17 @@ def sqs() -> "SQSClient":
 
 
 @cache
-def dynamodb() -> "DynamoDBClient":
-    """Return the DynamoDB client of a function without boto3."""
+def table(variable: str) -> "DynamoTable":
+    """Return the table whose name is in a variable; threads may share it."""
+    from signalbox.aws.shared.dynamodb import DynamoTable  # noqa: PLC0415 - some functions have no table
+
+    return DynamoTable(_dynamodb(), settings().text(variable), backoff())
+
+
+@cache
+def _dynamodb() -> "DynamoDBClient":
     client: DynamoDBClient = aws_client("dynamodb")
     return client
-
-
-@cache
-def table(variable: str) -> "Table":
-    """Return the table whose name is in a variable. Threads may share it: its methods use its thread-safe client."""
-    return _dynamodb().Table(settings().text(variable))
-
-
-@cache
-def _dynamodb() -> "DynamoDBServiceResource":
-    import boto3  # noqa: PLC0415 - functions with these tables import it with their adapters, and others save it
-
-    return boto3.resource("dynamodb")
 
 
 def has_history() -> bool:

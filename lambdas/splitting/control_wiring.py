@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from datetime import timedelta
 from functools import cache
 
-import boto3
-
 from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
 from lambdas.splitting import target_wiring as targets
@@ -103,8 +101,8 @@ def service() -> ControlService:
         loop=loop(),
         discovery=AwsDiscovery(
             targets.functions(),
-            boto3.client("ecs"),
-            boto3.client("iam"),
+            instance.aws_client("ecs"),
+            instance.aws_client("iam"),
             targets.home(),
             targets.prefix(),
             targets.workloads(),
@@ -205,7 +203,10 @@ def _audit_trail() -> AuditTrail:
     if not settings.has("HISTORY_DATABASE"):
         return NoAuditTrail()
     lake = Athena(
-        boto3.client("athena"), settings.text("HISTORY_DATABASE"), settings.text("QUERY_RESULTS"), timeout=AUDIT_TIMEOUT
+        instance.aws_client("athena"),
+        settings.text("HISTORY_DATABASE"),
+        settings.text("QUERY_RESULTS"),
+        timeout=AUDIT_TIMEOUT,
     )
     return AthenaAuditTrail(lake, settings.text("HISTORY_TABLE"))
 

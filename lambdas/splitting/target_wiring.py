@@ -3,8 +3,6 @@
 from functools import cache
 from typing import TYPE_CHECKING
 
-import boto3
-
 from lambdas.shared import instance
 from lambdas.splitting import wiring
 from signalbox.aws.splitting.target_notes import DynamoAnnotations
@@ -57,6 +55,8 @@ def clusters() -> "Mapping[str, ClusterSetting]":
 @cache
 def api_of(cluster: str) -> "KubernetesApi":
     """Return the API of a cluster of the stage. Raises `ClusterRefused` for another."""
+    import boto3  # noqa: PLC0415 - few stages have clusters
+
     from signalbox.aws.splitting.kubernetes.clusters import Clusters  # noqa: PLC0415 - as above
 
     return Clusters(clusters(), boto3.Session(), instance.CLOCK.now).api_of(cluster)
@@ -96,9 +96,9 @@ def by_kind() -> dict[TargetKind, Targets]:
     tags = {STAGE_TAG: stage(), CAPABILITY_TAG: CAPABILITY}
     return {
         TargetKind.LAMBDA: LambdaTargets(functions(), originals, annotations, resolver, queue_arn_prefix(), tags),
-        TargetKind.ECS_SERVICE: EcsTargets(boto3.client("ecs"), originals, resolver),
+        TargetKind.ECS_SERVICE: EcsTargets(instance.aws_client("ecs"), originals, resolver),
         TargetKind.SSM_PARAMETER: SsmTargets(
-            boto3.client("ssm"),
+            instance.aws_client("ssm"),
             originals,
             resolver,
             annotations,
@@ -112,7 +112,8 @@ def by_kind() -> dict[TargetKind, Targets]:
 @cache
 def functions() -> "LambdaClient":
     """Return the client of Lambda."""
-    return boto3.client("lambda")
+    client: LambdaClient = instance.aws_client("lambda")
+    return client
 
 
 def _resolver() -> Resolver:

@@ -4,23 +4,22 @@ from datetime import timedelta
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-import boto3
 from botocore.config import Config
 
 from lambdas.shared import instance
 from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.aws.splitting.locks import DynamoLedger, DynamoQueueUses
 from signalbox.aws.splitting.queues import SqsSplitQueues
 from signalbox.aws.splitting.splits import DynamoSplits
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
     from mypy_boto3_s3.client import S3Client
 
 
-def table() -> "Table":
+def table() -> DynamoTable:
     """Return the table of splits."""
     return instance.table("SPLIT_TABLE")
 
@@ -66,7 +65,8 @@ def s3(patience: timedelta) -> "S3Client":
     """Return the S3 client, which repeats no call and waits this long for a connection and for an answer."""
     seconds = patience.total_seconds()
     config = Config(connect_timeout=seconds, read_timeout=seconds, retries={"total_max_attempts": 1})
-    return boto3.client("s3", config=config)
+    client: S3Client = instance.aws_client("s3", config=config)
+    return client
 
 
 @cache
@@ -74,7 +74,7 @@ def kept() -> S3KeptMessages | None:
     """Return the store of kept messages, whose client is created for the first kept queue; None without history."""
     if not instance.settings().has("KEPT_BUCKET"):
         return None
-    return S3KeptMessages(cache(partial(boto3.client, "s3")), instance.settings().text("KEPT_BUCKET"))
+    return S3KeptMessages(cache(partial(instance.aws_client, "s3")), instance.settings().text("KEPT_BUCKET"))
 
 
 def buckets() -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import boto3
 
-from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.aws.shared.settings import BACKOFF
 from signalbox.aws.shared.throttled_keys import retry_throttled_keys
 from signalbox.clients.stage_session import LocalSession, stack_outputs
 from signalbox.errors import RejectedError

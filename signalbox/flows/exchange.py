@@ -14,6 +14,7 @@ from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.exchange.users import ExchangeUsers
 from signalbox.aws.history.athena import Athena, quoted
 from signalbox.aws.rendezvous.credentials import ClientCredentials
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.clients.exchange.client import ExchangeClient, stage_client
 from signalbox.errors import SignalboxError
 from signalbox.exchange.control.errors import NotFound
@@ -224,7 +225,7 @@ def exchange_user(deployment: "Deployment", name: UserName, role: Role) -> Itera
     """Create a user with an access key; delete the user when the block ends."""
     session, outputs = deployment.session(), deployment.outputs
     users = ExchangeUsers.of(session, outputs)
-    records = DynamoUsers(session.resource("dynamodb").Table(outputs["ExchangeTable"]))
+    records = DynamoUsers(DynamoTable(session.client("dynamodb"), outputs["ExchangeTable"]))
     try:
         user_id = users.make(name, role, Ownership.STRICT)
         records.put(User(name, role, Ownership.STRICT, datetime.now(UTC), user_id))

@@ -10,6 +10,7 @@ from typing import Any
 import boto3
 
 from signalbox.aws.exchange.exchanges import DynamoUsers
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.clients.exchange.client import ExchangeClient, stage_client
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import PatternCursor
@@ -44,7 +45,7 @@ def live_users(
     `known` is the previous `local.json`: users in it keep their tickets.
     """
     tickets = {user["name"]: user["ticket"] for user in known.get("live_users", ())}
-    records = DynamoUsers(session.resource("dynamodb").Table(outputs["ExchangeTable"]))
+    records = DynamoUsers(DynamoTable(session.client("dynamodb"), outputs["ExchangeTable"]))
     known_users, now = records.find_all(USERS), datetime.now(UTC)
     missing = [name for name in USERS if name not in known_users]
     records.put_live_only([User(name, USERS[name][0], Ownership.STRICT, now, None) for name in missing])

@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 
 from signalbox.aws.rendezvous.credentials import client_credentials
-from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.aws.shared.settings import BACKOFF
 from signalbox.aws.shared.throttled_keys import retry_throttled_keys
 from signalbox.clients.stage_session import stack_outputs
 from signalbox.errors import RejectedError

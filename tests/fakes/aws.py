@@ -11,9 +11,8 @@ from moto.awslambda.models import LambdaBackend
 from moto.sqs.exceptions import QueueAlreadyExists
 from moto.sqs.models import SQSBackend, sqs_backends
 
+from signalbox.aws.shared.dynamodb import BY_KIND_INDEX, DynamoTable
 from signalbox.aws.shared.leases import BY_EXPIRY_INDEX
-from signalbox.aws.shared.table import DynamoTable, plain_item
-from signalbox.aws.splitting.splits import BY_KIND_INDEX
 from signalbox.clients.deployment import LocalDeployment
 from tests.java.parts import Parts
 
@@ -80,35 +79,28 @@ def _with_queues_of(parts: Parts, create: Callable[..., Any]) -> Callable[..., A
     return created
 
 
-class ScannedTable(DynamoTable):
-    """A table with what only tests do."""
+class RawTable(DynamoTable):
+    """A table that has also the calls of boto3's `Table`, for what only tests do."""
 
-    __slots__ = ()
-
-    def scan(self) -> dict[str, Any]:
-        """Return all items under the name `Items`."""
-        return {"Items": [plain_item(item) for item in self.client.scan(TableName=self.name)["Items"]]}
-
-    def delete(self) -> None:
-        """Delete the table."""
-        self.client.delete_table(TableName=self.name)
-
-    @property
-    def key_schema(self) -> Any:
-        """The attributes of the key."""
-        return self.client.describe_table(TableName=self.name)["Table"]["KeySchema"]
+    def __getattr__(self, name: str) -> Any:
+        if "raw" not in self.__dict__:
+            object.__setattr__(self, "raw", boto3.resource("dynamodb").Table(self.name))
+        return getattr(self.__dict__["raw"], name)
 
 
 @pytest.fixture
 def rendezvous_table(aws: None):
-    _table("Rendezvous", {"pk": TEXT, "sk": TEXT})
-    return ScannedTable(boto3.client("dynamodb"), "Rendezvous")
+    return _raw(_table("Rendezvous", {"pk": TEXT, "sk": TEXT}))
 
 
 @pytest.fixture
 def lease_table(aws: None):
     index = (BY_EXPIRY_INDEX, {"capability": TEXT, "due_at": NUMBER}, ("queue_url",))
-    return _table("Leases", {"queue_name": TEXT}, index=index)
+    return _raw(_table("Leases", {"queue_name": TEXT}, index=index))
+
+
+def _raw(table: Any) -> RawTable:
+    return RawTable(boto3.client("dynamodb"), table.name)
 
 
 @pytest.fixture
@@ -133,7 +125,7 @@ def make_exchange_table():
 
 @pytest.fixture
 def live_table(aws: None):
-    return _table("Live", {"pk": TEXT, "sk": TEXT})
+    return _raw(_table("Live", {"pk": TEXT, "sk": TEXT}))
 
 
 @pytest.fixture
@@ -141,8 +133,8 @@ def sqs(aws: None):
     return boto3.client("sqs")
 
 
-def _table_of_kinds(name: str):
-    return _table(name, {"pk": TEXT, "sk": TEXT}, index=(BY_KIND_INDEX, {"kind": TEXT, "pk": TEXT}, None))
+def _table_of_kinds(name: str) -> RawTable:
+    return _raw(_table(name, {"pk": TEXT, "sk": TEXT}, index=(BY_KIND_INDEX, {"kind": TEXT, "pk": TEXT}, None)))
 
 
 def _table(name: str, key: dict[str, str], *, index: tuple[str, dict[str, str], tuple[str, ...] | None] | None = None):

@@ -10,8 +10,8 @@ import pytest
 
 from lambdas.rendezvous import answer, client, offer, page, poll, sweep, wiring
 from lambdas.shared import poison
-from signalbox.aws.shared.conditions import Key
 from signalbox.aws.shared.dynamodb import milliseconds
+from signalbox.aws.shared.expressions import Delete, Put, attr
 from signalbox.rendezvous.model.pace import proxy_group
 from signalbox.rendezvous.model.states import ClientId, OfferPool, offer_pool
 from signalbox.rendezvous.wire.nat import Nat
@@ -63,16 +63,16 @@ class Stage:
         """Let a client's offer be so old that the lease of its queue ends now."""
         table, sent = wiring.table(), datetime.now(UTC) - wiring.policy().kept_for - timedelta(seconds=1)
         for pool in OfferPool:
-            for item in table.query(KeyConditionExpression=Key("pk").eq(pool))["Items"]:
+            for item in list(table.query(attr("pk").eq(pool))):
                 if item["sk"].endswith(f"#{client_id}"):
-                    table.put_item(Item=item | {"sk": f"{milliseconds(sent):013}#{client_id}"})
+                    table.write(Put(item | {"sk": f"{milliseconds(sent):013}#{client_id}"}))
         self.forget_offer(client_id, since=sent + timedelta(seconds=2))
 
     def forget_offer(self, client_id: str, *, since: datetime) -> None:
         """Delete the records of a client's offers that were sent since a time."""
         for record in wiring.offers().of_client(ClientId(client_id), since=since):
             sent = f"{milliseconds(record.created_at):013}"
-            wiring.table().delete_item(Key={"pk": offer_pool(record.nat), "sk": f"{sent}#{client_id}"})
+            wiring.table().write(Delete({"pk": offer_pool(record.nat), "sk": f"{sent}#{client_id}"}))
 
     def received(self, record: Event) -> Event:
         """Return a record as the broker queue delivers it, with a receipt handle that can delete it."""

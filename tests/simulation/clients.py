@@ -2,10 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-from boto3.dynamodb.conditions import ConditionBase, ConditionExpressionBuilder
 from botocore.client import BaseClient
 from botocore.session import get_session
 
@@ -13,8 +11,7 @@ from tests.simulation import values
 from tests.simulation.calls import Calls, client_error
 from tests.simulation.services import Answer, Refusal
 
-NAMES, VALUES = "ExpressionAttributeNames", "ExpressionAttributeValues"
-ITEMS = ("Item", "Key", "ExclusiveStartKey", VALUES)
+ITEMS = ("Item", "Key", "ExclusiveStartKey", "ExpressionAttributeValues")
 Convert = Callable[[Any], Any]
 
 
@@ -65,48 +62,15 @@ def _of_table(part: Any, convert: Convert) -> Any:
     return [{kind: converted(write, convert) for kind, write in one.items()} for one in part]
 
 
-class PlainClient:
-    """The client of a table of boto3: it takes and returns plain values."""
+class SetUpClient:
+    """DynamoDB's client for the set-up of a stage, before any instance runs."""
 
-    def __init__(self, calls: Callable[[], Calls]) -> None:
+    def __init__(self, calls: Calls) -> None:
         self._calls = calls
-        self.exceptions = shared_client("dynamodb").exceptions
 
     def __getattr__(self, name: str) -> Any:
         operation = "".join(word.capitalize() for word in name.split("_"))
-
-        def call(**request: Any) -> Answer:
-            try:
-                answer = self._calls().make("dynamodb", operation, _with_text(request))
-            except Refusal as refusal:
-                raise client_error(shared_client("dynamodb"), operation, refusal) from None
-            return converted(answer, values.returned)
-
-        return call
-
-
-class PlainTable:
-    """A table of boto3."""
-
-    def __init__(self, client: PlainClient, name: str) -> None:
-        self.name = self.table_name = name
-        self.meta = SimpleNamespace(client=client)
-
-    def __getattr__(self, operation: str) -> Any:
-        call = getattr(self.meta.client, operation)
-        return lambda **request: call(TableName=self.name, **request)
-
-
-def _with_text(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request whose conditions are texts, as boto3 makes them."""
-    found, builder = dict(request), ConditionExpressionBuilder()
-    for name in ("ConditionExpression", "FilterExpression", "KeyConditionExpression"):
-        if isinstance(found.get(name), ConditionBase):
-            built = builder.build_expression(found[name], is_key_condition=name.startswith("Key"))
-            found[name] = built.condition_expression
-            found[NAMES] = {**found.get(NAMES, {}), **built.attribute_name_placeholders}
-            found[VALUES] = {**found.get(VALUES, {}), **built.attribute_value_placeholders}
-    return found
+        return lambda **request: make_api_call(self._calls, shared_client("dynamodb"), operation, request)
 
 
 @cache

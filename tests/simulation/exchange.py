@@ -11,6 +11,7 @@ from lambdas.exchange import route
 from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
 from signalbox.aws.exchange.queues import ORDERED
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames, dead_letter_name
@@ -22,7 +23,7 @@ from signalbox.queues import QueueName, is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName
 from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
-from tests.simulation.clients import PlainClient, PlainTable
+from tests.simulation.clients import SetUpClient
 from tests.simulation.functions import Mapping_
 from tests.simulation.kernel import START, Fault
 from tests.simulation.queue import SimulatedQueue
@@ -129,7 +130,7 @@ class ExchangeWorld(World):
 
     def _declare(self) -> None:
         self.dynamodb.tables["Exchanges"] = Table("Exchanges", "pk", "sk", {"by_kind": Index("kind", "pk")})
-        table: Any = PlainTable(PlainClient(lambda: self.calls), "Exchanges")
+        table = DynamoTable(SetUpClient(self.calls), "Exchanges")  # type: ignore[arg-type]
         begin = begin_of_stage()
         for exchange, queues in BOUND.items():
             assert DynamoExchanges(table).create(ExchangeRecord(ExchangeName(exchange), None, begin))

@@ -13,6 +13,8 @@ from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
 from signalbox.aws.exchange.queues import ORDERED
 from signalbox.aws.live.account_items import credentials_item, grants_item
 from signalbox.aws.live.inbox import deduplication_id
+from signalbox.aws.shared.dynamodb import DynamoTable
+from signalbox.aws.shared.expressions import Put
 from signalbox.clients.live.client import ClientClock, LiveClient
 from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.clients.live.session import ConnectionLost, JoinRefused, Login, RequestRefused, SessionClosed
@@ -34,7 +36,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
-from tests.simulation.clients import PlainClient, PlainTable
+from tests.simulation.clients import SetUpClient
 from tests.simulation.connections import SimulatedGateway, SimulatedSocket, opened
 from tests.simulation.exchange import begin_of_stage
 from tests.simulation.functions import Mapping_
@@ -129,14 +131,14 @@ class LiveWorld(World):
             "Exchanges": Table("Exchanges", "pk", "sk", index),
             "Live": Table("Live", "pk", "sk"),
         }
-        exchanges, live = (PlainTable(PlainClient(lambda: self.calls), name) for name in ("Exchanges", "Live"))
+        exchanges, live = (DynamoTable(SetUpClient(self.calls), name) for name in ("Exchanges", "Live"))
         settings, begin = LiveSettings(order_by=self.order_by), begin_of_stage()
         record = ExchangeRecord(REALM, None, begin, live=settings)
-        assert DynamoExchanges(exchanges).create(record)  # type: ignore[arg-type]
-        DynamoUsers(exchanges).put(User(USER, Role.SOURCE, Ownership.STRICT, begin, "AIDASOURCE"))  # type: ignore[arg-type]
+        assert DynamoExchanges(exchanges).create(record)
+        DynamoUsers(exchanges).put(User(USER, Role.SOURCE, Ownership.STRICT, begin, "AIDASOURCE"))
         grants = [Grant(right, TopicPattern(MatchPolicy.PREFIX, "trial")) for right in (Right.READ, Right.WRITE)]
-        live.put_item(Item=grants_item(REALM, USER, grants, version=1))
-        live.put_item(Item=credentials_item(USER, StoredSecret.of(SECRET, salt="salt", with_key=False)))
+        live.write(Put(grants_item(REALM, USER, grants, version=1)))
+        live.write(Put(credentials_item(USER, StoredSecret.of(SECRET, salt="salt", with_key=False))))
 
     def _make_functions(self) -> None:
         timeout = CONFIG.live_timeout_seconds

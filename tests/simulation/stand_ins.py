@@ -184,16 +184,15 @@ def _stand_in(value: Any) -> Any:
 
 def _replace_platform() -> None:
     from lambdas.shared import instance, poison  # noqa: PLC0415 - after all modules are there
-    from signalbox.aws.shared import backoff, settings, telemetry  # noqa: PLC0415
+    from signalbox.aws.shared import settings, telemetry  # noqa: PLC0415
 
     settings.SystemClock.now = lambda _: datetime.fromtimestamp(PRESENT.kernel.now, UTC)  # type: ignore[method-assign]
     settings.SystemClock.sleep = lambda _, seconds: _sleep(seconds)  # type: ignore[method-assign]
-    object.__setattr__(backoff.BACKOFF, "draw", _random)
+    object.__setattr__(settings.BACKOFF, "draw", _random)
     telemetry.EphemeralMetrics = CountedMetrics  # type: ignore[misc, assignment]
-    shared, plain = clients.SharedSession(), clients.PlainClient(lambda: PRESENT.world.calls)
+    shared = clients.SharedSession()
     instance.settings = lambda: settings.Settings(_sandbox().function.environment)  # type: ignore[assignment]
     instance._session = lambda: shared  # type: ignore[assignment]
-    instance._dynamodb = lambda: SimpleNamespace(Table=lambda name: clients.PlainTable(plain, name))  # type: ignore
     instance.retry_throttled_keys = _remember_retries  # type: ignore[assignment]
     poison._harm = _harm_in_this_process
 

@@ -1,10 +1,8 @@
-"""The values of items: plain ones, those that the client of botocore sends, and those that boto3's tables return."""
+"""The values of items: plain ones, and those that the client of botocore sends and returns."""
 
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
-
-from boto3.dynamodb.types import Binary
 
 Item = dict[str, Any]
 
@@ -21,8 +19,8 @@ def copied(value: Any) -> Any:
         return [copied(one) for one in value]
     if isinstance(value, set | frozenset):
         return frozenset(copied(one) for one in value)
-    if isinstance(value, bytearray | Binary):
-        return bytes(value if isinstance(value, bytearray) else value.value)
+    if isinstance(value, bytearray):
+        return bytes(value)
     raise TypeError(f"Unsupported type {type(value)} for value {value!r}")
 
 
@@ -60,14 +58,3 @@ def to_typed(value: Any) -> dict[str, Any]:
         return {"L": [to_typed(one) for one in value]}
     kind = {str: "SS", bytes: "BS"}.get(type(next(iter(value))), "NS")
     return {kind: sorted(map(str, value)) if kind == "NS" else sorted(value)}
-
-
-def returned(value: Any) -> Any:
-    """Return a plain value as a table of boto3 returns it: new lists and maps, and bytes as `Binary`."""
-    if isinstance(value, dict):
-        return {name: returned(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [returned(one) for one in value]
-    if isinstance(value, bytes):
-        return Binary(value)
-    return set(map(returned, value)) if isinstance(value, frozenset) else value

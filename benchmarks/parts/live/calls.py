@@ -24,7 +24,8 @@ from lambdas.shared import instance
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.items import subscriber_key
 from signalbox.aws.live.subscribers import DynamoSubscribers
-from signalbox.aws.shared.dynamodb import milliseconds
+from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, ttl
+from signalbox.aws.shared.expressions import Put
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
@@ -138,21 +139,18 @@ class Realm:
 
     def _fill(self, numbers: Iterable[int]) -> None:
         """Write the rows of `attach` without the changes, which are slow in moto."""
-        now = datetime.now(UTC)
-        with self.subscribers.table.batch_writer() as rows:
-            for number in numbers:
-                pattern, connection = _pattern(number), _connection(number)
-                row = {
-                    "connection": connection,
-                    "match": pattern.match.value,
-                    "uri": pattern.uri,
-                    "session": JOE.session,
-                    "authid": JOE.authid,
-                    "authrole": JOE.authrole,
-                    "created_at": milliseconds(now),
-                    "expires_at": round((now + KEPT_FOR).timestamp()),
-                }
-                rows.put_item(Item=subscriber_key(REALM, pattern, connection) | row)
+        now, puts = datetime.now(UTC), list[Put]()
+        common = {
+            "session": JOE.session,
+            "authid": JOE.authid,
+            "authrole": JOE.authrole,
+            "created_at": milliseconds(now),
+        }
+        for number in numbers:
+            pattern, connection = _pattern(number), _connection(number)
+            row = {"connection": connection, "match": pattern.match.value, "uri": pattern.uri} | common
+            puts.append(Put(subscriber_key(REALM, pattern, connection) | row | ttl(now + KEPT_FOR)))
+        self.subscribers.table.write_all(puts)
 
     def _attach(self, pattern: TopicPattern, connection: ConnectionId) -> None:
         now = datetime.now(UTC)
@@ -238,10 +236,12 @@ def _settings() -> dict[str, str]:
     }
 
 
-def _table(name: str) -> Any:  # noqa: ANN401 - boto3's
-    return boto3.resource("dynamodb").create_table(
+def _table(name: str) -> DynamoTable:
+    client = boto3.client("dynamodb")
+    client.create_table(
         TableName=name,
         BillingMode="PAY_PER_REQUEST",
         AttributeDefinitions=[{"AttributeName": one, "AttributeType": "S"} for one in KEY],
         KeySchema=[{"AttributeName": one, "KeyType": kind} for one, kind in KEY.items()],  # type: ignore[typeddict-item]
     )
+    return DynamoTable(client, name)

@@ -3,19 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from signalbox.activity.measures import Sources, measures
 from signalbox.activity.summary import MINUTE, Activity, activities, beginning
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.aws.shared.metric_data import CloudWatchClient, metric, metric_values
 from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.exchange.model.names import StageNames
 from signalbox.splitting.ports import StoredSplit
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +23,8 @@ class StageActivity:
     """
 
     cloudwatch: CloudWatchClient
-    splits: "Table | None"
-    exchanges: "Table"
+    splits: DynamoTable | None
+    exchanges: DynamoTable
     names: StageNames
     sources: Sources
 

@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from boto3.dynamodb.conditions import Key
 
 from signalbox.aws.exchange.items import (
     BACK_REFERENCE,
@@ -17,51 +14,42 @@ from signalbox.aws.exchange.items import (
     partition,
     record_key,
 )
-from signalbox.aws.shared.dynamodb import ItemBusy, every_item, transacted
+from signalbox.aws.shared.dynamodb import DynamoTable, ItemBusy
+from signalbox.aws.shared.expressions import EXISTS, IS_NEW, Check, Delete, Expression, Put, Update, Write, attr
 from signalbox.exchange.model.records import Binding, BindOutcome, ResourceKind, ResourceRef
 from signalbox.sarracenia.rights.names import ExchangeName
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
-    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
-
-STAYS = f"attribute_exists(pk) AND attribute_not_exists({IS_DELETING})"
+STAYS = EXISTS & attr(IS_DELETING).not_exists()
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoBindings:
     """`Bindings` over the table `Exchanges`: one item in the partition of each end."""
 
-    table: "Table"
+    table: DynamoTable
 
     def bind(self, binding: Binding) -> BindOutcome:
         """Store a binding, unless one of its ends is missing or being deleted; return the outcome.
 
         Raises `ItemBusy`.
         """
-        table, (item, back_reference) = self.table.name, binding_items(binding)
-        writes: list[TransactWriteItemTypeDef] = [
-            {"Put": {"TableName": table, "Item": item, "ConditionExpression": "attribute_not_exists(pk)"}},
-            {"Put": {"TableName": table, "Item": back_reference}},
-            *(self._next_version(resource, STAYS) for resource in _exchanges(binding)),
-        ]
+        item, back_reference = binding_items(binding)
+        writes: list[Write] = [Put(item, IS_NEW), Put(back_reference)]
+        writes += [_next_version(resource, STAYS) for resource in _exchanges(binding)]
         if binding.target.kind is ResourceKind.QUEUE:
-            key = record_key(binding.target)
-            writes.append({"ConditionCheck": {"TableName": table, "Key": key, "ConditionExpression": STAYS}})
-        is_new, _, *stay = transacted(self.table, writes)
+            writes.append(Check(record_key(binding.target), STAYS))
+        is_new, _, *stay = self.table.transact(*writes)
         if not all(stay):
             return BindOutcome.REFUSED
         return BindOutcome.BOUND if is_new else BindOutcome.ALREADY_BOUND
 
     def unbind(self, binding: Binding) -> bool:
         """Remove a binding, with the same changes of versions; return whether it existed. Raises `ItemBusy`."""
-        table, key = self.table.name, binding_key(binding)
-        writes: list[TransactWriteItemTypeDef] = [
-            {"Delete": {"TableName": table, "Key": key, "ConditionExpression": "attribute_exists(pk)"}},
-            {"Delete": {"TableName": table, "Key": back_reference_key(binding)}},
-            *(self._next_version(resource, "attribute_exists(pk)") for resource in _exchanges(binding)),
-        ]
-        was_there, *others = transacted(self.table, writes)
+        was_there, *others = self.table.transact(
+            Delete(binding_key(binding), EXISTS),
+            Delete(back_reference_key(binding)),
+            *(_next_version(resource, EXISTS) for resource in _exchanges(binding)),
+        )
         if was_there and not all(others):
             # A record is removed after its bindings, so they are being removed at this moment.
             raise ItemBusy(f"{binding.target} or exchange {binding.exchange!r} is being deleted at this moment")
@@ -76,20 +64,12 @@ class DynamoBindings:
         return self._read(target, BACK_REFERENCE)
 
     def _read(self, resource: ResourceRef, beginning: str) -> Sequence[Binding]:
-        condition = Key("pk").eq(partition(resource)) & Key("sk").begins_with(beginning)
-        query = {"KeyConditionExpression": condition, "ConsistentRead": True}
-        return [binding_of(item) for item in every_item(self.table.query, query)]
+        condition = attr("pk").eq(partition(resource)) & attr("sk").begins_with(beginning)
+        return list(map(binding_of, self.table.query(condition)))
 
-    def _next_version(self, resource: ResourceRef, condition: str) -> "TransactWriteItemTypeDef":
-        return {
-            "Update": {
-                "TableName": self.table.name,
-                "Key": record_key(resource),
-                "UpdateExpression": "ADD version :one",
-                "ConditionExpression": condition,
-                "ExpressionAttributeValues": {":one": 1},
-            }
-        }
+
+def _next_version(exchange: ResourceRef, condition: Expression) -> Update:
+    return Update(record_key(exchange), adds={"version": 1}, condition=condition)
 
 
 def _exchanges(binding: Binding) -> Sequence[ResourceRef]:

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from signalbox.aws.exchange.user_control_queues import USER_TAG, UserControlQueues
-from signalbox.aws.shared.dynamodb import Item, milliseconds, moment
+from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment
 from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
+from signalbox.aws.shared.expressions import Put
 from signalbox.aws.shared.mappings import DELETING, delete_tagged
 from signalbox.exchange.model.connections import Connection, ConnectionCheck, FunctionArn, Readers
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import UserName
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
     from mypy_boto3_lambda.client import LambdaClient
 
 KEY = {"pk": "connections", "sk": "connections"}
@@ -60,11 +60,11 @@ class LambdaConnections:
 class DynamoConnectionChecks:
     """`ConnectionChecks` over one item of the table `Exchanges`."""
 
-    table: "Table"
+    table: DynamoTable
 
     def last(self) -> ConnectionCheck | None:
         """Return the last complete check, or None."""
-        item: Item | None = self.table.get_item(Key=KEY).get("Item")
+        item = self.table.get(KEY, is_consistent=False)
         if item is None:
             return None
         readers = Readers(FunctionArn(item["router"]), FunctionArn(item["control"]))
@@ -73,4 +73,4 @@ class DynamoConnectionChecks:
     def record(self, check: ConnectionCheck) -> None:
         """Store a complete check."""
         readers = {"router": check.readers.router, "control": check.readers.control}
-        self.table.put_item(Item={**KEY, **readers, "checked_at": milliseconds(check.at)})
+        self.table.write(Put({**KEY, **readers, "checked_at": milliseconds(check.at)}))

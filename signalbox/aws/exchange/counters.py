@@ -3,17 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
-
-from boto3.dynamodb.conditions import Key
 
 from signalbox.aws.exchange.items import MINUTE, minute_key, minute_of, partition, rights_version_key
-from signalbox.aws.shared.dynamodb import every_item
+from signalbox.aws.shared.dynamodb import DynamoTable
+from signalbox.aws.shared.expressions import Update, attr
 from signalbox.exchange.model.records import MinuteCounts, ResourceRef
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
-
 
 AFTER_ALL_DIGITS = MINUTE + ":"
 
@@ -22,27 +16,20 @@ AFTER_ALL_DIGITS = MINUTE + ":"
 class DynamoCounters:
     """`Counters` over the table `Exchanges`, to which the router adds."""
 
-    table: "Table"
+    table: DynamoTable
 
     def since(self, resource: ResourceRef, moment: datetime) -> Sequence[MinuteCounts]:
         """Return the counters from the minute of `moment` on, oldest first, without empty minutes."""
-        minutes = Key("sk").between(minute_key(moment), AFTER_ALL_DIGITS)
-        query = {"TableName": self.table.name, "KeyConditionExpression": Key("pk").eq(partition(resource)) & minutes}
-        # The client is thread-safe, the table resource is not.
-        return [minute_of(item) for item in every_item(self.table.meta.client.query, query)]
+        minutes = attr("pk").eq(partition(resource)) & attr("sk").between(minute_key(moment), AFTER_ALL_DIGITS)
+        return list(map(minute_of, self.table.query(minutes, is_consistent=False)))
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoRightsVersion:
     """`RightsVersion`: a number in the table `Exchanges`."""
 
-    table: "Table"
+    table: DynamoTable
 
     def increment(self) -> None:
         """Raise the version. The rights must have been written before."""
-        self.table.update_item(
-            Key=rights_version_key(),
-            UpdateExpression="ADD #version :one",
-            ExpressionAttributeNames={"#version": "version"},
-            ExpressionAttributeValues={":one": 1},
-        )
+        self.table.write(Update(rights_version_key(), adds={"version": 1}))

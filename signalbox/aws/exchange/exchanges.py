@@ -1,15 +1,10 @@
 """The DynamoDB stores of exchange, queue and user records."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
-
-from boto3.dynamodb.conditions import Attr, ConditionBase, Key
 
 from signalbox.aws.exchange.items import (
-    BY_KIND_INDEX,
     EXCHANGE_RECORD,
     HEAD,
     IS_DELETING,
@@ -27,30 +22,13 @@ from signalbox.aws.exchange.items import (
     user_key,
     user_of,
 )
-from signalbox.aws.shared.backoff import BACKOFF
-from signalbox.aws.shared.dynamodb import (
-    Item,
-    delete_all,
-    every_item,
-    every_key,
-    milliseconds,
-    succeeds,
-    transacted,
-    updated,
-)
-from signalbox.backoff import Backoff
+from signalbox.aws.shared.dynamodb import MAXIMUM_TRANSACTION, DynamoTable, milliseconds
+from signalbox.aws.shared.expressions import EXISTS, IS_NEW, Delete, Expression, Item, Put, Update, Write, attr
 from signalbox.errors import Contended
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.events import ADMINISTRATOR
 from signalbox.exchange.model.records import DeclaredQueue, ExchangeRecord, ResourceKind, ResourceRef, User
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
-    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
-
-IS_NEW = Attr("pk").not_exists()
-MAXIMUM_TRANSACTION = 100  # of TransactWriteItems
 
 
 class UsersChanged(Contended):
@@ -61,25 +39,23 @@ class UsersChanged(Contended):
 class DynamoExchanges:
     """`Exchanges` over the table `Exchanges`."""
 
-    table: "Table"
+    table: DynamoTable
 
     def find(self, name: ExchangeName) -> ExchangeRecord | None:
         """Return an exchange, or None."""
-        item = _read(self.table, record_key(ResourceRef(ResourceKind.EXCHANGE, name)))
+        item = self.table.get(record_key(ResourceRef(ResourceKind.EXCHANGE, name)))
         return EXCHANGE_RECORD.read(item) if item else None
 
     def every(self) -> Sequence[ExchangeRecord]:
         """Return all exchanges, by name, eventually consistent."""
-        return [EXCHANGE_RECORD.read(item) for item in _of_kind(self.table, ResourceKind.EXCHANGE)]
+        return [EXCHANGE_RECORD.read(item) for item in self.table.of_kind(ResourceKind.EXCHANGE)]
 
     def create(self, exchange: ExchangeRecord) -> bool:
         """Store a new record; return whether none existed."""
-        item = exchange_item(exchange)
         if self.find(exchange.name) is None:
-            self._forget_numbers(
-                exchange.resource
-            )  # a router may have written them after the deletion of an earlier one
-        return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=IS_NEW))
+            # A router may have written them after the deletion of an earlier one.
+            self._forget_numbers(exchange.resource)
+        return self.table.write(Put(exchange_item(exchange), IS_NEW))
 
     def save(self, exchange: ExchangeRecord, *, replacing: ExchangeRecord) -> ExchangeRecord | None:
         """Store a changed record with the next version; return None if the stored one differs from `replacing`."""
@@ -95,17 +71,16 @@ class DynamoExchanges:
 
     def arvados_realm(self) -> ExchangeName | None:
         """Return the name of the exchange that was last made the realm of Arvados' clients, or None."""
-        item = _read(self.table, arvados_key())
+        item = self.table.get(arvados_key())
         return ExchangeName(item["realm"]) if item else None
 
     def make_arvados_realm(self, name: ExchangeName, *, replacing: ExchangeName | None) -> bool:
         """Make an exchange the realm of Arvados' clients; return whether `replacing` was that realm until now."""
-        is_as_read = IS_NEW if replacing is None else Attr("realm").eq(replacing)
-        item = arvados_key() | {"realm": name}
-        return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=is_as_read))
+        is_as_read = IS_NEW if replacing is None else attr("realm").eq(replacing)
+        return self.table.write(Put(arvados_key() | {"realm": name}, is_as_read))
 
     def _forget_numbers(self, exchange: ResourceRef) -> None:
-        _delete_matching(self.table, Key("pk").eq(HEAD + exchange.name))
+        _delete_matching(self.table, attr("pk").eq(HEAD + exchange.name))
         _delete_counters(self.table, exchange)
 
 
@@ -113,20 +88,20 @@ class DynamoExchanges:
 class DynamoQueues:
     """`Queues` over the table `Exchanges`."""
 
-    table: "Table"
+    table: DynamoTable
 
     def find(self, name: DeclaredName) -> DeclaredQueue | None:
         """Return a queue, or None."""
-        item = _read(self.table, record_key(ResourceRef(ResourceKind.QUEUE, name)))
+        item = self.table.get(record_key(ResourceRef(ResourceKind.QUEUE, name)))
         return QUEUE_RECORD.read(item) if item else None
 
     def every(self) -> Sequence[DeclaredQueue]:
         """Return all queues, by name, eventually consistent."""
-        return [QUEUE_RECORD.read(item) for item in _of_kind(self.table, ResourceKind.QUEUE)]
+        return [QUEUE_RECORD.read(item) for item in self.table.of_kind(ResourceKind.QUEUE)]
 
     def create(self, queue: DeclaredQueue) -> bool:
         """Store a new record; return whether none existed."""
-        return succeeds(lambda: self.table.put_item(Item=queue_item(queue), ConditionExpression=IS_NEW))
+        return self.table.write(Put(queue_item(queue), IS_NEW))
 
     def save(self, queue: DeclaredQueue, *, replacing: DeclaredQueue) -> DeclaredQueue | None:
         """Store a changed record with the next version; return None if the stored one differs from `replacing`."""
@@ -135,14 +110,13 @@ class DynamoQueues:
 
     def record_heartbeat(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
         """Store a consumer heartbeat with the next version; return None if the queue is missing or being deleted."""
-        item = updated(
-            self.table,
-            {
-                "Key": record_key(ResourceRef(ResourceKind.QUEUE, name)),
-                "UpdateExpression": "SET consumed_at = :now ADD version :one",
-                "ExpressionAttributeValues": {":now": milliseconds(now), ":one": 1},
-                "ConditionExpression": Attr("pk").exists() & Attr(IS_DELETING).not_exists(),
-            },
+        item = self.table.written(
+            Update(
+                record_key(ResourceRef(ResourceKind.QUEUE, name)),
+                sets={"consumed_at": milliseconds(now)},
+                adds={"version": 1},
+                condition=EXISTS & attr(IS_DELETING).not_exists(),
+            )
         )
         return QUEUE_RECORD.read(item) if item else None
 
@@ -159,105 +133,78 @@ class DynamoUsers:
     A live-only user has no second item.
     """
 
-    table: "Table"
-    backoff: Backoff = BACKOFF
+    table: DynamoTable
 
     def find(self, name: UserName) -> User | None:
         """Return a user, or None."""
-        item = _read(self.table, user_key(name))
+        item = self.table.get(user_key(name))
         return user_of(item) if item else None
 
     def find_all(self, names: Iterable[UserName]) -> Mapping[UserName, User]:
         """Return those of the named users that exist."""
         keys = [user_key(name) for name in dict.fromkeys(names)]
-        found = map(user_of, every_key(self.table, keys, backoff=self.backoff))
+        found = map(user_of, self.table.get_all(keys))
         return {user.name: user for user in found}
 
     def find_sender(self, user_id: str) -> UserName | None:
         """Return the user with an IAM unique id, `ADMINISTRATOR` for one who was noted, or None."""
-        item = _read(self.table, sender_key(user_id))
+        item = self.table.get(sender_key(user_id))
         return UserName(item["name"]) if item else None
 
     def note_administrator(self, user_id: str) -> None:
         """Store the IAM unique id of an administrator; that of a user stays."""
-        with suppress(self.table.meta.client.exceptions.ConditionalCheckFailedException):
-            self.table.put_item(
-                Item=sender_key(user_id) | {"name": ADMINISTRATOR}, ConditionExpression="attribute_not_exists(pk)"
-            )
+        self.table.write(Put(sender_key(user_id) | {"name": ADMINISTRATOR}, IS_NEW))
 
     def every(self) -> Sequence[User]:
         """Return the users with an IAM identity, by name, eventually consistent."""
-        return [user_of(item) for item in _of_kind(self.table, USER)]
+        return [user_of(item) for item in self.table.of_kind(USER)]
 
     def live_only(self) -> Iterable[User]:
         """Return the users that only join realms, by name, eventually consistent."""
-        return map(user_of, _of_kind(self.table, LIVE_ONLY_USER))
+        return map(user_of, self.table.of_kind(LIVE_ONLY_USER))
 
     def put(self, user: User) -> None:
         """Store a user, replacing an older record; the older record's `user_id` is released."""
         found = self.find(user.name)
-        kept = [user_item(user)]
+        writes: list[Write] = [Put(user_item(user))]
         if user.user_id is not None:
-            kept.append(sender_key(user.user_id) | {"name": user.name})
-        writes: list[TransactWriteItemTypeDef] = [
-            {"Put": {"TableName": self.table.name, "Item": item}} for item in kept
-        ]
+            writes.append(Put(sender_key(user.user_id) | {"name": user.name}))
         if found is not None and found.user_id not in (user.user_id, None):
-            writes.append({"Delete": {"TableName": self.table.name, "Key": sender_key(found.user_id)}})
-        transacted(self.table, writes)
+            writes.append(Delete(sender_key(found.user_id)))
+        self.table.transact(*writes)
 
     def put_live_only(self, users: Sequence[User]) -> None:
         """Store live-only users, 100 in a transaction; an interrupted call is completed by repeating it.
 
         Raises `UsersChanged` if one of them has an IAM identity: replacing that record would orphan the identity.
         """
+        is_live_only = IS_NEW | attr("kind").eq(LIVE_ONLY_USER)
         for start in range(0, len(users), MAXIMUM_TRANSACTION):
             some = users[start : start + MAXIMUM_TRANSACTION]
-            held = transacted(self.table, [self._put_live_only(user) for user in some])
+            held = self.table.transact(*(Put(user_item(user), is_live_only) for user in some))
             taken = [str(user.name) for user, is_stored in zip(some, held, strict=True) if not is_stored]
             if taken:
                 raise UsersChanged(f"users {', '.join(taken)} got an IAM identity at the same time: repeat the command")
-
-    def _put_live_only(self, user: User) -> "TransactWriteItemTypeDef":
-        return {
-            "Put": {
-                "TableName": self.table.name,
-                "Item": user_item(user),
-                "ConditionExpression": "attribute_not_exists(pk) OR kind = :live",
-                "ExpressionAttributeValues": {":live": LIVE_ONLY_USER},
-            }
-        }
 
     def remove(self, name: UserName) -> None:
         """Delete a user. Deleting a missing user has no effect."""
         found = self.find(name)
         if found is not None:
             keys = [user_key(name)] if found.user_id is None else [user_key(name), sender_key(found.user_id)]
-            transacted(self.table, [{"Delete": {"TableName": self.table.name, "Key": key}} for key in keys])
+            self.table.transact(*map(Delete, keys))
 
 
-def _read(table: "Table", key: Item) -> Item | None:
-    return table.get_item(Key=key, ConsistentRead=True).get("Item")
+def _delete_counters(table: DynamoTable, resource: ResourceRef) -> None:
+    _delete_matching(table, attr("pk").eq(partition(resource)) & attr("sk").begins_with(MINUTE))
 
 
-def _of_kind(table: "Table", kind: str) -> list[Item]:
-    query: Mapping[str, object] = {"IndexName": BY_KIND_INDEX, "KeyConditionExpression": Key("kind").eq(kind)}
-    return list(every_item(table.query, query))
+def _delete_matching(table: DynamoTable, condition: Expression) -> None:
+    table.write_all(map(Delete, table.query(condition, only=["pk", "sk"])))
 
 
-def _delete_counters(table: "Table", resource: ResourceRef) -> None:
-    _delete_matching(table, Key("pk").eq(partition(resource)) & Key("sk").begins_with(MINUTE))
+def _replaces(table: DynamoTable, item: Item, version: int) -> bool:
+    return table.write(Put(item, attr("version").eq(version)))
 
 
-def _delete_matching(table: "Table", condition: "ConditionBase") -> None:
-    query = {"KeyConditionExpression": condition, "ProjectionExpression": "pk, sk", "ConsistentRead": True}
-    delete_all(table, every_item(table.query, query))
-
-
-def _replaces(table: "Table", item: Item, version: int) -> bool:
-    return succeeds(lambda: table.put_item(Item=item, ConditionExpression=Attr("version").eq(version)))
-
-
-def _is_deleted(table: "Table", resource: ResourceRef, version: int) -> bool:
-    is_as_read = Attr("version").eq(version)
-    return succeeds(lambda: table.delete_item(Key=record_key(resource), ConditionExpression=is_as_read))
+def _is_deleted(table: DynamoTable, resource: ResourceRef, version: int) -> bool:
+    return table.write(Delete(record_key(resource), attr("version").eq(version)))

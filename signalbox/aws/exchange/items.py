@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from signalbox.aws.shared.dynamodb import Item, milliseconds, moment
+from signalbox.aws.shared.dynamodb import milliseconds, moment
+from signalbox.aws.shared.expressions import Item
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import (
@@ -23,7 +24,6 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.forms import Form, Forms
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
-BY_KIND_INDEX = "by_kind"
 USER = "user"
 # The value of `kind` of users without an IAM identity. Whatever lists the users with identities and control queues does
 # not read them.
@@ -160,7 +160,7 @@ def _rules(items: Iterable[Item]) -> Mapping[str, Retention]:
     return {item["prefix"]: RETENTION.read(item) for item in items}
 
 
-# The forms of types in items. The table resource returns numbers as `Decimal`.
+# The forms of types in items, whose numbers are `Decimal`.
 FORMS = Forms(
     {
         int: Form(int, int),

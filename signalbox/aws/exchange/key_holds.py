@@ -4,31 +4,23 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from typing import TYPE_CHECKING
-
-from boto3.dynamodb.conditions import Attr, ConditionBase
 
 from signalbox.aws.exchange.items import head_key
-from signalbox.aws.shared.backoff import BACKOFF
-from signalbox.aws.shared.dynamodb import Item, ItemBusy, milliseconds, transacted, unless_busy, updated
-from signalbox.backoff import Backoff
+from signalbox.aws.shared.dynamodb import DynamoTable, ItemBusy, milliseconds
+from signalbox.aws.shared.expressions import Update, attr
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.key_holds import EndingHold
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
-    from mypy_boto3_dynamodb.type_defs import UpdateTypeDef
+HELD_FOR, HELD_UNTIL = attr("held_for"), attr("held_until")
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoKeyHolds:
     """`KeyHolds` over the table `Exchanges`: one write to hold a key, and one call to release any number."""
 
-    table: "Table"
-    backoff: Backoff = BACKOFF
+    table: DynamoTable
 
     def hold(
         self,
@@ -44,14 +36,11 @@ class DynamoKeyHolds:
         Returns None if other messages hold it, unless the first of them is among `messages`: then they share the hold,
         with the time that it has.
         """
-        is_free = Attr("held_until").not_exists() | Attr("held_until").lte(milliseconds(now))
-        is_ours = Attr("held_until").gt(milliseconds(now)) & Attr("held_for[0]").is_in(list(messages))
-        changes: tuple[tuple[str, ConditionBase, Item], ...] = (
-            ("SET held_for = :messages, held_until = :until", is_free, {":until": milliseconds(until)}),
-            ("SET held_for = list_append(held_for, :messages)", is_ours, {}),
-        )
-        for expression, condition, values in changes:
-            waiting = self._hold(exchange, key, expression, condition, {":messages": list(messages), **values})
+        is_free = HELD_UNTIL.not_exists() | HELD_UNTIL.lte(milliseconds(now))
+        is_ours = HELD_UNTIL.gt(milliseconds(now)) & HELD_FOR.at(0).is_in(messages)
+        first = {"held_for": list(messages), "held_until": milliseconds(until)}
+        for sets, condition in ((first, is_free), ({"held_for": HELD_FOR.extended(messages)}, is_ours)):
+            waiting = self._hold(Update(head_key(exchange, key), sets=sets, condition=condition))
             if waiting is not None:
                 return waiting
         return None
@@ -61,40 +50,24 @@ class DynamoKeyHolds:
 
         No effect on a hold that has changed. Raises `ItemBusy`.
         """
-        updates = [self._release(exchange, one) for one in holds]
+        updates = [_release(exchange, one) for one in holds]
         if len(updates) > 1:
             with suppress(ItemBusy):
-                if all(transacted(self.table, [{"Update": update} for update in updates])):
+                if all(self.table.transact(*updates)):
                     return
         for update in updates:
-            unless_busy(partial(self.table.meta.client.update_item, **update), self.backoff)
+            self.table.write_unless_busy(update)
 
-    def _release(self, exchange: ExchangeName, hold: EndingHold) -> "UpdateTypeDef":
-        left: Item = {":left": list(hold.left)} if hold.left else {}
-        return {
-            "TableName": self.table.name,
-            "Key": head_key(exchange, hold.key),
-            "UpdateExpression": "SET held_for = :left" if left else "REMOVE held_for, held_until",
-            "ConditionExpression": "held_for = :held",
-            "ExpressionAttributeValues": {":held": list(hold.held), **left},
-        }
-
-    def _hold(
-        self,
-        exchange: ExchangeName,
-        key: RoutingKey,
-        expression: str,
-        condition: ConditionBase,
-        values: Item,
-    ) -> Sequence[MessageId] | None:
-        arguments = {
-            "Key": head_key(exchange, key),
-            "UpdateExpression": expression,
-            "ConditionExpression": condition,
-            "ExpressionAttributeValues": values,
-        }
+    def _hold(self, update: Update) -> Sequence[MessageId] | None:
         try:
-            item = updated(self.table, arguments)
+            item = self.table.written(update)
         except ItemBusy:  # another router stores its hold at this moment
             return None
         return None if item is None else list(map(MessageId, item["held_for"]))
+
+
+def _release(exchange: ExchangeName, hold: EndingHold) -> Update:
+    is_as_read = HELD_FOR.eq(list(hold.held))
+    if hold.left:
+        return Update(head_key(exchange, hold.key), sets={"held_for": list(hold.left)}, condition=is_as_read)
+    return Update(head_key(exchange, hold.key), removes=[HELD_FOR, HELD_UNTIL], condition=is_as_read)

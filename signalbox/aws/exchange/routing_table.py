@@ -11,10 +11,8 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
-from boto3.dynamodb.conditions import Key
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.exchange.items import (
@@ -32,9 +30,8 @@ from signalbox.aws.exchange.items import (
     record_key,
     sender_key,
 )
-from signalbox.aws.shared.backoff import BACKOFF
-from signalbox.aws.shared.dynamodb import Item, every_item, every_key, milliseconds, succeeds, unless_busy
-from signalbox.backoff import Backoff
+from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, ttl
+from signalbox.aws.shared.expressions import Expression, Item, Update, attr
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import Binding, GroupBy, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
@@ -44,10 +41,6 @@ from signalbox.messages import MessageId
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
-    from mypy_boto3_dynamodb.type_defs import UpdateTypeDef
 
 SENDER, DETOUR = "sender#", "detour:"
 COUNTERS_KEPT_FOR = timedelta(hours=2)
@@ -59,8 +52,7 @@ logger = logging.getLogger(__name__)
 class DynamoRoutingTable:
     """`RoutingTable` and `DeclaredQueues` over the table `Exchanges`."""
 
-    table: "Table"
-    backoff: Backoff = BACKOFF
+    table: DynamoTable
 
     def snapshot(
         self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str], heads: KeysOfExchange | None = None
@@ -70,7 +62,7 @@ class DynamoRoutingTable:
         keys += [sender_key(sender) for sender in senders]
         if heads is not None:
             keys += [head_key(heads[0], key) for key in heads[1]]
-        items = list(every_key(self.table, keys, backoff=self.backoff))
+        items = list(self.table.get_all(keys))
         found = [EXCHANGE_RECORD.read(item) for item in items if item["sk"] == ResourceKind.EXCHANGE]
         users = {item["pk"].removeprefix(SENDER): UserName(item["name"]) for item in items if item["sk"] == "sender"}
         stored = [item for item in items if item["sk"].startswith(HEAD_KEY)]
@@ -84,24 +76,18 @@ class DynamoRoutingTable:
         With a first word, return the bindings whose patterns begin with it, and possibly others.
         """
         beginning = BINDING if first_word is None else first_word_key([first_word])
-        query = {
-            "KeyConditionExpression": Key("pk").eq(partition(ResourceRef(ResourceKind.EXCHANGE, exchange)))
-            & Key("sk").begins_with(beginning),
-            "ConsistentRead": True,
-        }
-        return (binding_of(item) for item in every_item(self.table.query, query))
+        of_exchange = attr("pk").eq(partition(ResourceRef(ResourceKind.EXCHANGE, exchange)))
+        return map(binding_of, self.table.query(of_exchange & attr("sk").begins_with(beginning)))
 
     def copy_settings(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, CopySettings]:
         """Return the settings of existing queues; the values may be slightly stale."""
         keys = [record_key(ResourceRef(ResourceKind.QUEUE, queue)) for queue in queues]
-        items = every_key(self.table, keys, is_consistent=False, backoff=self.backoff)
+        items = self.table.get_all(keys, is_consistent=False)
         return {DeclaredName(item["name"]): _copy_settings(item) for item in items}
 
     def created_at(self, queue: DeclaredName) -> datetime | None:
         """Return the time of a queue's first declaration, or None if it is not declared or being deleted."""
-        item = self.table.get_item(Key=record_key(ResourceRef(ResourceKind.QUEUE, queue)), ConsistentRead=True).get(
-            "Item"
-        )
+        item = self.table.get(record_key(ResourceRef(ResourceKind.QUEUE, queue)))
         if item is None or item.get(IS_DELETING):
             return None
         return QUEUE_RECORD.read(item).created_at
@@ -115,12 +101,11 @@ class DynamoHeads:
     fits into one write unit.
     """
 
-    table: "Table"
-    backoff: Backoff = BACKOFF
+    table: DynamoTable
 
     def read(self, exchange: ExchangeName, keys: Iterable[RoutingKey]) -> Mapping[RoutingKey, Head]:
         """Return the stored heads of keys; a new key has none."""
-        return _heads(every_key(self.table, [head_key(exchange, key) for key in keys], backoff=self.backoff))
+        return _heads(self.table.get_all([head_key(exchange, key) for key in keys]))
 
     def save(
         self,
@@ -135,70 +120,21 @@ class DynamoHeads:
 
         Return whether the stored head still equalled `replacing`, and the hold of its key that of `hold`.
         """
-        update = self.update(exchange, HeadChange(key, head, replacing, hold))
-        return unless_busy(lambda: self.table.meta.client.update_item(**update), self.backoff)
-
-    def update(self, exchange: ExchangeName, change: HeadChange) -> "UpdateTypeDef":
-        """Return the update that stores a head's numbers, on the condition that it still equals the replaced one.
-
-        The same condition applies to the hold.
-        """
-        recent = change.head.recent
-        values: Item = {
-            ":sequence": change.head.sequence,
-            ":recent": [_stored_id(one) for one in sorted(recent, key=lambda message: recent[message])],
-        }
-        if change.replacing.sequence:
-            values[":replaced"] = change.replacing.sequence
-        expression = "SET #sequence = :sequence, recent = :recent"
-        condition = "#sequence = :replaced" if change.replacing.sequence else "attribute_not_exists(#sequence)"
-        if (hold := change.hold) is not None:
-            values |= {":held_for": list(hold.messages), ":held_until": milliseconds(hold.until)}
-            expression += ", held_for = :held_for, held_until = :held_until"
-            values |= {":held": list(hold.replacing)} if hold.replacing else {":now": milliseconds(hold.now)}
-            is_free = "(attribute_not_exists(held_until) OR held_until <= :now)"
-            condition += f" AND {'held_for = :held' if hold.replacing else is_free}"
-        return {
-            "TableName": self.table.name,
-            "Key": head_key(exchange, change.key),
-            "UpdateExpression": expression,
-            "ExpressionAttributeNames": {"#sequence": "sequence"},
-            "ExpressionAttributeValues": values,
-            "ConditionExpression": condition,
-        }
+        return self.table.write_unless_busy(head_update(exchange, HeadChange(key, head, replacing, hold)))
 
     def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         """Record that the messages of a key up to the number `last` reach a queue by the retry queue."""
-        self.table.update_item(
-            Key=head_key(exchange, key),
-            UpdateExpression="SET #detour = :last",
-            ExpressionAttributeNames={"#detour": DETOUR + queue},
-            ExpressionAttributeValues={":last": last},
-        )
+        self.table.write(Update(head_key(exchange, key), sets={DETOUR + queue: last}))
 
     def extend_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> bool:
         """Set the last message of an existing detour; return False if it has ended."""
-        return succeeds(
-            lambda: self.table.update_item(
-                Key=head_key(exchange, key),
-                UpdateExpression="SET #detour = :last",
-                ExpressionAttributeNames={"#detour": DETOUR + queue},
-                ExpressionAttributeValues={":last": last},
-                ConditionExpression="attribute_exists(#detour)",
-            )
-        )
+        detour = DETOUR + queue
+        return self.table.write(Update(head_key(exchange, key), sets={detour: last}, condition=attr(detour).exists()))
 
     def end_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         """End a detour if `last` is its last message."""
-        succeeds(
-            lambda: self.table.update_item(
-                Key=head_key(exchange, key),
-                UpdateExpression="REMOVE #detour",
-                ExpressionAttributeNames={"#detour": DETOUR + queue},
-                ExpressionAttributeValues={":last": last},
-                ConditionExpression="#detour = :last",
-            )
-        )
+        detour = attr(DETOUR + queue)
+        self.table.write(Update(head_key(exchange, key), removes=[detour], condition=detour.eq(last)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +145,7 @@ class DynamoCounterWriter:
     to. That number follows the minute as a fraction, so that all of them are read as times in that minute.
     """
 
-    table: "Table"
+    table: DynamoTable
     parallel_map: ParallelMap = serial_map
     writer: int | None = None
 
@@ -218,26 +154,38 @@ class DynamoCounterWriter:
         for _ in self.parallel_map(lambda resource: self._add(resource, counts[resource], at), counts):
             pass
 
-    def update(self, resource: ResourceRef, counts: Mapping[str, int], at: datetime) -> "UpdateTypeDef":
+    def update(self, resource: ResourceRef, counts: Mapping[str, int], at: datetime) -> Update:
         """Return the update that adds to the counters of an exchange or a queue."""
         minute = minute_key(at) if self.writer is None else f"{minute_key(at)}.{self.writer:09d}"
-        values = {f":{name}": count for name, count in counts.items()}
-        expires_at = round((at + COUNTERS_KEPT_FOR).timestamp())
-        return {
-            "TableName": self.table.name,
-            "Key": {"pk": partition(resource), "sk": minute},
-            "UpdateExpression": "SET last_at = :last_at, expires_at = :expires_at ADD "
-            + ", ".join(f"#{name} :{name}" for name in counts),
-            "ExpressionAttributeNames": {f"#{name}": name for name in counts},
-            "ExpressionAttributeValues": {**values, ":last_at": milliseconds(at), ":expires_at": expires_at},
-        }
+        sets = {"last_at": milliseconds(at)} | ttl(at + COUNTERS_KEPT_FOR)
+        return Update({"pk": partition(resource), "sk": minute}, sets=sets, adds=counts)
 
     def _add(self, resource: ResourceRef, counts: Mapping[str, int], at: datetime) -> None:
         try:
-            # The client is thread-safe, the table resource is not.
-            self.table.meta.client.update_item(**self.update(resource, counts, at))
+            self.table.write(self.update(resource, counts, at))
         except (ClientError, BotoCoreError):
             logger.exception("counters of %s were not increased", resource)
+
+
+def head_update(exchange: ExchangeName, change: HeadChange) -> Update:
+    """Return the update that stores a head's numbers, on the condition that it still equals the replaced one.
+
+    The same condition applies to the hold.
+    """
+    recent = change.head.recent
+    sets: Item = {
+        "sequence": change.head.sequence,
+        "recent": [_stored_id(one) for one in sorted(recent, key=lambda message: recent[message])],
+    }
+    sequence, held_until = attr("sequence"), attr("held_until")
+    is_as_read: Expression = (
+        sequence.eq(change.replacing.sequence) if change.replacing.sequence else sequence.not_exists()
+    )
+    if (hold := change.hold) is not None:
+        sets |= {"held_for": list(hold.messages), "held_until": milliseconds(hold.until)}
+        is_free = held_until.not_exists() | held_until.lte(milliseconds(hold.now))
+        is_as_read &= attr("held_for").eq(list(hold.replacing)) if hold.replacing else is_free
+    return Update(head_key(exchange, change.key), sets=sets, condition=is_as_read)
 
 
 def _copy_settings(item: Item) -> CopySettings:
@@ -274,5 +222,5 @@ def _stored_id(message_id: MessageId) -> str | bytes:
     return uuid.bytes if str(uuid) == message_id else message_id
 
 
-def _message_id(stored: object) -> MessageId:
-    return MessageId(stored if isinstance(stored, str) else str(UUID(bytes=bytes(cast("bytes", stored)))))
+def _message_id(stored: str | bytes) -> MessageId:
+    return MessageId(stored if isinstance(stored, str) else str(UUID(bytes=stored)))

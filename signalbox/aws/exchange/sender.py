@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.batch_calls import send_batch
 from signalbox.aws.shared.errors import PASSING, translate_write_errors
 from signalbox.aws.shared.messages import batch_entry
+from signalbox.aws.shared.settings import BACKOFF
 from signalbox.backoff import Backoff
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.fifo import FifoBatch

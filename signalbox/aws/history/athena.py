@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.shared.errors import reason
 from signalbox.errors import RejectedError, UnavailableError
 
 if TYPE_CHECKING:
+    import boto3
     from mypy_boto3_athena.client import AthenaClient
 
 POLL_SECONDS = 0.5
@@ -33,8 +33,10 @@ class QueryImpossible(UnavailableError):
     """Raised when a call of Athena fails; the text contains AWS's error code."""
 
 
-def reader_session(session: boto3.Session, role_arn: str) -> boto3.Session:
+def reader_session(session: "boto3.Session", role_arn: str) -> "boto3.Session":
     """Return a session of the role that may query and not write. Raises `QueryImpossible` if it cannot be assumed."""
+    import boto3  # noqa: PLC0415 - the function `control` queries with its own role
+
     try:
         assumed = session.client("sts").assume_role(RoleArn=role_arn, RoleSessionName="history-query")["Credentials"]
     except (ClientError, BotoCoreError) as error:

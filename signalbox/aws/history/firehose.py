@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.aws.shared.settings import BACKOFF
 from signalbox.backoff import Backoff
 from signalbox.history.event import HistoryEvent
 

@@ -7,19 +7,13 @@ kept or name their readers.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
-from boto3.dynamodb.conditions import Attr, Key
-
-from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment, succeeds
+from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment
+from signalbox.aws.shared.expressions import Delete, Item, Put, attr
 from signalbox.kept.settings import KeepSetting
 from signalbox.queues import QueueName
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
-
 KIND = "kept"
-BY_KIND_INDEX = "by_kind"
 KEEP_SECONDS = "keep_seconds"
 
 
@@ -27,17 +21,16 @@ KEEP_SECONDS = "keep_seconds"
 class DynamoKeepSettings:
     """`KeepSettings` over the table `Splits`: an item for each queue that is kept, or was until a moment ago."""
 
-    table: "Table"
+    table: DynamoTable
 
     def find(self, queue: QueueName) -> KeepSetting | None:
         """Return the setting of a queue, or None."""
-        item = self.table.get_item(Key=_key(queue), ConsistentRead=True).get("Item")
+        item = self.table.get(_key(queue))
         return _setting(item) if item else None
 
     def every(self) -> Sequence[KeepSetting]:
         """Return all settings, eventually consistent."""
-        query = {"IndexName": BY_KIND_INDEX, "KeyConditionExpression": Key("kind").eq(KIND)}
-        return [_setting(item) for item in every_item(self.table.query, query)]
+        return list(map(_setting, self.table.of_kind(KIND)))
 
     def put(self, setting: KeepSetting) -> None:
         """Store a setting, replacing an older one."""
@@ -51,12 +44,11 @@ class DynamoKeepSettings:
             item["declared"] = setting.declared
         if setting.keep_for is not None:
             item[KEEP_SECONDS] = int(setting.keep_for.total_seconds())
-        self.table.put_item(Item=item)
+        self.table.write(Put(item))
 
     def forget(self, setting: KeepSetting) -> None:
         """Delete a removed setting, unless it was set again."""
-        is_as_read = Attr("set_at").eq(milliseconds(setting.set_at))
-        succeeds(lambda: self.table.delete_item(Key=_key(setting.queue), ConditionExpression=is_as_read))
+        self.table.write(Delete(_key(setting.queue), attr("set_at").eq(milliseconds(setting.set_at))))
 
 
 def _key(queue: QueueName) -> Item:

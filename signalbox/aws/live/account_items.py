@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from signalbox.aws.exchange.items import FORMS, user_of
 from signalbox.aws.live.items import GRANTS, PRINCIPAL, grants_key, group_grants_key, secret_key
-from signalbox.aws.shared.dynamodb import Item
+from signalbox.aws.shared.expressions import Item
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.rights.coverage import may_overlap
 from signalbox.live.rights.grants import NO_GRANTS, NO_RIGHTS, Grant, GrantSet, GroupGrants, Rights

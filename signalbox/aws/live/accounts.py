@@ -6,10 +6,6 @@ The grants of groups are queried in a second call, at most once a second and onl
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from functools import partial
-from typing import TYPE_CHECKING, cast
-
-from boto3.dynamodb.conditions import Attr
 
 from signalbox.aws.exchange.items import user_key, user_of
 from signalbox.aws.live.account_items import CREDENTIALS, USER, rights_in
@@ -25,9 +21,8 @@ from signalbox.aws.live.items import (
     secret_key,
 )
 from signalbox.aws.live.realms import RealmSettings, realm_key
-from signalbox.aws.shared.backoff import BACKOFF
-from signalbox.aws.shared.dynamodb import Item, items_of_tables, succeeds
-from signalbox.backoff import Backoff
+from signalbox.aws.shared.dynamodb import DynamoTable, ttl
+from signalbox.aws.shared.expressions import IS_NEW, Item, Put, Update, attr
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.model.state import Account
 from signalbox.live.ports import RealmAccess
@@ -35,34 +30,27 @@ from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
-
 KEPT_FOR = timedelta(minutes=5)
 TOKENS_END_FOR = timedelta(days=31)  # longer than any sensible token is valid
 
 
-def stage_pepper(live: "Table", fresh: str) -> str:
+def stage_pepper(live: DynamoTable, fresh: str) -> str:
     """Return the stage's secret for credentials of unknown users; the first call of a stage stores `fresh`."""
-    read = partial(live.get_item, Key=pepper_key(), ConsistentRead=True)
-    found = read()
-    if "Item" not in found:
-        item = pepper_key() | {"value": fresh}
-        succeeds(lambda: live.put_item(Item=item, ConditionExpression=Attr("pk").not_exists()))
-        found = read()
-    return str(found["Item"]["value"])
+    if found := live.get(pepper_key()):
+        return str(found["value"])
+    item = pepper_key() | {"value": fresh}
+    return str((item if live.write(Put(item, IS_NEW)) else live.get(pepper_key()) or item)["value"])
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoAccounts:
     """`Accounts` over the tables `Live` and `Exchanges`; a user without a secret gets unguessable credentials."""
 
-    live: "Table"
-    exchanges: "Table"
+    live: DynamoTable
+    exchanges: DynamoTable
     pepper: str
     realms: RealmSettings = field(default_factory=RealmSettings)
     group_grants: CachedGroupGrants = field(default_factory=CachedGroupGrants)
-    backoff: Backoff = BACKOFF
 
     def access(
         self,
@@ -87,7 +75,7 @@ class DynamoAccounts:
             keys[self.live.name] += [] if granted else [group_grants_version_key(realm)]
         if user is not None and token is None:
             keys[self.live.name] += [secret_key(user), failures_key(user)]
-        found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff) if any(keys.values()) else {}
+        found = self.live.get_across(keys) if any(keys.values()) else {}
         by_kind = {item["sk"]: item for items in found.values() for item in items}
         live = known or self.realms.read(realm, by_kind.values(), read_at=read_at)
         failures = _failures(by_kind.get("failures"), now)
@@ -102,29 +90,21 @@ class DynamoAccounts:
 
     def count_failure(self, user: UserName, *, now: datetime) -> None:
         """Count a failed login, even for unknown users, so that responses do not reveal which users exist."""
-        counted = succeeds(
-            lambda: self.live.update_item(
-                Key=failures_key(user),
-                UpdateExpression="ADD #count :one",
-                ExpressionAttributeNames={"#count": "count"},
-                ExpressionAttributeValues={":one": 1},
-                ConditionExpression=Attr("minute").eq(_minute(now)),
-            )
-        )
-        if not counted:
-            item = {"minute": _minute(now), "count": 1, "expires_at": round((now + KEPT_FOR).timestamp())}
-            self.live.put_item(Item=failures_key(user) | item)
+        is_same_minute = attr("minute").eq(_minute(now))
+        if not self.live.write(Update(failures_key(user), adds={"count": 1}, condition=is_same_minute)):
+            first = {"minute": _minute(now), "count": 1} | ttl(now + KEPT_FOR)
+            self.live.write(Put(failures_key(user) | first))
 
     def end_tokens(self, realm: ExchangeName, user: UserName, *, now: datetime) -> None:
         """Refuse the tokens of a user of an issuer that were issued before a time. Repeating it is harmless."""
         # Issuers write whole seconds; a token of the same second was issued after the end as likely as before.
-        item = {"ended_at": int(now.timestamp()), "expires_at": round((now + TOKENS_END_FOR).timestamp())}
-        self.live.put_item(Item=ended_tokens_key(realm, user) | item)
+        end = {"ended_at": int(now.timestamp())} | ttl(now + TOKENS_END_FOR)
+        self.live.write(Put(ended_tokens_key(realm, user) | end))
 
     def tokens_ended_at(self, realm: ExchangeName, user: UserName) -> datetime | None:
         """Return the time before which tokens of a user must not have been issued, or None."""
-        item = self.live.get_item(Key=ended_tokens_key(realm, user), ConsistentRead=True).get("Item")
-        return None if item is None else datetime.fromtimestamp(int(cast("Decimal", item["ended_at"])), UTC)
+        item = self.live.get(ended_tokens_key(realm, user))
+        return None if item is None else datetime.fromtimestamp(int(item["ended_at"]), UTC)
 
     def _account(self, name: UserName, token: TokenIdentity | None, rights: Rights, items: dict[str, Item]) -> Account:
         role = user_of(items[USER]).role if token is None else token.role
@@ -137,10 +117,9 @@ class DynamoAccounts:
 class DynamoUserRights:
     """`UserRights` over the tables `Live` and `Exchanges`."""
 
-    live: "Table"
-    exchanges: "Table"
+    live: DynamoTable
+    exchanges: DynamoTable
     group_grants: CachedGroupGrants = field(default_factory=CachedGroupGrants)
-    backoff: Backoff = BACKOFF
 
     def find(
         self, realm: ExchangeName, user: UserName, *, token: TokenIdentity | None = None, is_anonymous: bool = False
@@ -152,7 +131,7 @@ class DynamoUserRights:
             self.live.name: [grants_key(realm, user), principal_key(realm, user)],
         }
         keys[self.live.name] += [] if granted else [group_grants_version_key(realm)]
-        found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff)
+        found = self.live.get_across(keys)
         by_kind = {item["sk"]: item for items in found.values() for item in items}
         if granted is None:
             granted = self.group_grants.read(self.live, realm, by_kind.get(VERSION), read_at=read_at)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from signalbox.aws.live.recent import Moment, Recent
-from signalbox.aws.shared.dynamodb import Item
+from signalbox.aws.shared.expressions import Item
 from signalbox.live.admin.settling import UNCHANGED_RIGHTS_KEPT_SECONDS
 
 Address = tuple[str, str, str]

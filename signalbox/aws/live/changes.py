@@ -8,15 +8,10 @@ the version item. If a chunk has expired, or its writer has crashed, a number is
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
-
-from boto3.dynamodb.conditions import Key
 
 from signalbox.aws.live.items import chunk_key, chunks_between, subscriber_version_key
-from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, succeeds
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
+from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, ttl
+from signalbox.aws.shared.expressions import Item, Put, Update, attr
 
 LISTED_CHANGES = 16  # that remain in the version item after trimming, so that it costs one or two read units
 TRIMMED_FROM = 32
@@ -26,13 +21,14 @@ MOST_TRIMMED = 120  # an update expression names each index, and is limited to 3
 # Longer than any row of the partition. Later versions start at the current time, so no number is used twice.
 VERSIONS_KEPT_FOR = timedelta(days=1)
 CHUNKS_KEPT_FOR = timedelta(hours=1)  # few function instances that have not read for this long still exist
+VERSION, FIRST_NUMBER, CHANGES = attr("version"), attr("first_number"), attr("changes")
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoSubscriberChanges:
-    """The change lists of partitions. Thread-safe, since it writes with the client and not with the `Table`."""
+    """The change lists of partitions."""
 
-    table: "Table"
+    table: DynamoTable
 
     def add(self, partition: str, changes: Sequence[Item], *, at: datetime) -> None:
         """Append changes to a partition: one write per 100 changes, and two more when the list becomes long."""
@@ -46,40 +42,25 @@ class DynamoSubscriberChanges:
 
     def earlier_changes(self, partition: str, numbers: range) -> Mapping[int, Item]:
         """Return the changes of the chunks that overlap `numbers`, by number; expired ones are missing."""
-        condition = Key("pk").eq(partition) & Key("sk").between(*chunks_between(numbers))
+        chunks = attr("pk").eq(partition) & attr("sk").between(*chunks_between(numbers))
         found: dict[int, Item] = {}
-        for item in every_item(self.table.query, {"KeyConditionExpression": condition, "ConsistentRead": True}):
+        for item in self.table.query(chunks):
             found.update(enumerate(item["changes"], start=int(item["first_number"])))
         return found
 
     def _append(self, partition: str, changes: Sequence[Item], *, at: datetime) -> Item | None:
         """Raise the version and append to its list; return both, or None without a write if the list is full."""
-        client = self.table.meta.client
-        try:
-            answer = client.update_item(
-                TableName=self.table.name,
-                Key=subscriber_version_key(partition),
-                UpdateExpression=(
-                    "SET #version = if_not_exists(#version, :base) + :count, expires_at = :expires_at, "
-                    "first_number = if_not_exists(first_number, :first), "
-                    "changes = list_append(if_not_exists(changes, :none), :changes)"
-                ),
-                ConditionExpression="attribute_not_exists(changes) OR size(changes) < :full",
-                ExpressionAttributeNames={"#version": "version"},
-                ExpressionAttributeValues={
-                    ":base": milliseconds(at),
-                    ":first": milliseconds(at) + 1,
-                    ":count": len(changes),
-                    ":expires_at": _expiry(at, VERSIONS_KEPT_FOR),
-                    ":none": [],
-                    ":changes": list(changes),
-                    ":full": FULL,
-                },
-                ReturnValues="UPDATED_NEW",
-            )
-        except client.exceptions.ConditionalCheckFailedException:
-            return None
-        return answer["Attributes"]
+        update = Update(
+            subscriber_version_key(partition),
+            sets={
+                "version": VERSION.otherwise(milliseconds(at)) + len(changes),
+                "first_number": FIRST_NUMBER.otherwise(milliseconds(at) + 1),
+                "changes": CHANGES.otherwise([]).extended(changes),
+                **ttl(at + VERSIONS_KEPT_FOR),
+            },
+            condition=CHANGES.not_exists() | CHANGES.size().lt(FULL),
+        )
+        return self.table.written(update, "UPDATED_NEW")
 
     def _trim(self, partition: str, version: Item, *, at: datetime) -> None:
         """Write the oldest changes to a chunk, then remove them from the list unless another writer already has.
@@ -88,45 +69,36 @@ class DynamoSubscriberChanges:
         """
         first, oldest = _first_number(version), version["changes"][:-LISTED_CHANGES][:MOST_TRIMMED]
         self._put_chunk(partition, first, oldest, at=at)
-        # In descending order, which is also right for an emulator that removes the elements one after the other.
-        elements = ", ".join(f"changes[{index}]" for index in reversed(range(len(oldest))))
-        succeeds(
-            lambda: self.table.meta.client.update_item(
-                TableName=self.table.name,
-                Key=subscriber_version_key(partition),
-                UpdateExpression=f"SET first_number = :next REMOVE {elements}",
-                ConditionExpression="first_number = :first",
-                ExpressionAttributeValues={":first": first, ":next": first + len(oldest)},
-            )
+        update = Update(
+            subscriber_version_key(partition),
+            sets={"first_number": first + len(oldest)},
+            # In descending order, which is also right for an emulator that removes the elements one after the other.
+            removes=[CHANGES.at(index) for index in reversed(range(len(oldest)))],
+            condition=FIRST_NUMBER.eq(first),
         )
+        self.table.write(update)
 
     def _replace(self, partition: str, changes: Sequence[Item], *, at: datetime) -> None:
         """Raise the version and replace its full list, which many concurrent writers or crashed trimmers caused.
 
         The replaced changes are briefly in no chunk; a router that reads at that time reads all rows.
         """
-        before: Item = self.table.meta.client.update_item(
-            TableName=self.table.name,
-            Key=subscriber_version_key(partition),
-            UpdateExpression=(
-                "SET first_number = #version + :one, #version = #version + :count, expires_at = :expires_at, "
-                "changes = :changes"
-            ),
-            ExpressionAttributeNames={"#version": "version"},
-            ExpressionAttributeValues={
-                ":one": 1,
-                ":count": len(changes),
-                ":expires_at": _expiry(at, VERSIONS_KEPT_FOR),
-                ":changes": list(changes),
+        update = Update(
+            subscriber_version_key(partition),
+            sets={
+                "first_number": VERSION + 1,
+                "version": VERSION + len(changes),
+                "changes": list(changes),
+                **ttl(at + VERSIONS_KEPT_FOR),
             },
-            ReturnValues="ALL_OLD",
-        )["Attributes"]
+        )
+        before = self.table.written(update, "ALL_OLD") or {}
         self._put_chunk(partition, _first_number(before), before["changes"], at=at)
 
     def _put_chunk(self, partition: str, first: int, changes: Sequence[Item], *, at: datetime) -> None:
-        chunk = {"first_number": first, "changes": list(changes), "expires_at": _expiry(at, CHUNKS_KEPT_FOR)}
+        chunk = {"first_number": first, "changes": list(changes)} | ttl(at + CHUNKS_KEPT_FOR)
         key = chunk_key(partition, first=first, last=first + len(changes) - 1)
-        self.table.meta.client.put_item(TableName=self.table.name, Item=key | chunk)
+        self.table.write(Put(key | chunk))
 
 
 def _is_to_be_trimmed(length: int, *, added: int) -> bool:
@@ -139,7 +111,3 @@ def _is_to_be_trimmed(length: int, *, added: int) -> bool:
 
 def _first_number(version: Item) -> int:
     return int(version["version"]) - len(version["changes"]) + 1
-
-
-def _expiry(at: datetime, kept_for: timedelta) -> int:
-    return round((at + kept_for).timestamp())

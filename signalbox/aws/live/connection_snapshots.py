@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from signalbox.aws.exchange.items import head_key, rights_version_key, rights_version_of, user_key
 from signalbox.aws.live.account_items import rights_in
@@ -27,9 +27,8 @@ from signalbox.aws.live.items import (
 from signalbox.aws.live.realms import RealmSettings, realm_key, settings_in
 from signalbox.aws.live.recent import Moment
 from signalbox.aws.live.sessions import stored_of
-from signalbox.aws.shared.backoff import BACKOFF
-from signalbox.aws.shared.dynamodb import Item, items_of_tables, milliseconds, moment
-from signalbox.backoff import Backoff
+from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment, ttl
+from signalbox.aws.shared.expressions import Item, Put
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.forms import Document, Form, Forms
@@ -40,9 +39,6 @@ from signalbox.live.rights.grants import NO_RIGHTS, Rights
 from signalbox.live.session.records import session_document, session_of
 from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.sarracenia.rights.names import ExchangeName
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
 
 KEPT_FOR = timedelta(hours=2, minutes=15)  # longer than API Gateway keeps a connection
 # What the copy of a session leaves out concerns the function `session` only.
@@ -55,10 +51,9 @@ _ABSENT: Item = {}
 class DynamoConnectionSnapshots:
     """Implementation of `ConnectionSnapshots`; `access` has the items that decide about rights, as they were read."""
 
-    live: "Table"
-    exchanges: "Table"
+    live: DynamoTable
+    exchanges: DynamoTable
     realms: RealmSettings = field(default_factory=RealmSettings)
-    backoff: Backoff = BACKOFF
     access: CachedRights = field(default_factory=CachedRights)
     group_grants: CachedGroupGrants = field(default_factory=CachedGroupGrants)
 
@@ -119,8 +114,8 @@ class DynamoConnectionSnapshots:
 
     def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
         """Save the state of a connection's outbox, with a copy of its session."""
-        expires = {"expires_at": round((datetime.now(UTC) + KEPT_FOR).timestamp())}
-        self.live.put_item(Item=outbox_key(connection) | outbox_item(outbox, session=session) | expires)
+        expires = ttl(datetime.now(UTC) + KEPT_FOR)
+        self.live.write(Put(outbox_key(connection) | outbox_item(outbox, session=session) | expires))
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
         """Return the sequence number of a topic's newest event, or 0."""
@@ -196,12 +191,12 @@ class DynamoConnectionSnapshots:
         keys: dict[str, list[Item]] = {}
         for table, partition, sort in wanted:
             keys.setdefault(table, []).append({"pk": partition, "sk": sort})
-        found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff)
+        found = self.live.get_across(keys)
         existing = {(table, item["pk"], item["sk"]): item for table, items in found.items() for item in items}
         return {address: existing.get(address, _ABSENT) for address in wanted}
 
 
-def _address(table: "Table", key: Item) -> Address:
+def _address(table: DynamoTable, key: Item) -> Address:
     return table.name, key["pk"], key["sk"]
 
 
@@ -232,7 +227,7 @@ def outbox_of(item: Item) -> OutboxState:
 
 
 def _document(item: Item) -> Document:
-    document: Document = json.loads(zlib.decompress(bytes(item["document"])))
+    document: Document = json.loads(zlib.decompress(item["document"]))
     return document
 
 

@@ -6,20 +6,15 @@ queried only after a change.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-from boto3.dynamodb.conditions import Key
 
 from signalbox.aws.live.account_items import DENIES, grants_of
 from signalbox.aws.live.items import group_grants_partition
 from signalbox.aws.live.recent import Moment, Recent
-from signalbox.aws.shared.dynamodb import Item, every_item
+from signalbox.aws.shared.dynamodb import DynamoTable
+from signalbox.aws.shared.expressions import Item, attr
 from signalbox.live.rights.grants import NO_GROUP_GRANTS, GrantSet, GroupGrants
 from signalbox.live.rights.principals import GROUP_MARK, PrincipalName
 from signalbox.sarracenia.rights.names import ExchangeName
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
 
 MAXIMUM_REALMS = 100
 
@@ -39,13 +34,13 @@ class CachedGroupGrants:
         """Return the recently checked grants of a realm, or None: then the item of their version must be read."""
         return self.recent.get(realm)
 
-    def read(self, table: "Table", realm: ExchangeName, version: Item | None, *, read_at: Moment) -> GroupGrants:
+    def read(self, table: DynamoTable, realm: ExchangeName, version: Item | None, *, read_at: Moment) -> GroupGrants:
         """Return the grants, given the item of their version and the start of its read, and cache them."""
         found = self.at_version(table, realm, version)
         self.recent.put(realm, found, read_at=read_at)
         return found
 
-    def at_version(self, table: "Table", realm: ExchangeName, version: Item | None) -> GroupGrants:
+    def at_version(self, table: DynamoTable, realm: ExchangeName, version: Item | None) -> GroupGrants:
         """Return grants at least as new as the item of a version; they are queried only if it is new."""
         number, newest = _number(version), self._newest.get(realm, NO_GROUP_GRANTS)
         if newest.version >= number:
@@ -57,15 +52,12 @@ class CachedGroupGrants:
         return found
 
 
-def group_grants(table: "Table", realm: ExchangeName, version: Item | None) -> GroupGrants:
+def group_grants(table: DynamoTable, realm: ExchangeName, version: Item | None) -> GroupGrants:
     """Query the grants of all groups of a realm; they are at least as new as a version that was read before."""
     if not _number(version):
         return NO_GROUP_GRANTS
-    condition = Key("pk").eq(group_grants_partition(realm)) & Key("sk").begins_with(GROUP_MARK)
-    # The client is thread-safe; the `Table` resource is not.
-    query = {"TableName": table.name, "KeyConditionExpression": condition, "ConsistentRead": True}
-    items = every_item(table.meta.client.query, query)
-    return GroupGrants(_number(version), _by_principal(items))
+    condition = attr("pk").eq(group_grants_partition(realm)) & attr("sk").begins_with(GROUP_MARK)
+    return GroupGrants(_number(version), _by_principal(table.query(condition)))
 
 
 def _number(version: Item | None) -> int:

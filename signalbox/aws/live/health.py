@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from signalbox.aws.shared.dynamodb import DynamoTable
+
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
     from mypy_boto3_sqs.client import SQSClient
 
 NOTHING = {"pk": "health", "sk": "health"}  # never exists: an answer is enough
@@ -17,13 +19,15 @@ NOTHING = {"pk": "health", "sk": "health"}  # never exists: an answer is enough
 class Health:
     """Checks the table and the queues; `queue_urls` has the queues by their names in the answer."""
 
-    table: "Table"
+    table: DynamoTable
     sqs: "SQSClient"
     queue_urls: Mapping[str, str]
 
     def problems(self) -> dict[str, str]:
         """Return AWS's error code for each resource that does not answer; codes name no account and no address."""
-        checks: list[tuple[str, Callable[[], object]]] = [("table", lambda: self.table.get_item(Key=NOTHING))]
+        checks: list[tuple[str, Callable[[], object]]] = [
+            ("table", partial(self.table.get, NOTHING, is_consistent=False))
+        ]
         checks += [(name, self._check(url)) for name, url in self.queue_urls.items()]
         return dict(_failed(checks))
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.dynamodb import Item
+from signalbox.aws.shared.expressions import Item
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.wamp.messages import SessionId, SubscriptionId

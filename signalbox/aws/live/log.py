@@ -15,9 +15,6 @@ from datetime import datetime, timedelta
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
-
-from boto3.dynamodb.conditions import Key
 
 from signalbox.aws.live.items import (
     ROWS_SECONDS,
@@ -32,9 +29,8 @@ from signalbox.aws.live.items import (
     topic_sort_key,
     topics_partition,
 )
-from signalbox.aws.shared.backoff import BACKOFF
-from signalbox.aws.shared.dynamodb import MAXIMUM_WRITES, Item, delete_all, every_item, write_batch
-from signalbox.backoff import Backoff
+from signalbox.aws.shared.dynamodb import MAXIMUM_WRITES, DynamoTable, ttl
+from signalbox.aws.shared.expressions import Delete, Item, Put, attr
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.arvados.rows import row_of
@@ -47,10 +43,6 @@ from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
-    from mypy_boto3_dynamodb.type_defs import WriteRequestOutputTypeDef
 
 COMPRESSED_FROM = 1_000  # characters; a smaller item costs one unit anyway
 KNOWN_TOPICS = 100_000  # that a router remembers to be in the table
@@ -71,9 +63,8 @@ EVENT, TEXT = "event", "text"
 class DynamoTopicLog:
     """Implementation of `TopicLog` and `EventLog`. `budget` limits what a request reads."""
 
-    table: "Table"
+    table: DynamoTable
     parallel_map: ParallelMap = serial_map
-    backoff: Backoff = BACKOFF
     budget: ReadBudget | None = None
     _known: dict[tuple[ExchangeName, RoutingKey], None] = field(default_factory=dict)
     _running: list[ReadBudget] = field(default_factory=list)
@@ -93,20 +84,17 @@ class DynamoTopicLog:
 
         Raises `ItemBusy` if DynamoDB does not process all writes; some events may then be in the logs.
         """
-        items, keys = self.changes(realm, events, live)
-        requests: list[Any] = [{"PutRequest": {"Item": item}} for item in items]
-        requests += [{"DeleteRequest": {"Key": key}} for key in keys]
-        calls = [requests[start : start + MAXIMUM_WRITES] for start in range(0, len(requests), MAXIMUM_WRITES)]
-        for _ in self.parallel_map(self._write, calls):
+        writes = self.changes(realm, events, live)
+        calls = [writes[start : start + MAXIMUM_WRITES] for start in range(0, len(writes), MAXIMUM_WRITES)]
+        for _ in self.parallel_map(self.table.write_all, calls):
             pass
         self.remember(realm, events)
 
-    def changes(
-        self, realm: ExchangeName, events: Sequence[LoggedEvent], live: LiveSettings
-    ) -> tuple[Sequence[Item], Sequence[Item]]:
-        """Return the items to put and the keys to delete when events are appended; no two have one key."""
+    def changes(self, realm: ExchangeName, events: Sequence[LoggedEvent], live: LiveSettings) -> Sequence[Put | Delete]:
+        """Return the writes by which events are appended; no two have one key."""
         items = {(item["pk"], item["sk"]): item for item in self._items(realm, events, live)}
-        return list(items.values()), [key for event in events for key in _evicted(realm, event, live)]
+        evicted = (key for event in events for key in _evicted(realm, event, live))
+        return [*map(Put, items.values()), *map(Delete, evicted)]
 
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
         """Return the unexpired events of a topic in their order, by a strongly consistent read."""
@@ -137,8 +125,8 @@ class DynamoTopicLog:
 
     def events_after(self, realm: ExchangeName, topic: RoutingKey, sequence: int) -> Iterator[LoggedEvent]:
         """Yield the events of a topic after a number, in their order, as far as the table still has them."""
-        condition = Key("pk").eq(log_partition(realm, topic)) & Key("sk").gt(number_key(sequence))
-        return map(_event, every_item(self.table.query, {"KeyConditionExpression": condition, "ConsistentRead": True}))
+        later = attr("pk").eq(log_partition(realm, topic)) & attr("sk").gt(number_key(sequence))
+        return map(_event, self.table.query(later))
 
     def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
         """Return the topics with events that match a pattern."""
@@ -178,38 +166,31 @@ class DynamoTopicLog:
             if not all(self.parallel_map(lambda topic: is_empty(log_partition(realm, topic)), some)):
                 return False
             # Last: they lead to the events.
-            delete_all(self.table, [_topic_key(realm, topic) for topic in some], backoff=self.backoff)
+            self.table.write_all(Delete(_topic_key(realm, topic)) for topic in some)
         retained = [retained_partition(realm, unrestricted=one) for one in (True, False)]
         return all(map(is_empty, [*retained, *_recent_rows(realm, now())]))
 
     def _is_deleted(self, partition: str, is_over: Callable[[], bool]) -> bool:
-        query = {
-            "KeyConditionExpression": Key("pk").eq(partition),
-            "ProjectionExpression": "pk, sk",
-            "ConsistentRead": True,
-        }
-        keys = every_item(self.table.query, query)
+        keys = self.table.query(attr("pk").eq(partition), only=["pk", "sk"])
         while not is_over():
             some = list(islice(keys, MAXIMUM_WRITES))
             if not some:
                 return True
-            delete_all(self.table, some, backoff=self.backoff)
+            self.table.write_all(map(Delete, some))
         return False
 
     def _rows(self, partition: str, number: int) -> Iterator[Item]:
-        condition = Key("pk").eq(partition) & Key("sk").gt(row_sort_key(max(number, 0)))
-        return every_item(self.table.query, {"KeyConditionExpression": condition, "ConsistentRead": True})
+        return self.table.query(attr("pk").eq(partition) & attr("sk").gt(row_sort_key(max(number, 0))))
 
     def _items(self, realm: ExchangeName, events: Iterable[LoggedEvent], live: LiveSettings) -> Iterator[Item]:
         for event in events:
             document = _compressed(event)
             age = retention_of(event.topic, live.rules, otherwise=live.retention).age
-            expires = {} if age is None else {"expires_at": round((event.at + age + TTL_ROOM).timestamp())}
+            expires = {} if age is None else ttl(event.at + age + TTL_ROOM)
             yield log_key(realm, event.topic, event.sequence or 0) | document | expires
             row = row_of(event) if live.arvados and is_logged(event) else None
             if row is not None:
-                expires = {"expires_at": round((event.at + ROWS_KEPT_FOR + TTL_ROOM).timestamp())}
-                yield row_key(realm, event.at, row.id) | document | expires
+                yield row_key(realm, event.at, row.id) | document | ttl(event.at + ROWS_KEPT_FOR + TTL_ROOM)
             # The first event may be that of a new realm, which has the name of a deleted one.
             if (realm, event.topic) not in self._known or event.sequence == 1:
                 yield _topic_key(realm, event.topic)
@@ -233,17 +214,13 @@ class DynamoTopicLog:
         self._spend(event_cost(text))
         return event_of(json.loads(text))
 
-    def _write(self, requests: "Sequence[WriteRequestOutputTypeDef]") -> None:
-        write_batch(self.table, requests, backoff=self.backoff)
-
     def _newest_first(self, partition: str, *, limit: int | None) -> Iterator[Item]:
-        query = {"KeyConditionExpression": Key("pk").eq(partition), "ConsistentRead": True, "ScanIndexForward": False}
-        return every_item(self.table.query, query if limit is None else {**query, "Limit": limit})
+        page = {} if limit is None else {"Limit": limit}
+        return self.table.query(attr("pk").eq(partition), ScanIndexForward=False, **page)
 
     def _with_prefix(self, partition: str, prefix: str) -> Iterator[Item]:
         """Yield the partition's items of topics with a prefix, in their order."""
-        condition = Key("pk").eq(partition) & Key("sk").begins_with(topic_sort_key(RoutingKey(prefix)))
-        return every_item(self.table.query, {"KeyConditionExpression": condition, "ConsistentRead": True})
+        return self.table.query(attr("pk").eq(partition) & attr("sk").begins_with(topic_sort_key(RoutingKey(prefix))))
 
 
 def _recent_rows(realm: ExchangeName, now: datetime) -> Sequence[str]:
@@ -281,4 +258,4 @@ def _event(item: Item) -> LoggedEvent:
 
 
 def _text(item: Item) -> str:
-    return item.get(TEXT) or zlib.decompress(bytes(item[EVENT])).decode(errors="surrogatepass")
+    return item.get(TEXT) or zlib.decompress(item[EVENT]).decode(errors="surrogatepass")

@@ -11,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.errors import UnavailableError
 from signalbox.exchange.control.summary import CountedExchange
@@ -21,10 +22,7 @@ from signalbox.rendezvous.reporting.summary import summary as rendezvous_summary
 from signalbox.splitting.control.summary import summary as splits_summary
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
     from mypy_boto3_s3.client import S3Client
-
-    from signalbox.aws.shared.table import DynamoTable
 
 REPORTS = "reports/"
 SUFFIX = ".svg"
@@ -41,9 +39,9 @@ class OverviewUnavailable(UnavailableError):
 class OverviewTables:
     """The tables that the overview is read from; None for those of a capability that the stage does not have."""
 
-    rendezvous: "DynamoTable | None"
-    splits: "Table | None"
-    exchanges: "Table"
+    rendezvous: DynamoTable | None
+    splits: DynamoTable | None
+    exchanges: DynamoTable
 
     def parts(self) -> Mapping[str, Part]:
         """Return the parts of the overview by their names."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from signalbox.aws.exchange.items import EXCHANGE_RECORD, record_key
 from signalbox.aws.live.recent import Moment, Recent
-from signalbox.aws.shared.dynamodb import Item
+from signalbox.aws.shared.expressions import Item
 from signalbox.exchange.model.records import LiveSettings, ResourceKind, ResourceRef
 from signalbox.sarracenia.rights.names import ExchangeName
 

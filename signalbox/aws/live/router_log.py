@@ -8,22 +8,17 @@ and the router writes the heads first and then the events.
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads
+from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads, head_update
 from signalbox.aws.live.log import DynamoTopicLog
-from signalbox.aws.shared.dynamodb import TRANSACTION_CONFLICT, reasons
+from signalbox.aws.shared.dynamodb import MAXIMUM_TRANSACTION, DynamoTable, ItemBusy, reasons, transact
+from signalbox.aws.shared.expressions import Write
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.routing.ports import BatchWrites
 from signalbox.live.log.events import LoggedEvent
 from signalbox.sarracenia.rights.names import ExchangeName
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
-
-MAXIMUM_WRITES = 100  # of TransactWriteItems
 
 logger = logging.getLogger(__name__)
 
@@ -44,20 +39,21 @@ class DynamoRouterLog:
         self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings, writes: BatchWrites
     ) -> bool:
         """Append events to the logs of their topics and store `writes`, all or nothing; return whether it was done."""
-        items, keys = self.log.changes(realm, events, live)
-        table = self.log.table
-        changes: list[TransactWriteItemTypeDef] = [{"Update": self.heads.update(realm, one)} for one in writes.heads]
-        changes += [{"Update": self.counters.update(one, some, writes.at)} for one, some in writes.counts.items()]
-        changes += [{"Put": {"TableName": table.name, "Item": item}} for item in items]
-        changes += [{"Delete": {"TableName": table.name, "Key": key}} for key in keys]
-        if len(changes) > MAXIMUM_WRITES:
+        exchanges, counters = self.heads.table, self.counters
+        changes: list[tuple[DynamoTable, Write]] = [(exchanges, head_update(realm, one)) for one in writes.heads]
+        changes += [(counters.table, counters.update(one, some, writes.at)) for one, some in writes.counts.items()]
+        changes += [(self.log.table, one) for one in self.log.changes(realm, events, live)]
+        if len(changes) > MAXIMUM_TRANSACTION:
             return False
+        cause: object = "a condition does not hold"
         try:
-            table.meta.client.transact_write_items(TransactItems=changes)
-        except ClientError as error:
-            if not reasons(error) and error.response["Error"]["Code"] != TRANSACTION_CONFLICT:
+            is_stored = all(transact(changes))
+        except (ItemBusy, ClientError) as error:
+            if isinstance(error, ClientError) and not reasons(error):
                 raise
-            logger.warning("%d writes are made one after the other: %s", len(changes), sorted(set(reasons(error))))
-            return False
-        self.log.remember(realm, events)
-        return True
+            is_stored, cause = False, error
+        if is_stored:
+            self.log.remember(realm, events)
+        else:
+            logger.warning("%d writes are made one after the other: %s", len(changes), cause)
+        return is_stored

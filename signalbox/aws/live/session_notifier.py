@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from signalbox.aws.live.inbox import deduplication_id
-from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.batch_calls import send_batch
 from signalbox.aws.shared.errors import translate_read_errors
+from signalbox.aws.shared.settings import BACKOFF
 from signalbox.backoff import Backoff
 from signalbox.errors import EffectFailed
 from signalbox.live.model.state import ConnectionId, Signal

@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING
-
-from boto3.dynamodb.conditions import Attr, Key
 
 from signalbox.aws.exchange.items import FORMS
 from signalbox.aws.live.items import (
@@ -28,18 +25,14 @@ from signalbox.aws.live.items import (
     user_session_key,
     user_sessions_partition,
 )
-from signalbox.aws.shared.backoff import BACKOFF
-from signalbox.aws.shared.dynamodb import Item, every_item, every_key, succeeds, transacted
-from signalbox.backoff import Backoff
+from signalbox.aws.shared.dynamodb import DynamoTable, ttl
+from signalbox.aws.shared.expressions import IS_NEW, Delete, Expression, Item, Put, Update, attr
 from signalbox.live.model.state import KEPT_FOR, ConnectionId, Session
 from signalbox.live.ports import Member, Stored
 from signalbox.live.session.records import session_document, session_of
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
 
 # API Gateway ends a connection after two hours; the sweep runs every few minutes.
 OVERDUE_AFTER = timedelta(hours=2, minutes=5)
@@ -52,92 +45,76 @@ GROUPS = 64  # of networks, in the item of a second
 class DynamoSessions:
     """`Sessions`: an item for each connection, and one in the partition of the minute of its opening."""
 
-    table: "Table"
-    backoff: Backoff = BACKOFF
+    table: DynamoTable
 
     def open(self, session: Session) -> bool:
         """Store the record of a new connection; return False if there is one."""
-        expires_at = _seconds(session.opened_at + OVERDUE_AFTER + LOOKED_FOR)
-        item = opened_key(session.connection, session.opened_at) | {"expires_at": expires_at}
-        name, record = self.table.name, _item(session, version=1)
-        held = transacted(
-            self.table,
-            [
-                {"Put": {"TableName": name, "Item": record, "ConditionExpression": "attribute_not_exists(pk)"}},
-                {"Put": {"TableName": name, "Item": item}},
-            ],
-        )
-        return all(held)
+        opened = opened_key(session.connection, session.opened_at) | ttl(session.opened_at + OVERDUE_AFTER + LOOKED_FOR)
+        return all(self.table.transact(Put(_item(session, version=1), IS_NEW), Put(opened)))
 
     def find(self, connection: ConnectionId) -> Stored | None:
         """Return a record, or None."""
-        item = self.table.get_item(Key=session_key(connection), ConsistentRead=True).get("Item")
+        item = self.table.get(session_key(connection))
         return None if item is None else stored_of(item)
 
     def find_all(self, connections: Iterable[ConnectionId]) -> Sequence[Session]:
         """Return the existing sessions of connections."""
         keys = [session_key(one) for one in connections]
-        return [stored_of(item).session for item in every_key(self.table, keys, backoff=self.backoff)]
+        return [stored_of(item).session for item in self.table.get_all(keys)]
 
     def save(self, session: Session, *, replacing: Stored) -> Stored | None:
         """Store a changed record under the next version; return None if the stored one is not `replacing` any more."""
         saved = Stored(session, replacing.version + 1)
-        item, is_as_read = _item(session, version=saved.version), Attr("version").eq(replacing.version)
-        return saved if succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=is_as_read)) else None
+        put = Put(_item(session, version=saved.version), attr("version").eq(replacing.version))
+        return saved if self.table.write(put) else None
 
     def close(self, session: Session) -> None:
         """Record that a session has ended, so that it is never overdue. Closing twice is harmless."""
-        self.table.delete_item(Key=opened_key(session.connection, session.opened_at))
+        self.table.write(Delete(opened_key(session.connection, session.opened_at)))
 
     def overdue(self, *, now: datetime) -> Iterator[ConnectionId]:
         """Return the connections without a recorded end that are older than API Gateway keeps connections."""
         for minutes in range(LOOKED_FOR // MINUTE):
-            condition = Key("pk").eq(opened_partition(now - OVERDUE_AFTER - minutes * MINUTE))
-            query = {"KeyConditionExpression": condition, "ConsistentRead": True}
-            yield from (ConnectionId(item["sk"]) for item in every_item(self.table.query, query))
+            of_minute = attr("pk").eq(opened_partition(now - OVERDUE_AFTER - minutes * MINUTE))
+            yield from (ConnectionId(item["sk"]) for item in self.table.query(of_minute))
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoRealmSessions:
     """`RealmSessions`: an item in the partition of the realm, and one in that of the user."""
 
-    table: "Table"
+    table: DynamoTable
 
     def enter(self, realm: ExchangeName, member: Member, *, expires_at: datetime) -> None:
         """Add a session, which may be deleted after `expires_at`. Adding twice is harmless."""
-        document = MEMBER.write(member) | {"expires_at": _seconds(expires_at)}
-        keys = _keys(realm, member.listener)
-        transacted(self.table, [{"Put": {"TableName": self.table.name, "Item": key | document}} for key in keys])
+        document = MEMBER.write(member) | ttl(expires_at)
+        self.table.transact(*(Put(key | document) for key in _keys(realm, member.listener)))
 
     def leave(self, realm: ExchangeName, listener: Listener) -> None:
         """Remove a session. Removing twice is harmless."""
-        keys = _keys(realm, listener)
-        transacted(self.table, [{"Delete": {"TableName": self.table.name, "Key": key}} for key in keys])
+        self.table.transact(*map(Delete, _keys(realm, listener)))
 
     def find(self, realm: ExchangeName, session: SessionId) -> Member | None:
         """Return a session, or None."""
-        item = self.table.get_item(Key=realm_session_key(realm, session), ConsistentRead=True).get("Item")
+        item = self.table.get(realm_session_key(realm, session))
         return None if item is None else MEMBER.read(item)
 
     def every(self, realm: ExchangeName) -> Sequence[Member]:
         """Return all sessions of a realm, sorted by id."""
-        condition = Key("pk").eq(realm_partition(realm)) & Key("sk").begins_with(SESSION)
-        return [MEMBER.read(item) for item in self._items(condition)]
+        sessions = attr("pk").eq(realm_partition(realm)) & attr("sk").begins_with(SESSION)
+        return list(map(MEMBER.read, self.table.query(sessions)))
 
     def of_user(self, realm: ExchangeName, user: UserName) -> Sequence[ConnectionId]:
         """Return the connections of a user's sessions in a realm."""
-        items = self._items(Key("pk").eq(user_sessions_partition(realm, user)))
+        items = self.table.query(attr("pk").eq(user_sessions_partition(realm, user)))
         return [ConnectionId(item["connection"]) for item in items]
-
-    def _items(self, condition: object) -> Iterator[Item]:
-        return every_item(self.table.query, {"KeyConditionExpression": condition, "ConsistentRead": True})
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoConnectionRate:
     """The rate of new connections: for each second a counter of all, and one for each group of networks."""
 
-    table: "Table"
+    table: DynamoTable
 
     def count(self, *, now: datetime, most: int, network: int | None, most_of_network: int) -> bool:
         """Count a connection unless the second of `now` has too many; return whether it was counted.
@@ -148,17 +125,12 @@ class DynamoConnectionRate:
         counters = {"count": most}
         if network is not None:
             counters[f"network{zlib.crc32(f'{key} {network}'.encode()) % GROUPS}"] = most_of_network
-        below = [Attr(name).not_exists() | Attr(name).lt(limit) for name, limit in counters.items()]
-        names = {f"#c{number}": name for number, name in enumerate(counters)}
-        return succeeds(
-            lambda: self.table.update_item(
-                Key=key,
-                UpdateExpression=f"SET expires_at = :expires_at ADD {', '.join(f'{name} :one' for name in names)}",
-                ConditionExpression=reduce(and_, below),
-                ExpressionAttributeNames=names,
-                ExpressionAttributeValues={":expires_at": _seconds(now + MINUTE), ":one": 1},
-            )
-        )
+        below = reduce(and_, (_is_below(limit, attr(name)) for name, limit in counters.items()))
+        return self.table.write(Update(key, sets=ttl(now + MINUTE), adds=dict.fromkeys(counters, 1), condition=below))
+
+
+def _is_below(limit: int, counter: Expression) -> Expression:
+    return counter.not_exists() | counter.lt(limit)
 
 
 MEMBER = FORMS.record(Member, flat=["listener"])
@@ -166,7 +138,7 @@ MEMBER = FORMS.record(Member, flat=["listener"])
 
 def stored_of(item: Item) -> Stored:
     """Return the session of an item with its version."""
-    document = json.loads(zlib.decompress(bytes(item["document"])))
+    document = json.loads(zlib.decompress(item["document"]))
     return Stored(session_of(document), int(item["version"]))
 
 
@@ -175,14 +147,10 @@ def _item(session: Session, *, version: int) -> Item:
     return session_key(session.connection) | {
         "document": zlib.compress(text.encode(), level=1),
         "version": version,
-        "expires_at": _seconds(session.opened_at + KEPT_FOR),
+        **ttl(session.opened_at + KEPT_FOR),
     }
 
 
 def _keys(realm: ExchangeName, listener: Listener) -> tuple[Item, Item]:
     by_user = user_session_key(realm, UserName(listener.authid), listener.session)
     return realm_session_key(realm, listener.session), by_user
-
-
-def _seconds(at: datetime) -> int:
-    return round(at.timestamp())

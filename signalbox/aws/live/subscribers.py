@@ -8,9 +8,6 @@ finds the row, and one that reads the old version has already appended its event
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
-
-from boto3.dynamodb.conditions import Key
 
 from signalbox.aws.live.changes import DynamoSubscriberChanges
 from signalbox.aws.live.items import (
@@ -21,9 +18,8 @@ from signalbox.aws.live.items import (
     subscriber_version_key,
     topic_subscribers_partition,
 )
-from signalbox.aws.shared.backoff import BACKOFF
-from signalbox.aws.shared.dynamodb import Item, delete_all, every_item, every_key, milliseconds, moment
-from signalbox.backoff import Backoff
+from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment, ttl
+from signalbox.aws.shared.expressions import Delete, Item, Put, attr
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
@@ -41,17 +37,13 @@ from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
-
 
 @dataclass(frozen=True, slots=True)
 class DynamoSubscribers:
     """Implementation of `Subscribers`, `SubscriberTable` and `SubscriptionLookup`."""
 
-    table: "Table"
+    table: DynamoTable
     parallel_map: ParallelMap = serial_map
-    backoff: Backoff = BACKOFF
 
     def attach(self, realm: ExchangeName, subscriber: Subscriber, *, at: datetime, expires_at: datetime) -> None:
         """Add a subscriber until `expires_at`. Idempotent.
@@ -59,7 +51,7 @@ class DynamoSubscribers:
         When this returns, the subscriber is in the result of every later lookup of every router.
         """
         row = _row_item(subscriber, at=at, expires_at=expires_at)
-        self.table.put_item(Item=subscriber_key(realm, subscriber.pattern, subscriber.connection) | row)
+        self.table.write(Put(subscriber_key(realm, subscriber.pattern, subscriber.connection) | row))
         self._changes.add(subscriber_partition(realm, subscriber.pattern), [row], at=at)
 
     def detach(self, realm: ExchangeName, patterns: Collection[TopicPattern], connection: ConnectionId) -> None:
@@ -69,8 +61,7 @@ class DynamoSubscribers:
         by parallel writes.
         """
         removed: dict[str, list[Item]] = {}
-        keys = (subscriber_key(realm, pattern, connection) for pattern in patterns)
-        delete_all(self.table, keys, backoff=self.backoff)
+        self.table.write_all(Delete(subscriber_key(realm, pattern, connection)) for pattern in patterns)
         for pattern in patterns:
             change = {"connection": connection, "match": pattern.match.value, "uri": pattern.uri}
             removed.setdefault(subscriber_partition(realm, pattern), []).append(change)
@@ -82,7 +73,7 @@ class DynamoSubscribers:
         """Return the versions of the partitions in one read; a partition that never changed has none."""
         by_partition = {_partition_key(one): one for one in partitions}
         keys = [subscriber_version_key(partition) for partition in by_partition]
-        items = every_key(self.table, keys, backoff=self.backoff)
+        items = self.table.get_all(keys)
         return {by_partition[item["pk"]]: _version(item) for item in items}
 
     def changes(self, partition: SubscriberPartition, numbers: range) -> Mapping[int, SubscriberChange]:
@@ -112,8 +103,7 @@ class DynamoSubscribers:
         return DynamoSubscriberChanges(self.table)
 
     def _items(self, partition: str) -> Iterator[Item]:
-        condition = Key("pk").eq(partition) & Key("sk").begins_with(SUBSCRIBER)
-        return every_item(self.table.query, {"KeyConditionExpression": condition, "ConsistentRead": True})
+        return self.table.query(attr("pk").eq(partition) & attr("sk").begins_with(SUBSCRIBER))
 
 
 def _partition_key(partition: SubscriberPartition) -> str:
@@ -134,7 +124,7 @@ def _row_item(subscriber: Subscriber, *, at: datetime, expires_at: datetime) -> 
         "authid": listener.authid,
         "authrole": listener.authrole,
         "created_at": milliseconds(at),
-        "expires_at": round(expires_at.timestamp()),
+        **ttl(expires_at),
     }
 
 

@@ -1,12 +1,13 @@
 """The places of the searches for ended leases and for orphaned client queues, in the table `Leases`."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
+from signalbox.aws.shared.dynamodb import DynamoTable, ttl
+from signalbox.aws.shared.expressions import Delete, Item, Put
 
+if TYPE_CHECKING:
     from signalbox.clock import Clock
 
 # No queue has such a name. The table `Rendezvous` has offers, to which the function `sweep` needs no access.
@@ -19,28 +20,22 @@ KEPT_FOR = timedelta(days=7)
 class DynamoCursor:
     """`Cursor` in the table `Leases`, under `name`."""
 
-    table: "Table"
+    table: DynamoTable
     clock: "Clock"
     name: str = STRAYS
 
     def position(self) -> int | None:
         """Return the place of the current search, or None if there is no search."""
-        item = self.table.get_item(Key=self._key(), ConsistentRead=True).get("Item")
-        return int(str(item["position"])) if item else None
+        item = self.table.get(self._key())
+        return int(item["position"]) if item else None
 
     def save(self, position: int) -> None:
         """Store the place of the search."""
-        self.table.put_item(
-            Item=self._key() | {"position": position, "expires_at": _seconds(self.clock.now() + KEPT_FOR)}
-        )
+        self.table.write(Put(self._key() | {"position": position} | ttl(self.clock.now() + KEPT_FOR)))
 
     def clear(self) -> None:
         """End the search."""
-        self.table.delete_item(Key=self._key())
+        self.table.write(Delete(self._key()))
 
-    def _key(self) -> dict[str, str]:
+    def _key(self) -> Item:
         return {"queue_name": self.name}
-
-
-def _seconds(moment: datetime) -> int:
-    return round(moment.timestamp())

@@ -4,17 +4,16 @@ The condition expressions are equivalent to `is_claimable`, `is_answerable` and 
 `signalbox.rendezvous.model.states`; one test suite runs against this adapter and the in-memory one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from heapq import merge
 from itertools import chain, zip_longest
-from typing import TYPE_CHECKING
 
 from signalbox.aws.rendezvous.packing import packed, unpacked
-from signalbox.aws.shared.conditions import Attr, Condition, Key
-from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment, succeeds, updated
+from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment, ttl
+from signalbox.aws.shared.expressions import IS_NEW, Expression, Item, Put, Update, attr
 from signalbox.queues import Lease, QueueName, QueueUrl, queue_name
 from signalbox.rendezvous.model.states import (
     OPEN_STATES,
@@ -31,9 +30,6 @@ from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
 from signalbox.rendezvous.wire.nat import Nat
 
-if TYPE_CHECKING:
-    from signalbox.aws.shared.table import DynamoTable
-
 # The newest records of a pool that a poll reads, of about half a kilobyte each.
 PAGE_SIZE = 50
 # The newest records of a pool among which those of a client are sought: every client can cause this read at any time.
@@ -44,6 +40,7 @@ SOUGHT_PAGE_SIZE = 8
 KEPT_FOR = timedelta(hours=1)
 # The mark between the time and the client in a sort key; the times have 13 digits until the year 2286.
 MARK = "#"
+IS_OPEN = attr("state").is_in(sorted(OPEN_STATES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,75 +50,51 @@ class DynamoOffers:
     `kept_for` is the time from an offer to the end of the lease of its client's queue.
     """
 
-    table: "DynamoTable"
+    table: DynamoTable
     kept_for: timedelta
 
     def find(self, draft: RendezvousRecord) -> RendezvousRecord | None:
         """Return the stored record with the key of `draft`, or None."""
-        item = self.table.get_item(Key=_key(draft), ConsistentRead=True).get("Item")
+        item = self.table.get(_key(draft))
         return parse_record(item) if item else None
 
     def of_client(self, client_id: ClientId, *, since: datetime) -> list[RendezvousRecord]:
         """Return the records of a client that were sent since a time and are among the newest of their pools."""
         ending = f"{MARK}{client_id}"
-        pages = (self._newest(pool, since, limit=SOUGHT_RECORDS, ConsistentRead=True) for pool in OfferPool)
-        items = (item for page in pages for item in page["Items"])
+        items = (item for pool in OfferPool for item in next(self._newest(pool, since, limit=SOUGHT_RECORDS)))
         return [parse_record(item) for item in items if item["sk"].endswith(ending)]
 
     def open(self, record: RendezvousRecord) -> bool:
         """Store a new record and return True, or return False if there is one with its key."""
-        expires_at = round((record.created_at + self.kept_for + KEPT_FOR).timestamp())
-        item = _item(record) | {"expires_at": expires_at}
-        return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=Attr("pk").not_exists()))
+        expiry = ttl(record.created_at + self.kept_for + KEPT_FOR)
+        return self.table.write(Put(_item(record) | expiry, IS_NEW))
 
     def recent(self, pool: OfferPool, *, since: datetime) -> list[RendezvousRecord]:
         """Return the newest records of a pool that were sent since a time, newest first."""
-        return [parse_record(item) for item in self._newest(pool, since, limit=PAGE_SIZE)["Items"]]
+        newest = next(self._newest(pool, since, limit=PAGE_SIZE, is_consistent=False))
+        return [parse_record(item) for item in newest]
 
-    def _newest(self, pool: OfferPool, since: datetime, **parameters: object) -> Item:
-        sent = Key("pk").eq(pool) & Key("sk").gt(f"{milliseconds(since):013}")
-        limit = parameters.pop("limit")
-        return self.table.query(KeyConditionExpression=sent, ScanIndexForward=False, Limit=limit, **parameters)
-
-    def _pages(self, pool: OfferPool, since: datetime) -> Iterator[list[Item]]:
+    def _newest(
+        self, pool: OfferPool, since: datetime, *, limit: int, is_consistent: bool = True
+    ) -> Iterator[list[Item]]:
         """Yield pages of a pool's records, newest first, as they are needed."""
-        start: Mapping[str, object] = {}
-        while True:
-            page = self._newest(pool, since, limit=SOUGHT_PAGE_SIZE, ConsistentRead=True, **start)
-            yield page["Items"]
-            if "LastEvaluatedKey" not in page:
-                return
-            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+        sent = attr("pk").eq(pool) & attr("sk").gt(f"{milliseconds(since):013}")
+        return self.table.pages(sent, is_consistent=is_consistent, ScanIndexForward=False, Limit=limit)
 
     def claim(
         self, record: RendezvousRecord, *, proxy: Claimant, now: datetime, until: datetime
     ) -> RendezvousRecord | None:
         """Claim an offer for a proxy until `until`; return the record, or None if it is not `is_claimable`."""
-        is_open = Attr("state").is_in(sorted(OPEN_STATES))
-        in_time = Attr("deadline").gt(milliseconds(now)) & Attr("available_at").lte(milliseconds(now))
-        item = updated(
-            self.table,
-            {
-                "Key": _key(record),
-                "UpdateExpression": "SET #state = :matched, sid = :sid, proxy_type = :type, available_at = :until "
-                "ADD matches :one",
-                "ConditionExpression": is_open & in_time,
-                "ExpressionAttributeNames": {"#state": "state"},
-                "ExpressionAttributeValues": {
-                    ":matched": OfferState.MATCHED,
-                    ":sid": proxy.sid,
-                    ":type": proxy.proxy_type,
-                    ":until": milliseconds(until),
-                    ":one": 1,
-                },
-            },
-        )
+        in_time = attr("deadline").gt(milliseconds(now)) & attr("available_at").lte(milliseconds(now))
+        sets: Item = {"state": OfferState.MATCHED, "sid": proxy.sid, "proxy_type": proxy.proxy_type}
+        sets["available_at"] = milliseconds(until)
+        item = self.table.written(Update(_key(record), sets=sets, adds={"matches": 1}, condition=IS_OPEN & in_time))
         return parse_record(item) if item else None
 
     def matched_by(self, sid: ProxySessionId, *, since: datetime) -> RendezvousRecord | None:
         """Return the record, sent since a time, that is matched with a proxy session, or None."""
         # The newest page of each pool, then the next one of each.
-        pages = zip_longest(*(self._pages(pool, since) for pool in OfferPool), fillvalue=[])
+        pages = zip_longest(*(self._newest(pool, since, limit=SOUGHT_PAGE_SIZE) for pool in OfferPool), fillvalue=[])
         items = chain.from_iterable(page for both in pages for page in both)
         return next((parse_record(item) for item in items if item.get("sid") == sid), None)
 
@@ -129,46 +102,31 @@ class DynamoOffers:
         self, record: RendezvousRecord, *, sid: ProxySessionId, reply: str, now: datetime
     ) -> RendezvousRecord | None:
         """Store the answer to an offer and return the record, or return None if it is not `is_answerable`."""
-        is_mine = Attr("state").eq(OfferState.MATCHED) & Attr("sid").eq(sid)
-        in_time = Attr("deadline").gt(milliseconds(now))
+        is_mine = attr("state").eq(OfferState.MATCHED) & attr("sid").eq(sid)
+        in_time = attr("deadline").gt(milliseconds(now))
         return self._finish(record, OfferState.ANSWERED, reply=reply, condition=is_mine & in_time)
 
     def close(self, record: RendezvousRecord, *, state: OfferState, reply: str) -> RendezvousRecord | None:
         """Move an open offer to a final state and return the record, or return None if it was already final."""
-        is_open = Attr("state").is_in(sorted(OPEN_STATES))
-        return self._finish(record, state, reply=reply, condition=is_open)
+        return self._finish(record, state, reply=reply, condition=IS_OPEN)
 
     def _finish(
-        self, record: RendezvousRecord, state: OfferState, *, reply: str, condition: Condition
+        self, record: RendezvousRecord, state: OfferState, *, reply: str, condition: Expression
     ) -> RendezvousRecord | None:
-        item = updated(
-            self.table,
-            {
-                "Key": _key(record),
-                # Polls read the record until its patience would end: it keeps only what a redelivery needs.
-                "UpdateExpression": "SET #state = :final, reply = :reply "
-                "REMOVE session_description, receipt_handle, relay_url",
-                "ConditionExpression": condition,
-                "ExpressionAttributeNames": {"#state": "state"},
-                "ExpressionAttributeValues": {":final": state, ":reply": packed(reply)},
-            },
-            returned="ALL_OLD",
+        # Polls read the record until its patience would end: it keeps only what a redelivery needs.
+        removes = [attr("session_description"), attr("receipt_handle"), attr("relay_url")]
+        final = {"state": state, "reply": packed(reply)}
+        item = self.table.written(
+            Update(_key(record), sets=final, removes=removes, condition=condition), returned="ALL_OLD"
         )
         if item is None:
             return None
         del item["session_description"]
-        return parse_record(item | {"state": state, "reply": packed(reply)})
+        return parse_record(item | final)
 
     def renew(self, record: RendezvousRecord, *, receipt_handle: str) -> bool:
         """Store the newest receipt handle of an open offer's message; return False if the offer is not open."""
-        return succeeds(
-            lambda: self.table.update_item(
-                Key=_key(record),
-                UpdateExpression="SET receipt_handle = :handle",
-                ConditionExpression=Attr("state").is_in(sorted(OPEN_STATES)),
-                ExpressionAttributeValues={":handle": receipt_handle},
-            )
-        )
+        return self.table.write(Update(_key(record), sets={"receipt_handle": receipt_handle}, condition=IS_OPEN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +137,7 @@ class DynamoQueueLeases:
     the lease. It reads keys alone, so its function need not see addresses.
     """
 
-    table: "DynamoTable"
+    table: DynamoTable
     queues_url: str
     kept_for: timedelta
 
@@ -187,23 +145,22 @@ class DynamoQueueLeases:
         """Yield the leases that end in this period, both ends included, oldest first; pages are read as needed."""
         start, end = (f"{milliseconds(time - self.kept_for):013}" for time in (since, until))
         # The mark is the first character after the time, and the letter one that no mark exceeds.
-        yield from self._leases(Key("sk").between(start + MARK, f"{end}~"))
+        yield from self._leases(attr("sk").between(start + MARK, f"{end}~"))
 
     def needed(self, *, now: datetime) -> AbstractSet[QueueName]:
         """Return the queues whose lease has not ended."""
         begun = f"{milliseconds(now - self.kept_for):013}~"
-        return {lease.queue_name for lease in self._leases(Key("sk").gt(begun))}
+        return {lease.queue_name for lease in self._leases(attr("sk").gt(begun))}
 
-    def _leases(self, times: Condition) -> Iterator[Lease]:
-        keys = merge(*(self._keys(Key("pk").eq(pool) & times) for pool in OfferPool))
+    def _leases(self, times: Expression) -> Iterator[Lease]:
+        keys = merge(*(self._keys(attr("pk").eq(pool) & times) for pool in OfferPool))
         for sent, client_id in keys:
             if RendezvousMethod.SQS is _method(client_id):
                 url = QueueUrl(f"{self.queues_url}{client_id}")
                 yield Lease(queue_name(url), url, events.CAPABILITY, _time(sent) + self.kept_for)
 
-    def _keys(self, condition: Condition) -> Iterator[tuple[str, ClientId]]:
-        query = {"KeyConditionExpression": condition, "ProjectionExpression": "sk"}
-        return (_parse_key(item) for item in every_item(self.table.query, query))
+    def _keys(self, condition: Expression) -> Iterator[tuple[str, ClientId]]:
+        return map(_parse_key, self.table.query(condition, only=["sk"], is_consistent=False))
 
 
 def _key(record: RendezvousRecord) -> Item:

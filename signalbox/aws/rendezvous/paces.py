@@ -4,15 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.conditions import Attr, Key
-from signalbox.aws.shared.dynamodb import Item, milliseconds, moment, succeeds
+from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment
+from signalbox.aws.shared.expressions import Item, Put, Update, attr
 from signalbox.rendezvous.model.pace import Pace, Paces, ProxyGroup, ProxyKind, first_pace
 from signalbox.rendezvous.wire.nat import Nat
-
-if TYPE_CHECKING:
-    from signalbox.aws.shared.table import DynamoTable
 
 PARTITION = "pace"
 # The attributes of the numbers by kind of proxy: `polls|restricted|webext`.
@@ -24,27 +20,25 @@ MILLISECOND = timedelta(milliseconds=1)
 class DynamoPaces:
     """`ProxyPaces`: an item for each group, to which function instances add their polls with one write."""
 
-    table: "DynamoTable"
+    table: DynamoTable
 
     def all(self) -> Paces:
         """Return the pace of each group; groups that never polled are missing."""
-        page = self.table.query(KeyConditionExpression=Key("pk").eq(PARTITION), ConsistentRead=True)
-        return {ProxyGroup(item["sk"]): _pace(item) for item in page["Items"]}
+        return {ProxyGroup(item["sk"]): _pace(item) for item in self.table.query(attr("pk").eq(PARTITION))}
 
     def add(self, group: ProxyGroup, polls: Mapping[ProxyKind, int], *, now: datetime) -> Pace:
         """Add polls to a group and return its pace; the first poll of a group makes it."""
-        first, names = first_pace(now), {f"#p{n}": _name(POLLS, kind) for n, kind in enumerate(polls)}
-        added = ", ".join(f"{name} :n{name[2:]}" for name in names)
-        item = self.table.update_item(
-            Key=_key(group),
-            UpdateExpression="SET polled_at = :now, since = if_not_exists(since, :now), "
-            "#interval = if_not_exists(#interval, :interval)" + (f" ADD {added}" if added else ""),
-            ExpressionAttributeNames={"#interval": "interval"} | names,
-            ExpressionAttributeValues={":now": milliseconds(now), ":interval": first.interval // MILLISECOND}
-            | {f":n{n}": number for n, number in enumerate(polls.values())},
-            ReturnValues="ALL_NEW",
-        )["Attributes"]
-        return _pace(item)
+        since, interval = attr("since"), attr("interval")
+        update = Update(
+            _key(group),
+            sets={
+                "polled_at": milliseconds(now),
+                "since": since.otherwise(milliseconds(now)),
+                "interval": interval.otherwise(first_pace(now).interval // MILLISECOND),
+            },
+            adds={_name(POLLS, kind): number for kind, number in polls.items()},
+        )
+        return _pace(self.table.written(update) or {})
 
     def replace(self, group: ProxyGroup, pace: Pace, *, replaced: Pace) -> bool:
         """Store a new pace and return True, or return False if another instance replaced `replaced` before."""
@@ -55,8 +49,7 @@ class DynamoPaces:
             "polls_per_second": Decimal(f"{pace.polls_per_second:.6f}"),
             **{_name(KNOWN, kind): number for kind, number in pace.known.items()},
         }
-        is_current = Attr("since").eq(milliseconds(replaced.since))
-        return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=is_current))
+        return self.table.write(Put(item, attr("since").eq(milliseconds(replaced.since))))
 
 
 def _key(group: ProxyGroup) -> Item:

@@ -6,15 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
-from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.shared.conditions import Attr, Key
-from signalbox.aws.shared.dynamodb import Item, every_item, succeeds
-
-if TYPE_CHECKING:
-    from signalbox.aws.shared.table import DynamoTable
+from signalbox.aws.shared.dynamodb import DynamoTable, ttl
+from signalbox.aws.shared.expressions import IS_NEW, Item, Put, Update, attr
 
 KEY_BYTES = 32
 MOST_SEEN = 10_000
@@ -35,7 +31,7 @@ class DynamoStatistics:
     the keys of versions without shards.
     """
 
-    table: "DynamoTable"
+    table: DynamoTable
     shard: int = field(default_factory=lambda: secrets.randbelow(SHARDS))
     keys: dict[date, bytes] = field(default_factory=dict)
     seen: set[tuple[date, str]] = field(default_factory=set)
@@ -49,11 +45,8 @@ class DynamoStatistics:
                 logger.exception("counter %r was not increased", name)
 
     def _add(self, day: date, name: str, count: int) -> None:
-        self.table.update_item(
-            Key={"pk": _partition(day, self.shard), "sk": name},
-            UpdateExpression="SET expires_at = :expires_at ADD n :count",
-            ExpressionAttributeValues={":count": count, ":expires_at": _end_of(day, COUNTERS_KEPT_FOR)},
-        )
+        key = {"pk": _partition(day, self.shard), "sk": name}
+        self.table.write(Update(key, sets=_expiry(day, COUNTERS_KEPT_FOR), adds={"n": count}))
 
     def first_seen(self, day: date, key: str) -> bool:
         """Store a key for a day; return whether it is new on that day."""
@@ -61,9 +54,9 @@ class DynamoStatistics:
             return False
         self._make_room(day)
         self.seen.add((day, key))
-        item: Item = {"pk": f"distinct#{day}", "sk": key, "expires_at": _end_of(day, KEY_KEPT_FOR)}
+        item = {"pk": f"distinct#{day}", "sk": key} | _expiry(day, KEY_KEPT_FOR)
         try:
-            return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=Attr("pk").not_exists()))
+            return self.table.write(Put(item, IS_NEW))
         except (ClientError, BotoCoreError):
             logger.exception("a distinct proxy was not remembered")
             return False
@@ -82,18 +75,17 @@ class DynamoStatistics:
 
     def _shared_key(self, day: date) -> bytes:
         key = {"pk": f"key#{day}", "sk": "key"}
-        item: Item = key | {"secret": secrets.token_bytes(KEY_BYTES), "expires_at": _end_of(day, KEY_KEPT_FOR)}
+        secret = {"secret": secrets.token_bytes(KEY_BYTES)} | _expiry(day, KEY_KEPT_FOR)
         # The first function instance of the day stores the key; all others read the stored one.
-        succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=Attr("pk").not_exists()))
-        stored = self.table.get_item(Key=key, ConsistentRead=True)["Item"]["secret"]
-        return bytes(stored)
+        self.table.write(Put(key | secret, IS_NEW))
+        stored: bytes = (self.table.get(key) or secret)["secret"]
+        return stored
 
     def counters(self, day: date) -> Mapping[str, int]:
         """Return the counters of a day, added up over the shards."""
         sums: Counter[str] = Counter()
         for shard in range(SHARDS):
-            query = {"KeyConditionExpression": Key("pk").eq(_partition(day, shard)), "ConsistentRead": True}
-            for item in every_item(self.table.query, query):
+            for item in self.table.query(attr("pk").eq(_partition(day, shard))):
                 sums[item["sk"]] += int(item["n"])
         return dict(sums)
 
@@ -102,5 +94,5 @@ def _partition(day: date, shard: int) -> str:
     return f"statistics#{day}#{shard}" if shard else f"statistics#{day}"
 
 
-def _end_of(day: date, kept_for: timedelta) -> int:
-    return round((datetime.combine(day, time(), UTC) + kept_for).timestamp())
+def _expiry(day: date, kept_for: timedelta) -> Item:
+    return ttl(datetime.combine(day, time(), UTC) + kept_for)

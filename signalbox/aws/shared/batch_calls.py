@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.errors import PASSING
+from signalbox.aws.shared.settings import BACKOFF
 from signalbox.backoff import Backoff
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.batch_calls import send_batch
 from signalbox.aws.shared.errors import SERVER_ERROR, reason
 from signalbox.aws.shared.messages import batch_entry
+from signalbox.aws.shared.settings import BACKOFF
 from signalbox.backoff import Backoff
 from signalbox.errors import EffectFailed
 from signalbox.messages import MessageId, outgoing

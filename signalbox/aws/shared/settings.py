@@ -1,9 +1,12 @@
-"""The settings of a function, which are environment variables that `stacks/` sets, and the system clock."""
+"""The settings of a function, which are environment variables that `stacks/` sets, the system clock and a back-off."""
 
+import random
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+from signalbox.backoff import Backoff
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +42,7 @@ class SystemClock:
     def sleep(self, seconds: float) -> None:
         """Block for `seconds`."""
         time.sleep(seconds)
+
+
+# Of calls outside functions: without a deadline.
+BACKOFF = Backoff(SystemClock(), random.random)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.batch_calls import send_batch
 from signalbox.aws.shared.errors import is_retryable, reason, translate_read_errors, translate_write_errors
 from signalbox.aws.shared.messages import batch_entry, message_of
+from signalbox.aws.shared.settings import BACKOFF
 from signalbox.backoff import Backoff
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.fifo import FifoBatch

@@ -2,17 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.dynamodb import updated
-from signalbox.aws.splitting.splits import read_item, split_key
+from signalbox.aws.shared.dynamodb import DynamoTable
+from signalbox.aws.shared.expressions import EXISTS, Put, Update, attr
+from signalbox.aws.splitting.splits import split_key
 from signalbox.queues import QueueName
 from signalbox.splitting.model.observed_state import Sample, Timings
 from signalbox.splitting.model.records import read_samples, samples_text, with_samples
 from signalbox.splitting.model.target import Target
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
 
 NOTE = "note:"
 
@@ -21,17 +18,17 @@ NOTE = "note:"
 class DynamoSamples:
     """`Samples` over the table `Splits`; the writer must hold the target's lock."""
 
-    table: "Table"
+    table: DynamoTable
     timings: Timings = field(default_factory=Timings)
 
     def add(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
         """Add a sample for each queue; older samples are dropped unless the check for emptiness needs them."""
         kept = with_samples(self.of(target), samples, timings=self.timings)
-        self.table.put_item(Item=split_key(target, "samples") | {"samples": samples_text(kept)})
+        self.table.write(Put(split_key(target, "samples") | {"samples": samples_text(kept)}))
 
     def of(self, target: Target) -> Mapping[QueueName, tuple[Sample, ...]]:
         """Return the samples of a split's temporary queues, oldest first."""
-        item = read_item(self.table, split_key(target, "samples"))
+        item = self.table.get(split_key(target, "samples"))
         return read_samples(item["samples"]) if item else {}
 
 
@@ -39,31 +36,20 @@ class DynamoSamples:
 class DynamoAnnotations:
     """`Annotations` over the table `Splits`: one attribute each, so that a single write keeps an existing text."""
 
-    table: "Table"
+    table: DynamoTable
 
     def of(self, target: Target) -> Mapping[str, str]:
         """Return all annotations of a target by name."""
-        item = read_item(self.table, split_key(target, "notes")) or {}
+        item = self.table.get(split_key(target, "notes")) or {}
         return {name.removeprefix(NOTE): text for name, text in item.items() if name.startswith(NOTE)}
 
     def put(self, target: Target, name: str, text: str) -> None:
         """Store an annotation unless one of that name exists."""
-        self.table.update_item(
-            Key=split_key(target, "notes"),
-            UpdateExpression="SET #note = if_not_exists(#note, :text)",
-            ExpressionAttributeNames={"#note": NOTE + name},
-            ExpressionAttributeValues={":text": text},
-        )
+        note = NOTE + name
+        self.table.write(Update(split_key(target, "notes"), sets={note: attr(note).otherwise(text)}))
 
     def remove(self, target: Target, names: Sequence[str]) -> None:
         """Delete annotations; names that do not exist are ignored."""
-        if not names:  # DynamoDB refuses an expression without names
-            return
-        placeholders = {f"#note{number}": NOTE + name for number, name in enumerate(names)}
-        write = {
-            "Key": split_key(target, "notes"),
-            "UpdateExpression": f"REMOVE {', '.join(placeholders)}",
-            "ExpressionAttributeNames": placeholders,
-            "ConditionExpression": "attribute_exists(pk)",  # an update without effect would still create an item
-        }
-        updated(self.table, write)
+        if names:  # DynamoDB refuses an expression without names, and an update without effect would create an item
+            removes = [attr(NOTE + name) for name in names]
+            self.table.write(Update(split_key(target, "notes"), removes=removes, condition=EXISTS))

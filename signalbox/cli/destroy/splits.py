@@ -17,10 +17,11 @@ SECONDS, PAUSE_SECONDS = 900, 2.0
 
 def sessions(session: "boto3.Session", table: str) -> Iterator[tuple[str, str]]:
     """Yield the target and name of each session, and of each split without sessions that has not ended."""
+    from signalbox.aws.shared.dynamodb import DynamoTable
     from signalbox.aws.splitting.splits import DynamoSplits
     from signalbox.splitting.ports import UnreadableSplit
 
-    for found in DynamoSplits(session.resource("dynamodb").Table(table)).every():
+    for found in DynamoSplits(DynamoTable(session.client("dynamodb"), table)).every():
         if isinstance(found, UnreadableSplit):
             yield found.target, "(a split of another version)"
         else:

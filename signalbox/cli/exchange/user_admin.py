@@ -116,9 +116,9 @@ class UserAdmin:
 def user_records(deployment: "Deployment") -> "DynamoUsers":
     """Return the records of the users of a stage."""
     from signalbox.aws.exchange.exchanges import DynamoUsers
+    from signalbox.aws.shared.dynamodb import DynamoTable
 
-    table = output(deployment, "ExchangeTable")
-    return DynamoUsers(deployment.session().resource("dynamodb").Table(table))
+    return DynamoUsers(DynamoTable(deployment.session().client("dynamodb"), output(deployment, "ExchangeTable")))
 
 
 def print_user(document: Mapping[str, object], *, as_json: bool) -> None:

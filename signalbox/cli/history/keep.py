@@ -18,12 +18,12 @@ from signalbox.errors import RejectedError
 from signalbox.nearest import suggestion
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
     from mypy_boto3_sqs import SQSClient
 
     from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
     from signalbox.aws.kept.readers import IamReaders
     from signalbox.aws.kept.settings import DynamoKeepSettings
+    from signalbox.aws.shared.dynamodb import DynamoTable
     from signalbox.clients.deployment import Deployment
     from signalbox.kept.settings import KeepSetting
     from signalbox.queues import QueueName
@@ -208,9 +208,10 @@ class KeptQueues:
         session = self.deployment.session()
         return IamReaders(session.client("iam"), session.client("sts"))
 
-    def _table(self, name: str) -> "Table":
-        table: Table = self.deployment.session().resource("dynamodb").Table(output(self.deployment, name))
-        return table
+    def _table(self, name: str) -> "DynamoTable":
+        from signalbox.aws.shared.dynamodb import DynamoTable
+
+        return DynamoTable(self.deployment.session().client("dynamodb"), output(self.deployment, name))
 
 
 def _near(sqs: "SQSClient", queue: "QueueName") -> str:

@@ -167,7 +167,7 @@ def _check_kept(day: date) -> None:
 
 def _counters(deployment: "Deployment", day: date) -> Mapping[str, int]:
     from signalbox.aws.rendezvous.statistics import DynamoStatistics
-    from signalbox.aws.shared.table import DynamoTable
+    from signalbox.aws.shared.dynamodb import DynamoTable
 
     table = DynamoTable(deployment.session().client("dynamodb"), deployment.outputs["RendezvousTable"])
     return DynamoStatistics(table).counters(day)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.exchange.users import ExchangeUsers
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.splitting.splits import DynamoRegistries
 from signalbox.cli.verify.live import GRANTED, reading_grant
 from signalbox.clients.exchange.client import stage_client
@@ -78,7 +79,7 @@ def _end_sessions(deployment: "Deployment", names: RunNames) -> None:
 
 
 def _remove_registry(deployment: "Deployment", names: RunNames) -> None:
-    table = deployment.session().resource("dynamodb").Table(deployment.outputs["SplitTable"])
+    table = DynamoTable(deployment.session().client("dynamodb"), deployment.outputs["SplitTable"])
     DynamoRegistries(table).remove(Target.parse(_target(names)))
 
 
@@ -121,7 +122,7 @@ def _remove_queues(deployment: "Deployment", names: RunNames) -> None:
 
 
 def _users(deployment: "Deployment") -> DynamoUsers:
-    return DynamoUsers(deployment.session().resource("dynamodb").Table(deployment.outputs["ExchangeTable"]))
+    return DynamoUsers(DynamoTable(deployment.session().client("dynamodb"), deployment.outputs["ExchangeTable"]))
 
 
 def _queues(sqs: "SQSClient", prefix: str) -> list[str]:

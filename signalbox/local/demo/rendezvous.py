@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime
 
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.flows.rendezvous import CAPABILITY, offers_over_sqs
 from signalbox.flows.trial import Trial
@@ -16,7 +17,7 @@ def show_rendezvous(trial: Trial) -> None:
     with trial.journal.step(CAPABILITY, "the client's queue is deleted") as timing:
         name = QueueName(outputs["ClientQueuePrefix"] + answer.client_id)
         url = QueueUrl(session.client("sqs").get_queue_url(QueueName=name)["QueueUrl"])
-        leases = DynamoLeases(session.resource("dynamodb").Table(outputs["LeaseTable"]))
+        leases = DynamoLeases(DynamoTable(session.client("dynamodb"), outputs["LeaseTable"]))
         leases.put(Lease(name, url, CAPABILITY, due_at=datetime.now(UTC)))
         invoked = session.client("lambda").invoke(
             FunctionName=outputs["SweepFunctionName"], Payload=json.dumps({"task": "leases"})

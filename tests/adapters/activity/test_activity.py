@@ -52,7 +52,7 @@ def test_a_stage_is_read_with_four_calls(cloudwatch, split_table, exchange_table
     published(cloudwatch, "AWS/SQS", IN_FLIGHT, ("QueueName", "broker"), 2)
     published(cloudwatch, "Signalbox", "OfferDenied", ("service", "rendezvous"), 1, 1, 1)
     calls: Counter[str] = Counter()
-    for client in (cloudwatch, split_table.meta.client, exchange_table.meta.client):
+    for client in (cloudwatch, split_table.client, exchange_table.client):
         client.meta.events.register("before-call", lambda model, **_: calls.update([model.name]))
     sources = Sources({"rendezvous": (QueueName("broker"),), "splitting": (), "exchange": ()})
     names = StageNames("signalbox", "trial-")

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
-from signalbox.aws.shared.dynamodb import ItemBusy
+from signalbox.aws.shared.dynamodb import DynamoTable, ItemBusy
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.ports import Bindings, Exchanges, Queues
@@ -165,10 +165,9 @@ def test_there_may_be_more_bindings_than_a_page_has(exchange_table) -> None:
 
 
 class Refusing:
-    """A table whose transactions are all refused for one reason."""
+    """A client whose transactions are all refused for one reason."""
 
-    def __init__(self, name: str, *reasons: str) -> None:
-        self.name, self.meta, self.client = name, self, self
+    def __init__(self, *reasons: str) -> None:
         answer = {"Error": {"Code": "TransactionCanceledException", "Message": "no"}}
         self.error = ClientError(
             answer | {"CancellationReasons": [{"Code": one} for one in reasons]}, "TransactWriteItems"
@@ -178,14 +177,18 @@ class Refusing:
         raise self.error
 
 
+def refusing(*reasons: str) -> DynamoTable:
+    return DynamoTable(Refusing(*reasons), "Exchanges")  # type: ignore[arg-type]  # its only call
+
+
 def test_a_transaction_conflict_is_retryable(aws) -> None:
     with pytest.raises(ItemBusy, match="a concurrent transaction writes to the same records of Exchanges"):
-        DynamoBindings(Refusing("Exchanges", "None", "TransactionConflict")).bind(TO_QUEUE)
+        DynamoBindings(refusing("None", "TransactionConflict")).bind(TO_QUEUE)
 
 
 def test_another_refusal_is_an_error(aws) -> None:
     with pytest.raises(ClientError, match="TransactionCanceledException"):
-        DynamoBindings(Refusing("Exchanges", "ValidationError")).bind(TO_QUEUE)
+        DynamoBindings(refusing("ValidationError")).bind(TO_QUEUE)
 
     with pytest.raises(ClientError, match="ResourceNotFoundException"):
-        DynamoBindings(boto3.resource("dynamodb").Table("NoSuchTable")).unbind(TO_QUEUE)
+        DynamoBindings(DynamoTable(boto3.client("dynamodb"), "NoSuchTable")).unbind(TO_QUEUE)

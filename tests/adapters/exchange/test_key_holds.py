@@ -7,8 +7,7 @@ import pytest
 from botocore.stub import Stubber
 
 from signalbox.aws.exchange.key_holds import DynamoKeyHolds
-from signalbox.aws.exchange.routing_table import DynamoHeads
-from signalbox.aws.shared.dynamodb import TRANSACTION_CONFLICT, succeeds
+from signalbox.aws.exchange.routing_table import DynamoHeads, head_update
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.key_holds import EndingHold, KeyHolds
 from signalbox.exchange.routing.ports import HeadChange, NewHold
@@ -91,7 +90,7 @@ def test_all_keys_of_a_batch_are_let_go_of_in_one_call(exchange_table) -> None:
     holds, calls = DynamoKeyHolds(exchange_table), Counter[str]()
     assert held(holds, by="a")
     assert held(holds, OTHER, by="a")
-    exchange_table.meta.client.meta.events.register("before-call", lambda model, **_: calls.update([model.name]))
+    exchange_table.client.meta.events.register("before-call", lambda model, **_: calls.update([model.name]))
 
     holds.release(LOG, ending(KEY, OTHER))
 
@@ -110,8 +109,8 @@ def test_a_changed_hold_does_not_keep_others_held(holds) -> None:
 
 
 def test_keys_on_which_a_transaction_works_are_let_go_of_one_after_the_other(exchange_table) -> None:
-    with Stubber(exchange_table.meta.client) as stub:
-        stub.add_client_error("transact_write_items", TRANSACTION_CONFLICT)
+    with Stubber(exchange_table.client) as stub:
+        stub.add_client_error("transact_write_items", "TransactionConflictException")
         for _ in range(2):
             stub.add_response("update_item", {})
         DynamoKeyHolds(exchange_table).release(LOG, ending(KEY, OTHER))
@@ -119,23 +118,23 @@ def test_keys_on_which_a_transaction_works_are_let_go_of_one_after_the_other(exc
 
 
 def test_a_key_on_which_a_transaction_works_is_not_held(exchange_table) -> None:
-    with Stubber(exchange_table.meta.client) as stub:
+    with Stubber(exchange_table.client) as stub:
         for _ in range(2):
-            stub.add_client_error("update_item", TRANSACTION_CONFLICT)
+            stub.add_client_error("update_item", "TransactionConflictException")
         assert held(DynamoKeyHolds(exchange_table), by="a") is None
 
 
 def test_a_head_is_stored_with_its_hold_only_if_nobody_holds_its_key(exchange_table) -> None:
-    holds, heads = DynamoKeyHolds(exchange_table), DynamoHeads(exchange_table)
+    holds = DynamoKeyHolds(exchange_table)
     hold = NewHold([MessageId("a")], [], NOW, LATER)
     first = numbered(Head(), [MessageId("a")])
     changes = [
-        heads.update(LOG, HeadChange(KEY, first, Head(), hold)),
-        heads.update(LOG, HeadChange(KEY, numbered(first, [MessageId("b")]), first, hold)),
+        head_update(LOG, HeadChange(KEY, first, Head(), hold)),
+        head_update(LOG, HeadChange(KEY, numbered(first, [MessageId("b")]), first, hold)),
     ]
 
     def is_stored(number: int) -> bool:
-        return succeeds(lambda: exchange_table.meta.client.update_item(**changes[number]))
+        return exchange_table.write(changes[number])
 
     assert is_stored(0)
     assert held(holds, by="b") is None

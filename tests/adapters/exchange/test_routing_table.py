@@ -238,25 +238,12 @@ class Hesitant:
         return answer | {"UnprocessedKeys": {name: {**wanted, "Keys": rest}} if rest else {}}
 
 
-def hesitant(table: Any) -> Any:
-    client = Hesitant(table.meta.client)
-
-    class Table:
-        name = table.name
-
-        class meta:  # noqa: N801 - boto3's name
-            pass
-
-    Table.meta.client = client
-    return Table
-
-
 def test_unprocessed_keys_are_requested_again_a_limited_number_of_times(exchange_table) -> None:
     queues = DynamoQueues(exchange_table)
     names = [DeclaredName(f"q_{number}") for number in range(ATTEMPTS + 1)]
     for name in names:
         queues.create(queue(name, settings=QueueSettings(message_ttl=timedelta(seconds=1))))
-    table = DynamoRoutingTable(hesitant(exchange_table), AT_ONCE)
+    table = DynamoRoutingTable(replace(exchange_table, client=Hesitant(exchange_table.client), backoff=AT_ONCE))
 
     assert table.copy_settings(names[:ATTEMPTS]).keys() == set(names[:ATTEMPTS])
     with pytest.raises(ItemBusy, match="'Exchanges' returned no result for some of the keys"):

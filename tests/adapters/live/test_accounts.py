@@ -18,8 +18,6 @@ from signalbox.aws.live.items import session_key
 from signalbox.aws.live.realms import RealmSettings
 from signalbox.aws.live.recent import Recent
 from signalbox.aws.live.sessions import DynamoSessions
-from signalbox.aws.shared.dynamodb import ItemBusy, items_of_tables
-from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.ports import StoredGrants
@@ -33,8 +31,7 @@ from signalbox.live.wamp.authentication import AuthMethod, Identity, StoredSecre
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
-from tests.fakes.aws import STORES
-from tests.fakes.backoff import AT_ONCE
+from tests.fakes.aws import STORES, RawTable
 from tests.fakes.exchange import MemoryExchanges, MemoryUsers
 from tests.fakes.live import PEPPER, START, MemoryAccounts
 from tests.fakes.recent import TwoClocks
@@ -86,18 +83,15 @@ def test_all_functions_of_a_stage_have_the_secret_of_the_first(live_table) -> No
 
 
 def test_of_two_functions_that_start_at_once_one_makes_the_secret(live_table) -> None:
-    class Slow:
+    class Slow(RawTable):
         """The table, at whose first read another function has not stored the secret yet."""
 
-        put_item = live_table.put_item
-
-        def get_item(self, **given: Any) -> Any:
-            self.get_item = live_table.get_item
-            found = live_table.get_item(**given)
+        def get(self, key: Any, **options: Any) -> Any:
+            found = super().get(key, **options)
             stage_pepper(live_table, "first")
             return found
 
-    assert stage_pepper(Slow(), "second") == "first"
+    assert stage_pepper(Slow(live_table.client, live_table.name), "second") == "first"
 
 
 def test_an_unknown_user_has_no_account(accounts) -> None:
@@ -199,30 +193,6 @@ def test_rights_follow_from_groups_and_denies_wherever_they_are_read(exchange_ta
     assert not read(live_table, exchange_table, REALM, BOB, token=token).are_any  # the name of a user of the stage
 
 
-class Forgetful:
-    """A client whose table answers for one key a call."""
-
-    def __init__(self, calls: int) -> None:
-        self.left = calls
-
-    def batch_get_item(self, RequestItems):  # noqa: N803 - boto3's
-        self.left -= 1
-        (name, wanted), *_ = RequestItems.items()
-        first, *rest = wanted["Keys"]
-        again = {name: {"Keys": rest}} if rest and self.left >= 0 else {}
-        return {"Responses": {name: [first]}, "UnprocessedKeys": again}
-
-
-def test_unprocessed_keys_are_requested_again() -> None:
-    keys = [{"pk": str(number)} for number in range(ATTEMPTS)]
-
-    found = items_of_tables(Forgetful(ATTEMPTS), {"Live": keys, "Exchanges": []}, backoff=AT_ONCE)
-
-    assert found == {"Live": keys, "Exchanges": []}
-    with pytest.raises(ItemBusy, match="'Live'"):
-        items_of_tables(Forgetful(ATTEMPTS), {"Live": [*keys, {"pk": "more"}]}, backoff=AT_ONCE)
-
-
 class CountedReads:
     """The client of a table, which notes how often each key is read."""
 
@@ -234,7 +204,7 @@ class CountedReads:
         return getattr(self.client, name)
 
     def batch_get_item(self, RequestItems):  # noqa: N803 - boto3's
-        self.keys += [key["pk"] for wanted in RequestItems.values() for key in wanted["Keys"]]
+        self.keys += [key["pk"]["S"] for wanted in RequestItems.values() for key in wanted["Keys"]]
         return self.client.batch_get_item(RequestItems=RequestItems)
 
 
@@ -243,8 +213,8 @@ def test_the_record_of_a_realm_is_read_once_a_second_and_that_of_a_user_every_ti
 ) -> None:
     DynamoExchanges(exchange_table).create(ExchangeRecord(REALM, None, START, live=LiveSettings(anonymous=ALICE)))
     DynamoUsers(exchange_table).put(User(ALICE, Role.SUBSCRIBER, Ownership.STRICT, START, "AIDAALICE"))
-    reads, clock = CountedReads(live_table.meta.client), TwoClocks()
-    monkeypatch.setattr(live_table.meta, "client", reads)
+    reads, clock = CountedReads(live_table.client), TwoClocks()
+    live_table = replace(live_table, client=reads)
     accounts = DynamoAccounts(live_table, exchange_table, PEPPER, RealmSettings(Recent(clock.now)))
 
     for pause in (0, RIGHTS_KEPT_SECONDS / 2, RIGHTS_KEPT_SECONDS / 2):
@@ -259,8 +229,8 @@ def test_the_version_of_the_grants_of_groups_is_read_once_a_second(exchange_tabl
     DynamoUsers(exchange_table).put(User(ALICE, Role.SUBSCRIBER, Ownership.STRICT, START, "AIDAALICE"))
     everyone = Grant(Right.READ, TopicPattern.parse("trial.all"))
     DynamoGrants(live_table).save(REALM, EVERYONE, GrantSet((everyone,)), replacing=StoredGrants())
-    reads, clock = CountedReads(live_table.meta.client), TwoClocks()
-    monkeypatch.setattr(live_table.meta, "client", reads)
+    reads, clock = CountedReads(live_table.client), TwoClocks()
+    live_table = replace(live_table, client=reads)
     realms, cache = RealmSettings(Recent(clock.now)), CachedGroupGrants(Recent(clock.now))
     accounts = DynamoAccounts(live_table, exchange_table, PEPPER, realms, cache)
     rights = DynamoUserRights(live_table, exchange_table, group_grants=accounts.group_grants)
@@ -275,8 +245,8 @@ def test_the_version_of_the_grants_of_groups_is_read_once_a_second(exchange_tabl
 
 def test_cached_settings_need_no_read(exchange_table, live_table, monkeypatch) -> None:
     DynamoExchanges(exchange_table).create(ExchangeRecord(REALM, None, START, live=LiveSettings()))
-    reads, clock = CountedReads(live_table.meta.client), TwoClocks()
-    monkeypatch.setattr(live_table.meta, "client", reads)
+    reads, clock = CountedReads(live_table.client), TwoClocks()
+    live_table = replace(live_table, client=reads)
     accounts = DynamoAccounts(live_table, exchange_table, PEPPER, RealmSettings(Recent(clock.now)))
 
     found = [accounts.access(REALM, None, now=START).live for _ in range(2)]

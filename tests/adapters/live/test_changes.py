@@ -120,7 +120,7 @@ def chunks(table: Any) -> list[dict[str, Any]]:
 @contextmanager
 def before(table: Any, operation: str, act: Callable[[], None]) -> Iterator[list[str]]:
     """Run an action once, before the next call of an operation; yield the calls made."""
-    left, calls, events = [act], [], table.meta.client.meta.events
+    left, calls, events = [act], [], table.client.meta.events
 
     def called(model: Any, **_: Any) -> None:
         if model.name == operation and left:
@@ -373,7 +373,7 @@ def test_every_attached_subscriber_is_found_under_any_interleaving(live_table, c
     put_rows(live_table, *crowd.there, realm=crowd.realm)
     crowd.come(["leaver0", "leaver1"])()
     found(crowd.directory, crowd.realm)
-    events = live_table.meta.client.meta.events
+    events = live_table.client.meta.events
 
     def step(**_: Any) -> None:
         turns.step()

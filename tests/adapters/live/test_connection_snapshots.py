@@ -18,6 +18,7 @@ from signalbox.aws.live.items import group_grants_version_key, principal_key
 from signalbox.aws.live.realms import RealmSettings
 from signalbox.aws.live.recent import Recent
 from signalbox.aws.live.sessions import DynamoSessions
+from signalbox.aws.shared.dynamodb import attributes
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head, numbered
@@ -106,9 +107,9 @@ class UnitCount:
 
 
 @pytest.fixture
-def counted(snapshots, monkeypatch) -> UnitCount:
-    count = UnitCount(snapshots.live.meta.client)
-    monkeypatch.setattr(snapshots.live.meta, "client", count)
+def counted(snapshots) -> UnitCount:
+    count = UnitCount(snapshots.live.client)
+    object.__setattr__(snapshots.live, "client", count)
     return count
 
 
@@ -322,9 +323,10 @@ def test_a_revocation_between_the_reads_of_one_call_is_noticed(
     def interrupted(**given: Any) -> Any:
         answer = read(**given)
         revoke(snapshots)
-        newest = read(RequestItems={exchange_table.name: {"Keys": [rights_version_key()], "ConsistentRead": True}})
+        keys = [attributes(rights_version_key())]
+        newest = read(RequestItems={exchange_table.name: {"Keys": keys, "ConsistentRead": True}})
         found = answer["Responses"][exchange_table.name]
-        found[:] = [item for item in found if item["pk"] != rights_version_key()["pk"]]
+        found[:] = [item for item in found if item["pk"]["S"] != rights_version_key()["pk"]]
         found += newest["Responses"][exchange_table.name]
         monkeypatch.setattr(counted, "client", WithReads(counted.client, read))
         return answer

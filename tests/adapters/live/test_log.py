@@ -32,7 +32,7 @@ FOR_A_SESSION = Audience(eligible=frozenset({SessionId(7)}))
 
 @pytest.fixture
 def log(live_table) -> DynamoTopicLog:
-    return DynamoTopicLog(live_table, backoff=AT_ONCE)
+    return DynamoTopicLog(replace(live_table, backoff=AT_ONCE))
 
 
 def event(number: int, topic: str = A, **changed: Any) -> LoggedEvent:
@@ -172,7 +172,7 @@ def test_the_number_of_remembered_topics_is_limited(log, monkeypatch) -> None:
 
 
 def test_unprocessed_writes_are_retried_and_finally_raised(log, monkeypatch) -> None:
-    client = log.table.meta.client
+    client = log.table.client
     write, takes = client.batch_write_item, [1, 1, 1, *([0] * ATTEMPTS)]
 
     def reluctant(RequestItems: dict[str, list[Any]]) -> dict[str, Any]:  # noqa: N803 - boto3's

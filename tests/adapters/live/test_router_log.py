@@ -10,6 +10,7 @@ from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.router_log import DynamoRouterLog
+from signalbox.aws.shared.expressions import attr
 from signalbox.exchange.model.records import LiveSettings, ResourceKind, ResourceRef, Retention
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.ports import BatchWrites, HeadChange
@@ -85,9 +86,7 @@ def test_events_beyond_the_kept_number_are_deleted_in_the_same_transaction(log: 
 
     log.append_with(REALM, [event(1_002)], live=live, writes=writes(HeadChange(TOPIC, FIRST, Head())))
 
-    items = log.log.table.query(
-        KeyConditionExpression="pk = :pk", ExpressionAttributeValues={":pk": f"log#{REALM}#{TOPIC}"}
-    )["Items"]
+    items = log.log.table.query(attr("pk").eq(f"log#{REALM}#{TOPIC}"))
     assert [int(item["sk"]) for item in items] == [1_002]
 
 
@@ -119,7 +118,7 @@ def test_a_transaction_that_is_cancelled_is_left_to_single_writes(
     def refuse(**_: Any) -> None:
         raise ClientError(error, "TransactWriteItems")
 
-    monkeypatch.setattr(log.log.table.meta.client, "transact_write_items", refuse)
+    monkeypatch.setattr(log.heads.table.client, "transact_write_items", refuse)
     change = HeadChange(TOPIC, FIRST, Head())
 
     if is_left_to_single_writes:

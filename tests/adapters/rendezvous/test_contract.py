@@ -12,8 +12,8 @@ from signalbox.aws.rendezvous.cursors import DynamoCursor
 from signalbox.aws.rendezvous.offers import DynamoOffers, DynamoQueueLeases
 from signalbox.aws.rendezvous.paces import DynamoPaces
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.shared.leases import DynamoLeases
-from signalbox.aws.shared.table import DynamoTable
 from signalbox.queues import Lease, QueueName, QueueUrl
 from signalbox.rendezvous.model.pace import Pace, ProxyGroup, ProxyKind, first_pace
 from signalbox.rendezvous.model.states import (

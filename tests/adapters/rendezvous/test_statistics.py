@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from signalbox.aws.rendezvous.statistics import MOST_SEEN, SHARDS, DynamoStatistics
-from signalbox.aws.shared.table import DynamoTable
+from signalbox.aws.shared.dynamodb import DynamoTable
 
 DAY = date(2026, 11, 21)
 

@@ -1,10 +1,9 @@
-"""Settings in a function's environment, its clock, and pages of a query."""
+"""Settings in a function's environment, and its clock."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from signalbox.aws.shared.dynamodb import every_item
 from signalbox.aws.shared.settings import Settings, SystemClock
 
 
@@ -34,12 +33,3 @@ def test_the_clock_is_in_utc_and_waits() -> None:
     clock.sleep(0.01)
 
     assert clock.now() - before >= timedelta(seconds=0.01)
-
-
-def test_all_pages_of_a_query_are_read() -> None:
-    pages = {None: {"Items": [{"n": 1}], "LastEvaluatedKey": {"k": 1}}, 1: {"Items": [{"n": 2}]}}
-
-    def query(*, ExclusiveStartKey: dict | None = None) -> dict:  # noqa: N803 - boto3's name
-        return pages[ExclusiveStartKey["k"] if ExclusiveStartKey else None]
-
-    assert list(every_item(query, {})) == [{"n": 1}, {"n": 2}]

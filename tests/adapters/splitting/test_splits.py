@@ -289,7 +289,7 @@ class TestDynamo:
         ("code", "expected"), [("TransactionConflictException", ItemBusy), ("InternalServerError", ClientError)]
     )
     def test_conflicts_and_outages_are_retryable(self, split_table, operation, write, code, expected):
-        with Stubber(split_table.meta.client) as stub:
+        with Stubber(split_table.client) as stub:
             stub.add_client_error(operation, code)
 
             with pytest.raises(expected):
@@ -297,7 +297,7 @@ class TestDynamo:
 
     def test_a_conflicting_transaction_is_retried(self, split_table):
         reasons = [{"Code": "None"}, {"Code": "TransactionConflict"}]
-        with Stubber(split_table.meta.client) as stub:
+        with Stubber(split_table.client) as stub:
             stub.add_client_error(
                 "transact_write_items", "TransactionCanceledException", modeled_fields={"CancellationReasons": reasons}
             )

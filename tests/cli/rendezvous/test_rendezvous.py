@@ -16,7 +16,7 @@ from moto import mock_aws
 from typer.testing import CliRunner, Result
 
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
-from signalbox.aws.shared.table import DynamoTable
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.cli.main import app
 from signalbox.cli.rendezvous.commands import session_description
 from signalbox.cli.rendezvous.credentials import fingerprints

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -36,8 +36,11 @@ OFFERED = [["ticket"], ["wampcra"], ["wampcra", "ticket"], ["scram"]]
 
 
 @pytest.fixture
-def users(realm: LiveStage) -> LiveStage:  # noqa: F811 - fixture
+def users(realm: LiveStage, monkeypatch: pytest.MonkeyPatch) -> LiveStage:  # noqa: F811 - fixture
     """A realm with a user of each kind, in which all users may read and none may write."""
+    # A slow machine must neither read rights again for the second message nor exceed the time to join.
+    monkeypatch.setattr("signalbox.aws.live.recent.RIGHTS_KEPT_SECONDS", 3600)
+    monkeypatch.setattr("signalbox.live.model.state.JOIN_TIMEOUT", timedelta(hours=1))
     now = datetime.now(UTC)
     for name, (role, iam_id, with_key) in USERS.items():
         DynamoUsers(realm.exchanges).put(User(UserName(name), role, Ownership.STRICT, now, iam_id))

@@ -99,7 +99,7 @@ def kind_of(request: Mapping[str, Any]) -> str:
         return ""
     key = _key(request)
     if key is None:  # a query of a partition
-        (partition,) = (value["S"] for name, value in request["ExpressionAttributeValues"].items() if name == ":c0")
+        (partition,) = (value["S"] for name, value in request["ExpressionAttributeValues"].items() if name == ":v0")
         return _of_partition(partition)
     if request["TableName"] == "Leases":
         return "lease"

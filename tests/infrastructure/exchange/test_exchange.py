@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from signalbox.aws.exchange import items as exchange_items
+from signalbox.aws.shared import dynamodb
 from signalbox.aws.shared.telemetry import measure_oldest_message
 from signalbox.control.protocol import REPLY_RETENTION, REPLY_VISIBILITY
 from signalbox.exchange.model.events import CAPABILITY
@@ -62,7 +62,7 @@ def test_the_router_believes_the_control_planes_own_role(stage):
 def test_the_index_lists_what_there_is_of_a_kind(stage):
     (index,) = stage.every("AWS::DynamoDB::Table")["Exchanges"]["Properties"]["GlobalSecondaryIndexes"]
 
-    assert index["IndexName"] == tables.BY_KIND == exchange_items.BY_KIND_INDEX
+    assert index["IndexName"] == tables.BY_KIND == dynamodb.BY_KIND_INDEX
     assert [key["AttributeName"] for key in index["KeySchema"]] == ["kind", "pk"]
     assert index["Projection"] == {"ProjectionType": "ALL"}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from lambdas.splitting import control_wiring
-from signalbox.aws.splitting import splits
+from signalbox.aws.shared import dynamodb
 from signalbox.queues import QueueName
 from signalbox.splitting.control import commands
 from signalbox.splitting.control.command_handlers import FILTER_TIME
@@ -67,7 +67,7 @@ def test_a_functions_environment_is_exactly_what_its_handler_reads(stage, handle
 def test_the_index_has_the_adapters_name(stage):
     (index,) = stage.every("AWS::DynamoDB::Table")["Splits"]["Properties"]["GlobalSecondaryIndexes"]
 
-    assert index["IndexName"] == tables.BY_KIND == splits.BY_KIND_INDEX
+    assert index["IndexName"] == tables.BY_KIND == dynamodb.BY_KIND_INDEX
     assert [key["AttributeName"] for key in index["KeySchema"]] == ["kind", "pk"]
     assert index["Projection"] == {"ProjectionType": "ALL"}
 

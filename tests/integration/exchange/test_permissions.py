@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.exchange.users import ExchangeUsers, register
 from signalbox.aws.rendezvous.credentials import ClientCredentials
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.cli.exchange.stage import client_of
 from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient, user_client
@@ -130,7 +131,7 @@ class Users:
 @pytest.fixture(scope="module")
 def users(deployment: Deployment) -> Iterator[Users]:
     session = deployment.session()
-    table = session.resource("dynamodb").Table(deployment.outputs["ExchangeTable"])
+    table = DynamoTable(session.client("dynamodb"), deployment.outputs["ExchangeTable"])
     users = Users(ExchangeUsers.of(session, deployment.outputs), DynamoUsers(table), deployment)
     users.become(Role.SUBSCRIBER)
     yield users

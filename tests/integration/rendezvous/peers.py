@@ -15,7 +15,8 @@ from botocore.config import Config as ClientConfig
 from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.aws.rendezvous.offers import DynamoOffers
 from signalbox.aws.rendezvous.paces import DynamoPaces
-from signalbox.aws.shared.table import DynamoTable
+from signalbox.aws.shared.dynamodb import DynamoTable
+from signalbox.aws.shared.expressions import Delete
 from signalbox.clients.deployment import Deployment, require_local
 from signalbox.clients.rendezvous.client import new_client_id
 from signalbox.clients.rendezvous.simulator import (
@@ -227,7 +228,7 @@ class Parties:
     def forget_polls(self) -> None:
         """Delete the paces of all groups of proxies."""
         for group in ProxyGroup:
-            self.table.delete_item(Key={"pk": "pace", "sk": group})
+            self.table.write(Delete({"pk": "pace", "sk": group}))
 
     def wait_until_nothing_waits(self) -> None:
         wait_for(lambda: not self.open_offers(), "an empty stage", seconds=2 * PATIENCE_SECONDS)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.queues import Lease, QueueName, QueueUrl
 from signalbox.rendezvous.wire.nat import Nat
@@ -17,7 +18,7 @@ LEASES = {"task": "leases"}
 @pytest.fixture
 def leases(parties: Parties) -> DynamoLeases:
     table = parties.deployment.outputs["LeaseTable"]
-    return DynamoLeases(parties.deployment.session().resource("dynamodb").Table(table))
+    return DynamoLeases(DynamoTable(parties.deployment.session().client("dynamodb"), table))
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import boto3
 from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.exchange.users import ExchangeUsers
 from signalbox.aws.rendezvous.credentials import ClientCredentials, revoke_client_credentials
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.clients.deployment import Deployment, local_deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.stage_session import stack_outputs
@@ -170,7 +171,7 @@ def created_user(deployment: Deployment, name: UserName) -> Iterator[ExchangeCli
     session, outputs = deployment.session(), deployment.outputs
     users = ExchangeUsers.of(session, outputs)
     user_id = users.make(name, Role.SOURCE, Ownership.STRICT)
-    table = session.resource("dynamodb").Table(outputs["ExchangeTable"])
+    table = DynamoTable(session.client("dynamodb"), outputs["ExchangeTable"])
     DynamoUsers(table).put(User(name, Role.SOURCE, Ownership.STRICT, datetime.now(UTC), user_id))
     key = users.new_key(name)
     sqs = deployment.session_of(ClientCredentials(key.access_key_id, key.secret_access_key)).client("sqs")

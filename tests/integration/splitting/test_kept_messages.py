@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from signalbox.aws.kept.settings import DynamoKeepSettings
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.clients.deployment import Deployment
 from signalbox.flows.consumer import DeployedConsumer
 from signalbox.kept.settings import KeepSetting
@@ -99,7 +100,8 @@ def test_a_later_session_gets_the_failing_messages_first_and_they_are_deleted_on
     assert {one["MessageAttributes"]["author"]["StringValue"] for one in copies} == {"ann", "bob"}
 
     assert kept_objects(deployment)
-    settings = DynamoKeepSettings(deployment.session().resource("dynamodb").Table(deployment.outputs["SplitTable"]))
+    table = DynamoTable(deployment.session().client("dynamodb"), deployment.outputs["SplitTable"])
+    settings = DynamoKeepSettings(table)
     settings.put(KeepSetting(QUEUE, timedelta(milliseconds=1), datetime.now(UTC)))  # all of it is over now
     control = {"FunctionName": deployment.outputs["ControlFunctionName"], "Payload": json.dumps({"task": "kept"})}
     done = json.loads(deployment.session().client("lambda").invoke(**control)["Payload"].read())
