@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.aws.shared.messages import message_of
+from signalbox.aws.shared.visibility import change_visibility, tens
 from signalbox.exchange.messages.replayed_messages import UNREADABLE, OriginalMessage
 from signalbox.history.replay_run import SourceMessage
 from signalbox.history.replay_state import ReplayProgress
@@ -15,10 +16,7 @@ from signalbox.sending import MAXIMUM_ENTRIES
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.literals import QueueAttributeNameType
-    from mypy_boto3_sqs.type_defs import (
-        ChangeMessageVisibilityBatchRequestEntryTypeDef,
-        DeleteMessageBatchRequestEntryTypeDef,
-    )
+    from mypy_boto3_sqs.type_defs import DeleteMessageBatchRequestEntryTypeDef
 
 VISIBILITY_SECONDS = 120  # longer than a claim takes; after a kill, dead letters become visible again after it
 WAIT_SECONDS = 2  # a long poll queries all SQS servers, so an empty response means an empty queue
@@ -59,7 +57,7 @@ class DeadLetterSource:
 
     def discard(self, origins: Collection[str]) -> None:
         """Delete dead letters. Raises `EffectFailed`."""
-        for part in _batches([one for one in origins if one in self._taken]):
+        for part in tens([one for one in origins if one in self._taken]):
             entries: list[DeleteMessageBatchRequestEntryTypeDef] = [
                 {"Id": str(number), "ReceiptHandle": self._receipts.pop(one)} for number, one in enumerate(part)
             ]
@@ -68,12 +66,8 @@ class DeadLetterSource:
 
     def release(self) -> None:
         """Make the remaining dead letters visible to other readers at once. Raises `EffectFailed`."""
-        for part in _batches(list(self._receipts.values())):
-            entries: list[ChangeMessageVisibilityBatchRequestEntryTypeDef] = [
-                {"Id": str(number), "ReceiptHandle": one, "VisibilityTimeout": 0} for number, one in enumerate(part)
-            ]
-            with translate_read_errors(self._name):
-                self.sqs.change_message_visibility_batch(QueueUrl=self.queue_url, Entries=entries)
+        with translate_read_errors(self._name):
+            change_visibility(self.sqs, self.queue_url, list(self._receipts.values()), seconds=0)
         self._receipts.clear()
 
     def in_flight(self) -> int:
@@ -122,8 +116,3 @@ class DeadLetterSource:
     @property
     def _name(self) -> str:
         return f"queue {self.queue_url.rpartition('/')[2]!r}"
-
-
-def _batches(entries: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(entries), MAXIMUM_ENTRIES):
-        yield entries[start : start + MAXIMUM_ENTRIES]
