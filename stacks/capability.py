@@ -1,4 +1,4 @@
-"""What the constructs of all capabilities share: properties, configuration, data, program and schedules."""
+"""The shared parts of all capabilities' constructs: properties, configuration, data, program and schedules."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -47,7 +47,7 @@ Made = TypeVar("Made", bound=AnyPart)
 
 
 class Properties(TypedDict, total=False):
-    """What all capabilities but `Live` take, as CDK people expect. The defaults are those of a stage.
+    """The properties of all capabilities but `Live`, in CDK's usual types. The defaults are those of a stage.
 
     `encryption_key` replaces the key that is made otherwise; its policy must allow CloudWatch Logs to use it.
     """

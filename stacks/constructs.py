@@ -44,7 +44,7 @@ from stacks.state_stack import State
 
 
 class Exchange(Capability[exchange_part.ExchangeResources]):
-    """A topic exchange over SQS with its bindings; further exchanges and queues are declared by command.
+    """A topic exchange over SQS with its bindings; commands declare more exchanges and queues.
 
     With `ordered`, it keeps the order of each routing key.
     """

@@ -99,5 +99,5 @@ class KeptCount:
 def window(
     start: datetime | None, end: datetime | None, *, oldest: datetime, now: datetime
 ) -> tuple[datetime, datetime]:
-    """Return the time from which and to which messages are selected, of what is kept since `oldest`, up to now."""
+    """Return the period of the selected messages; the defaults are `oldest`, the first kept message, and now."""
     return max(start or oldest, oldest), min(end or now, now)

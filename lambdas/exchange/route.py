@@ -89,7 +89,7 @@ def _routed_alone(queue: QueueName, messages: Sequence[Message], poison: Mapping
 
 
 def _measure(messages: Sequence[Message], left: Collection[MessageId]) -> None:
-    """Measure the age of what stays in flight: SQS's own metric leaves out what was received three times."""
+    """Measure the age of messages in flight: SQS's own metric omits messages that were received three times."""
     if left:
         oldest = min(sent_at(message) for message in messages if message.message_id in left)
         measure_oldest_message(instance.CLOCK.now() - oldest, capability=CAPABILITY, stage=wiring.names().stage)

@@ -49,7 +49,7 @@ def is_suspect(record: Record) -> bool:
 
 
 def fail_if_stuck(records: Sequence[Record], left: Collection[str]) -> None:
-    """Raise `UnavailableError` when all messages of a batch are left, for the fifth time: the alarm on errors rings.
+    """Raise `UnavailableError`, for the alarm on errors, if no message of a batch succeeds for the fifth time.
 
     The age of a standard queue leaves out messages that were received three times.
     """

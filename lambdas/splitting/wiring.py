@@ -83,5 +83,5 @@ def buckets() -> tuple[str, ...]:
 
 
 def url_prefix() -> str:
-    """Return the URL of a queue up to its name; all queues share that of the dead-letter queue."""
+    """Return the URL of a queue up to its name, which is the same for all queues."""
     return instance.settings().text("SPLIT_DEAD_LETTER_QUEUE_URL").rpartition("/")[0] + "/"

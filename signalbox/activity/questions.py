@@ -42,10 +42,10 @@ def options_of(stage: str | None) -> str:
 
 
 def questions(capability: str, since: datetime, *, options: str = "") -> dict[str, str]:
-    """Return the command that answers further for each number of a capability; `since` is the beginning of the hour.
+    """Return, for each number of a capability, the command that explains it; `since` is the beginning of the hour.
 
-    That of errors lists the ids that `signalbox trace` takes; `more` is the one for the capability as a whole. All end
-    with the `options` of the stage.
+    The command for `errors` lists ids for `signalbox trace`, and the one for `more` concerns the whole capability. Each
+    command ends with the `options` of the stage.
     """
     return {name: f"{command}{options}" for name, command in _commands(capability, since).items()}
 

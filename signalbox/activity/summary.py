@@ -30,7 +30,7 @@ Series = Mapping[Measure, Mapping[datetime, float]]
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What a capability does: work of each minute of the last hour, what waits, and what went wrong and was billed.
+    """The work of a capability in each minute of the last hour, its backlog, its errors and its cost.
 
     `since` is the beginning of the hour. `backlog` counts messages that wait or are in work; without them, `oldest` is
     None. `usd` is the range of the hour.
@@ -67,7 +67,7 @@ def beginning(now: datetime) -> datetime:
 
 
 def activities(sources: Sources, series: Series, now: datetime) -> list[Activity]:
-    """Return the activity of the stage's capabilities in their order. The rate is that of the last five minutes."""
+    """Return the activity of the stage's capabilities in their order. The rate is the mean of the last five minutes."""
     return [_activity(capability, sources, series, now) for capability in CAPABILITIES if capability in sources.queues]
 
 

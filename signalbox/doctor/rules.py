@@ -102,7 +102,7 @@ class QueueSources:
 
 
 def name_prefixes(stage: str, *, exchanges: str, temporary: str, broker: str) -> tuple[str, ...]:
-    """Return the prefixes of the names of a stage's queues, without those of clients of rendezvous, which live minutes.
+    """Return the prefixes of the names of a stage's queues, except clients' queues, which exist for minutes only.
 
     `exchanges` begins the names of exchanges and declared queues, `temporary` those of temporary queues.
     """

@@ -220,7 +220,7 @@ class _Writer:
         return f"({''.join(bound)}{' | '.join(parts)})"
 
     def _bound(self, term: Term, bound: list[str], write: Write) -> str:
-        """Return an index; one that is computed is bound to a variable, since its input is that of the whole path."""
+        """Return an index; a computed index is bound to a variable, since its input is the input of the whole path."""
         if term.kind == "number" or (term.kind == "text" and all(one.kind == "characters" for one in term.terms)):
             return self.plain(term)
         name = self._new()

@@ -15,9 +15,9 @@ def ids_of(event: HistoryEvent) -> frozenset[str]:
 
 
 def search_keys(id_: str) -> frozenset[str]:
-    """Return the keys of the index under which an event that names the id can be.
+    """Return the keys of the index to search for the events that name an id.
 
-    The index has an event under its message id and the ids in its labels. It has it under its `event_id` only if the
-    message id is not one of that id's parts, as in `routed:<message id>:<queue>`: most event ids need no row.
+    The index has an event under its message id and the ids in its labels. It has the event under its `event_id`, too,
+    unless the message id is a part of that id, as in `routed:<message id>:<queue>`: most event ids need no row.
     """
     return frozenset((id_, *filter(None, id_.split(EVENT_ID_SEPARATOR))))

@@ -97,7 +97,7 @@ def queue_prefix(queue: QueueName) -> str:
 
 
 def key_at(queue: QueueName, moment: datetime) -> str:
-    """Return the beginning of the keys of a moment: keys of earlier batches of the queue are less, others greater."""
+    """Return the least key of a time: the keys of earlier batches of the queue sort before it, all others after it."""
     at = moment.astimezone(UTC)
     return f"{queue_prefix(queue)}{at:%Y-%m-%d}/{at:%H}/{(at - EPOCH) // MILLISECOND}"
 

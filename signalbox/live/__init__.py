@@ -1,1 +1,1 @@
-"""Live: WAMP over WebSocket; connections subscribe to what is published to an exchange, and see it at once."""
+"""Live: WAMP over WebSocket; connections subscribe to the publications of an exchange and receive them at once."""

@@ -144,7 +144,7 @@ def start_live(local: Mapping[str, Any]) -> None:
 def _started_meanwhile(
     stage_folder: StageFolder, start: Callable[[], Emulator] | None
 ) -> Iterator[Callable[[], Emulator] | None]:
-    """Start the emulator while the block runs; yield what waits for it. If the block fails, the emulator stops."""
+    """Start the emulator while the block runs; yield the function that waits for it. A failed block stops it."""
     if start is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""What an app declares: `control` applies it when CloudFormation deploys, changes and deletes these resources."""
+"""An app's declarations as resources: `control` applies them when CloudFormation creates, changes or deletes these."""
 
 from collections.abc import Mapping
 

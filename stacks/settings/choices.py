@@ -33,7 +33,7 @@ QUEUES = r"[A-Za-z0-9_-]{1,75}(?:\*|\*?\.fifo)?"
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a deployment can choose."""
+    """The settings that a deployment can choose."""
 
     stage: str = setting(
         "signalbox",

@@ -30,7 +30,7 @@ class S3KeptMessages:
     bucket: str
 
     def put(self, batch: KeptBatch) -> None:
-        """Store a batch. Raises `NotKept`, also for what AWS refuses: a missing permission can be granted."""
+        """Store a batch. Raises `NotKept` for every error of AWS, even a denied call: the permission can be granted."""
         key = batch.stored_as.key
         try:
             self.client().put_object(

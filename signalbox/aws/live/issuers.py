@@ -66,7 +66,7 @@ class IssuerKeys:
         return entry.keys if entry.is_younger(STALE_SECONDS, self.now()) else None
 
     def _refresh(self, issuer: str, entry: _Entry, key_id: str | None) -> None:
-        """Fetch the keys, unless another thread does: then wait for it only if `key_id` is not known."""
+        """Fetch the keys. If another thread is fetching them, wait for it only if `key_id` is unknown."""
         is_usable = entry.has(key_id) and entry.is_younger(STALE_SECONDS, self.now())
         if not entry.exclusive.acquire(blocking=not is_usable, timeout=-1 if is_usable else 3 * REQUEST_SECONDS):
             return

@@ -28,7 +28,7 @@ def session_key(connection: ConnectionId) -> Item:
 
 
 def outbox_key(connection: ConnectionId) -> Item:
-    """Return the key of the record of what was posted to a connection, in the partition of its session."""
+    """Return the key of the record of a connection's posted items, in the partition of its session."""
     return {"pk": f"connection#{connection}", "sk": OUTBOX}
 
 
@@ -111,7 +111,7 @@ def ended_tokens_key(realm: ExchangeName, user: UserName) -> Item:
 
 
 def subscriber_partition(realm: ExchangeName, pattern: TopicPattern) -> str:
-    """Return the partition of a pattern's subscribers: that of its topic, or that of all patterns of the realm."""
+    """Return the partition of a pattern's subscribers: one for each topic, and one for all patterns."""
     if pattern.match is MatchPolicy.EXACT:
         return topic_subscribers_partition(realm, RoutingKey(pattern.uri))
     return pattern_subscribers_partition(realm)
@@ -158,7 +158,7 @@ def log_key(realm: ExchangeName, topic: RoutingKey, sequence: int) -> Item:
 
 
 def rows_partition(realm: ExchangeName, at: datetime) -> str:
-    """Return the partition of the events with log rows that were published in the ten minutes of a moment."""
+    """Return the partition of the events with log rows of a ten-minute period; `at` is in the period."""
     return f"rows#{realm}#{int(at.timestamp()) // ROWS_SECONDS}"
 
 
@@ -203,7 +203,7 @@ def pattern_number(pattern: TopicPattern) -> str:
 
 
 def opened_partition(at: datetime) -> str:
-    """Return the partition of the open connections that were opened in the minute of a moment."""
+    """Return the partition of the open connections that were opened in a minute; `at` is in the minute."""
     return f"opened#{int(at.timestamp()) // 60}"
 
 
@@ -213,5 +213,5 @@ def opened_key(connection: ConnectionId, at: datetime) -> Item:
 
 
 def second_key(at: datetime) -> Item:
-    """Return the key of what is counted in the second of a moment."""
+    """Return the key of the counters of a second; `at` is in the second."""
     return {"pk": f"second#{int(at.timestamp())}", "sk": "connections"}

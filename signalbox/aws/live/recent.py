@@ -1,4 +1,4 @@
-"""What a function instance has read in the last second, so that it need not read it again for every batch.
+"""The values that a function instance has read in the last second, so that not every batch reads them.
 
 A value is as old as the start of its read. Its age is measured by two clocks, and the older age counts: the monotonic
 clock, which is never set, and the system's time, which also advances while Lambda freezes an instance.

@@ -61,7 +61,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a removal removes, in order, and what stays."""
+    """The resources that a removal deletes, in order, and those that it leaves."""
 
     removed: Sequence[Item]
     kept: Sequence[Item]

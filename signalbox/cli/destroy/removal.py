@@ -38,7 +38,7 @@ class Failure:
 
 @dataclass(slots=True)
 class RemovalResult:
-    """What a removal has removed, and what it has not."""
+    """The resources that a removal has deleted, and those that it could not delete."""
 
     removed: list[Item] = field(default_factory=list)
     failed: list[Failure] = field(default_factory=list)

@@ -34,7 +34,7 @@ def declare(
     expires: Annotated[
         str | None,
         typer.Option(
-            help="Delete the queue after this time without consumers, such as 5m or never; on AWS 20 minutes later.",
+            help="Delete the queue after this time without consumers (on AWS plus 20 minutes), such as 5m or never.",
             metavar="TIME",
         ),
     ] = None,

@@ -22,7 +22,9 @@ Sessions = Annotated[
 ]
 TargetName = Annotated[
     str | None,
-    typer.Option("--target", help="Use the live sessions of this deployed consumer instead.", metavar="KIND/NAME"),
+    typer.Option(
+        "--target", help="Use the running sessions of this deployed consumer, without --sessions.", metavar="KIND/NAME"
+    ),
 ]
 Messages = Annotated[Path, typer.Option(help="JSON list of SQS Message objects; - for standard input.")]
 Queue = Annotated[str, typer.Option(help="Queue id, as in the sessions' configs.", metavar="ID")]

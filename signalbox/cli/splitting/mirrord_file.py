@@ -38,7 +38,7 @@ def _value(name: str, text: str, path: Path) -> str | None:
 
 
 def _key(text: str, path: Path) -> str:
-    """Return the session key: that of the environment, or that of the file before it is rendered."""
+    """Return the session key of the environment or, without one, of the unrendered file."""
     given = os.environ.get(KEY_VARIABLE)
     if given is not None:
         return given

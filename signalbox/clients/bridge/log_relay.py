@@ -46,7 +46,7 @@ class Wanted(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RelayConnections:
-    """What a relay works with until an error; `subscriptions` are None if they select no log."""
+    """The connections of a relay until an error; `subscriptions` is None if they select no log."""
 
     cluster: ClusterContainers
     subscriptions: Wanted | None

@@ -1,4 +1,4 @@
-"""What a CDK app declares: an exchange with its bindings, and users. A deployment applies, changes and removes it."""
+"""The declarations of a CDK app: an exchange with its bindings, and users. Each deployment applies their changes."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping

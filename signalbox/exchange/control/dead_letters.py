@@ -23,7 +23,7 @@ class DeadLetterService:
     def record_new(self) -> int:
         """Record the dead letters of each queue that has more of them than at the last run; return their number.
 
-        Raises `UnavailableError`. A look at a queue is one call.
+        Raises `UnavailableError`. The size of a queue takes one call.
         """
         queues = [one for one in self.ports.store.queues.every() if not one.is_deleting]
         return sum(self.ports.parallel_map(self._recorded, queues))

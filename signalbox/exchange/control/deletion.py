@@ -72,7 +72,7 @@ class DeletionService:
         return self.delete(stored)
 
     def bindings_of(self, command: UnbindUser) -> object:
-        """Remove bindings to what has a user's name; return the result document. Raises `NotPermitted`."""
+        """Remove the bindings to a user's exchanges and queues; return the result document. Raises `NotPermitted`."""
         if self.caller.role is not Role.ADMIN:
             raise NotPermitted(f"only administrators may remove the bindings of user {str(command.user)!r}")
         store = self.ports.store

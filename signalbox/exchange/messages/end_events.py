@@ -1,4 +1,4 @@
-"""The history events of what happens to copies after routing: they die in their queue, and messages are replayed."""
+"""The history events of copies after routing: a copy dies in its queue, or is replayed."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ NOT_DELETED = "its consumers received it as often as its queue allows, and did n
 def died(message: Message, queue: DeclaredName) -> HistoryEvent:
     """Return the event of a message that SQS moved to the dead-letter queue of its queue.
 
-    Its time is that of the first receive, which stays the same, since SQS does not say when it moved the message.
+    Its time is the first receive of the message: SQS does not say when it moved the message.
     """
     at = moment(message.system_attributes["ApproximateFirstReceiveTimestamp"])
     copy = _copy(message)

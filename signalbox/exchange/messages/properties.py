@@ -188,7 +188,7 @@ def group_of(key: RoutingKey) -> str:
 def copy_group(
     key: RoutingKey, publisher: str, message_id: MessageId, *, is_fifo: bool, group_by: GroupBy
 ) -> dict[str, str]:
-    """Return the message group of a copy: in an ordered queue that of its key, else by the queue's setting.
+    """Return the message group of a copy: of its key in an ordered queue, else by the queue's setting.
 
     SQS's fair queues let no group's burst delay the messages of the others in a standard queue.
     """

@@ -121,7 +121,7 @@ def _file(file: str | None) -> dict[str, str]:
 
 
 def kept(messages: Iterable[Message], stored_as: KeptObject) -> Iterator[HistoryEvent]:
-    """Yield the event of each kept copy: the publication's id, and in the label `object` the key of what is stored."""
+    """Yield the event of each kept copy, with the publication's id, and its S3 key in the label `object`."""
     for message in messages:
         yield HistoryEvent(
             event_id=f"kept:{message.message_id}:{stored_as.queue}",

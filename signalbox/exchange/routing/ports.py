@@ -35,7 +35,7 @@ class RoutingSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class CopySettings:
-    """What counts for the copies of a queue: TTL and groups, whether they are kept, and who declared the queue."""
+    """The settings of a queue that concern copies: TTL, groups, whether they are kept, and who declared the queue."""
 
     message_ttl: timedelta | None = None
     is_kept: bool = False
@@ -145,7 +145,7 @@ class HeadChange:
 
 @dataclass(frozen=True, slots=True)
 class BatchWrites:
-    """What is stored for a batch together with its events: the heads of their keys, and increments of counters."""
+    """The writes that are stored with the events of a batch: heads of routing keys, and increments of counters."""
 
     heads: Sequence[HeadChange]
     counts: Mapping[ResourceRef, Mapping[str, int]]

@@ -31,7 +31,7 @@ class _Watch:
 
 @dataclass(slots=True)
 class _Gaps:
-    """The gaps below an id, seen first at a time."""
+    """The gaps below the id `limit`; `since` is when they were first seen."""
 
     limit: int
     since: datetime

@@ -20,7 +20,7 @@ WINDOW_ROWS = 20
 
 @dataclass(slots=True)
 class BridgeStatistics:
-    """What a bridge has done since it started."""
+    """The counters of a bridge since its start."""
 
     published: int = 0
     cut: int = 0

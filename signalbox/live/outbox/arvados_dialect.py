@@ -32,7 +32,7 @@ ROWS_READ = 25
 
 @dataclass(frozen=True, slots=True)
 class RowAudience:
-    """What decides which rows a connection gets: its session, the rights of its user, and what was posted."""
+    """The values that decide which rows a connection gets: its session, the rights of its user, and the posted rows."""
 
     snapshot: ConnectionSnapshot
 

@@ -39,7 +39,7 @@ class Watermarks:
 
 @dataclass(frozen=True, slots=True)
 class OutboxState:
-    """What was posted to a connection, as far as later items depend on it.
+    """The posts to a connection on which later items depend.
 
     - `subscribed`: the subscriptions whose SUBSCRIBED was posted, and no UNSUBSCRIBED since.
     - `unconfirmed_reply`: the reply that was being posted when this state was saved.
@@ -64,7 +64,7 @@ class OutboxState:
 
 
 class ItemAction(Enum):
-    """What the writer does with an item or event."""
+    """The action of the writer for an item or event."""
 
     POST = auto()
     SKIP = auto()

@@ -1,4 +1,4 @@
-"""Counters of what was posted to a connection since it opened."""
+"""Counters of the posts to a connection since it opened."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -27,7 +27,7 @@ class SubscriberPartition:
 
 
 def partitions_of(realm: ExchangeName, topics: Iterable[RoutingKey]) -> list[SubscriberPartition]:
-    """Return the partitions with the subscribers of topics: that of the patterns first."""
+    """Return the partitions of the subscribers of topics; the partition of all patterns is the first."""
     return [SubscriberPartition(realm, None), *(SubscriberPartition(realm, topic) for topic in topics)]
 
 

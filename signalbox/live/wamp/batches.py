@@ -19,7 +19,7 @@ def separator_for(user_agent: str) -> str:
 
 
 def batch(texts: Iterable[str], separator: str) -> str:
-    """Return the WebSocket message with some WAMP messages."""
+    """Return WAMP messages as one WebSocket message, with the separator after each."""
     return "".join(text + separator for text in texts)
 
 
@@ -29,5 +29,5 @@ def for_inbox(frame: str) -> str:
 
 
 def messages_of(frame: str) -> list[str]:
-    """Return the WAMP messages of a batch, as it was received or as it is in an inbox."""
+    """Return the WAMP messages of a batch that was received or is in an inbox."""
     return [text for text in for_inbox(frame).split(INBOX_SEPARATOR) if text]

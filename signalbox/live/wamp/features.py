@@ -1,4 +1,4 @@
-"""What WELCOME announces: the roles that we have, and of their features those that work."""
+"""The roles of the router and their supported features, as WELCOME announces them."""
 
 from collections.abc import Collection, Mapping
 

@@ -1,4 +1,4 @@
-"""What is left to do for a stage: nothing is synthesized or deployed again of which all sources are the same."""
+"""The steps that a deployment needs: a stage whose sources are unchanged is not synthesized or deployed again."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path

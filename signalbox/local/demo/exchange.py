@@ -42,6 +42,6 @@ def _show_events(trial: Trial) -> None:
 
 
 def _history(trial: Trial) -> dict[str, int]:
-    """Return the numbers of the messages' events in the lake by kind and outcome, or nothing until it has all."""
+    """Return the counts of the messages' events in the history by kind and outcome, or nothing if some are missing."""
     found = events_in_lake(trial.deployment, trial.published)
     return found if sum(found.values()) == COPIES + UNROUTED else {}

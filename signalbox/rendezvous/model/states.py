@@ -19,7 +19,7 @@ HIDDEN_PARTS = 3
 
 
 class RendezvousMethod(StrEnum):
-    """The way on which a client reached the broker; the values are upstream's `rendezvous_method` labels."""
+    """The way in which a client reached the broker; the values are upstream's `rendezvous_method` labels."""
 
     SQS = "sqs"
     HTTP = "http"

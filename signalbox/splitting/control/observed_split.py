@@ -1,4 +1,4 @@
-"""What the record and the observed state of a split show together: the questions of its next actions."""
+"""The questions that decide the next actions of a split, answered from its record and its observed state."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

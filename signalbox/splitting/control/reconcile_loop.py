@@ -123,7 +123,7 @@ class ReconcileLoop:
 
 @dataclass(frozen=True, slots=True)
 class Reconciler:
-    """What a reconcile pass uses."""
+    """The ports and rules of a reconcile pass."""
 
     store: Store
     observer: SplitObserver

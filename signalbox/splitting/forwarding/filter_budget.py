@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True)
 class FilterBudget:
-    """What is left of the time for all filters, and what each session has used of its share.
+    """The remaining time for all filters, and the time that each session has used of its share.
 
     Every message of a batch is decided, whatever the filters do. In a standard queue a filter that was stopped is not
     asked again in the same call. In a FIFO queue it is: a message that a killed call had sent to a session must be sent

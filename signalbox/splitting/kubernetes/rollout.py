@@ -38,7 +38,7 @@ def pause(kind: TargetKind, workload: Document) -> str | None:
 
 
 def is_observed(workload: Document) -> bool:
-    """Return whether the status is that of the newest specification; a Rollout's generation there is a text."""
+    """Return whether the status describes the newest specification; a Rollout's observed generation is a text."""
     return int(workload.get("status", {}).get("observedGeneration", 0)) >= int(workload["metadata"]["generation"])
 
 

@@ -25,7 +25,7 @@ class VariableBefore:
 
 @dataclass(frozen=True, slots=True)
 class SwitchRecord:
-    """The variables that a switch changed, as they were before."""
+    """The variables that a switch changed, with their earlier values."""
 
     target: str
     before: Mapping[Variable, VariableBefore] = field(default_factory=dict)

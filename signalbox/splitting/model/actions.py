@@ -71,7 +71,7 @@ class ReturnMessages:
 
 @dataclass(frozen=True, slots=True)
 class CloseQueue:
-    """Let no further call send messages to an ending session's queue, unless one has since its use was read."""
+    """Close an ending session's queue for later calls, unless a call has used it since its use was read."""
 
     name: QueueName
     session_id: SessionId

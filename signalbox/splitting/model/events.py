@@ -86,7 +86,7 @@ def dead_letter(message: Message, *, target: Target, original: QueueName, reason
 
 
 def kept(messages: Iterable[Message], stored_as: KeptObject, *, target: Target) -> Iterator[HistoryEvent]:
-    """Yield the event of each kept message: its id, and in the label `object` the key of what is stored."""
+    """Yield the event of each kept message, with its id, and its S3 key in the label `object`."""
     for message in messages:
         yield HistoryEvent(
             event_id=f"kept:{message.message_id}:{stored_as.queue}",

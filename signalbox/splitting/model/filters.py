@@ -35,7 +35,7 @@ OWNER_BYTES = 32_000_000
 
 @dataclass(slots=True)
 class FilterUse:
-    """What one owner's patterns and programs use together, of `limit_seconds` of CPU time.
+    """The CPU time that one owner's patterns and programs use together; at most `limit_seconds`.
 
     The defaults have no limit but the one of each request to an engine.
     """

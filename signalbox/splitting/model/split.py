@@ -85,8 +85,9 @@ class SplitQueue:
 class Replay:
     """The kept messages that a session gets before all others: those kept at or after `since` and before `until`.
 
-    `positions` has the last key that was read of each original, and `finished_at` is when all were. Of the messages
-    that the session's filter matched, `sent` went to its queue, and `skipped` have no room for the mark.
+    `positions` has the last key that was read of each original, and `finished_at` is when the last message was read.
+    `sent` and `skipped` count the messages that the session's filter matched: those that were sent to its queue, and
+    those that were not, since the attribute that marks a replay would make them too long.
     """
 
     since: datetime

@@ -254,7 +254,7 @@ class KubernetesTargets:
 
 
 def _before(target: Target, workload: Document) -> Document:
-    """Return a workload with the variables of its record as they were before the switch."""
+    """Return a workload in which the variables of its record have the values from before the switch."""
     pod = workload["spec"]["template"]
     before = read_record(annotations_of(pod), str(target)).before
     containers = []

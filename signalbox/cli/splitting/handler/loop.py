@@ -20,7 +20,7 @@ AWAY_SECONDS = 1.0  # between looks for a handler that cannot be invoked
 
 
 class Invoker(Protocol):
-    """What runs the handler: `HandlerProcess` or `RuntimeInterface`."""
+    """The runner of the handler: `HandlerProcess` or `RuntimeInterface`."""
 
     def is_ready(self) -> bool:
         """Return whether the handler can be invoked; no message is received while it cannot."""

@@ -22,7 +22,7 @@ class InvalidHandlerSettings(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class MappingSettings:
-    """What an event source mapping says about batches; the defaults are Lambda's."""
+    """The batch settings of an event source mapping; the defaults are Lambda's."""
 
     batch_size: int = 10
     window: timedelta = timedelta()
@@ -40,7 +40,7 @@ class MappingSettings:
         )
 
     def check(self, *, is_fifo: bool) -> None:
-        """Raise `InvalidHandlerSettings` for what Lambda refuses for such a queue."""
+        """Raise `InvalidHandlerSettings` for settings that Lambda refuses for such a queue."""
         seconds = self.window.total_seconds()
         largest = LARGEST_FIFO_BATCH if is_fifo else LARGEST_BATCH
         if not 1 <= self.batch_size <= largest:

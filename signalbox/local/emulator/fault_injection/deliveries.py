@@ -48,7 +48,7 @@ class Deliveries:
 
 
 def _copy(message: Message, now: float) -> Message:
-    """Return the copy of a received message as it was before, which the next receive delivers."""
+    """Return a copy of a message in its state before the receive; the next receive delivers it."""
     count = message["receive_count"] - 1
     return {**message, DUPLICATE: True, "receipt_handle": None, "visible_at": now, "receive_count": count}
 
