@@ -85,7 +85,7 @@ def test_a_user_gets_the_reader_of_the_administrators_and_no_dead_letter_queue(c
     (mapping,) = (one for one in connections.every() if one.queue == OWN)
     assert mapping.function.endswith(":function:control")
     settings = functions.get_event_source_mapping(UUID=mapping.mapping_id)
-    assert (settings["BatchSize"], settings["ScalingConfig"]) == (1, {"MaximumConcurrency": 7})
+    assert (settings["BatchSize"], settings["ScalingConfig"]) == (1, {"MaximumConcurrency": 2})
     (tags,) = (tags for tags in functions.tags.values() if tags)
     assert tags == {**TAGS, "signalbox:user": "alice"}
 

@@ -110,6 +110,8 @@ class Table:
         )
 
     def _has_rule(self, rules: list[Rule], user: str, right: str, realm: str, key: str) -> bool:
+        if user not in self.roles:  # only administrators read the queue of a user who does not exist
+            return False
         principals = {user, "@everyone"} | ({"@lab"} if user in self.members else set())
         return any(
             (realm, right) == (of, what) and whom in principals and naive_match(match, uri, key)
@@ -145,6 +147,13 @@ BY_SQS = [("ann", False, "xs_ann.fifo", "a", set[str]())]
 
 @example(SOURCES, set(), ([], [("xs_ben_lab.fifo", "ann", "write", "a", "exact")]), CHAIN, BY_SQS)
 @example(SOURCES, {"cat"}, ([], [("xs_ben_lab.fifo", "@lab", "read", "a", "exact")]), CHAIN, BY_SQS)
+@example(
+    SOURCES,
+    set(),
+    ([], [("xs_ann.fifo", "@everyone", "read", "a", "exact")]),
+    [(None, "xs_ann.fifo", one, "#") for one in ("q_annie", "q_cat")],
+    BY_SQS,
+)
 @given(
     st.fixed_dictionaries({name: st.sampled_from(list(Role)) for name in NAMES}),
     st.sets(users),
