@@ -12,8 +12,8 @@ MUTANTS = (
         "a head is stored without its condition",
         "exchange",
         TABLE,
-        '"#sequence = :replaced" if change',
-        '"#sequence >= :replaced OR :replaced > #sequence" if change',
+        "sequence.eq(change.replacing.sequence) if change",
+        "sequence.gte(0) if change",
     ),
     Mutant("a number is left out", "exchange", SEQUENCES, "sequence += 1", "sequence += 1 + (sequence % 7 == 6)"),
     Mutant(
@@ -36,14 +36,14 @@ MUTANTS = (
         "a detour ends at its first copy",
         "exchange",
         TABLE,
-        'ConditionExpression="#detour = :last"',
-        'ConditionExpression="#detour >= :last"',
+        "condition=detour.eq(last)",
+        "condition=detour.gte(last)",
     ),
     Mutant(
         "a detour is extended after its end",
         "exchange",
         TABLE,
-        '                ConditionExpression="attribute_exists(#detour)",\n',
+        ", condition=attr(detour).exists()",
         "",
     ),
     Mutant(

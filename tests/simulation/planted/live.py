@@ -119,14 +119,14 @@ MUTANTS = (
     _mutant(
         "heads are stored without the hold of their key",
         module=TABLE,
-        old="""condition += f" AND {'held_for = :held' if hold.replacing else is_free}\"""",
-        new="values.pop(':held', None), values.pop(':now', None)",
+        old='is_as_read &= attr("held_for").eq(list(hold.replacing)) if hold.replacing else is_free',
+        new="del is_free",
     ),
     _mutant(
         "a held key is free",
         module=STORED_HOLDS,
-        old='is_free = Attr("held_until").not_exists() | Attr("held_until").lte(milliseconds(now))',
-        new='is_free = Attr("held_until").not_exists() | Attr("held_until").gt(0)',
+        old="is_free = HELD_UNTIL.not_exists() | HELD_UNTIL.lte(milliseconds(now))",
+        new="is_free = HELD_UNTIL.not_exists() | HELD_UNTIL.gt(0)",
     ),
     _mutant(
         "two connections have one outbox",

@@ -103,14 +103,14 @@ MUTANTS = (
     _mutant(
         "a record replaces that of another function",
         module="signalbox.aws.splitting.splits",
-        old='is_as_read = Attr("version").eq(replacing.version)',
-        new='is_as_read = Attr("version").gte(0)',
+        old='attr("version").eq(replacing.version)',
+        new='attr("version").gte(0)',
     ),
     _mutant(
         "a lock is free for all",
         module=LOCKS,
-        old='Attr("until").lte(milliseconds(now)) | Attr("holder").eq(holder)',
-        new='Attr("until").gt(0)',
+        old='attr("until").lte(milliseconds(now)) | attr("holder").eq(holder)',
+        new='attr("until").gt(0)',
     ),
     _mutant(
         "a record is a minute old",
@@ -121,7 +121,7 @@ MUTANTS = (
     _mutant(
         "an unfinished call is unknown",
         module=LOCKS,
-        old="        self.table.put_item(Item=_call_key(original, call_id) | times)\n",
+        old="        self.table.write(Put(_call_key(original, call_id) | times))\n",
         new="        del times\n",
     ),
 )
