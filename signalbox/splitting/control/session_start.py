@@ -128,8 +128,8 @@ class Admissions:
             raise ConfigTooLarge(f"the filters of all sessions of {split.target} have {size} bytes in total")
         session = next(one for one in split.sessions if one.session_id == request.session_id)
         environment = self.resources.targets_of(split.target).environment(joinable.registry, session.queues)
-        if names := ", ".join(shown(name) for name in environment if VARIABLE.fullmatch(name) is None):
-            raise SessionRejected(f"no local command can have these variables, whose names a shell would run: {names}")
+        if unsafe := ", ".join(shown(name) for name in environment if VARIABLE.fullmatch(name) is None):
+            raise SessionRejected(f"no local command can have these variables, whose names a shell would run: {unsafe}")
         return Admission(split, session, environment, joinable.notes)
 
     def _refuse_taken(self, split: Split) -> None:
