@@ -17,6 +17,12 @@ LONGEST_NAME, KEPT_CHARACTERS = 255, 200
 """The characters of a folder's name on every system, and those of a longer one that stay: publishers choose topics."""
 
 
+def has_logs(s3: "S3Client", bucket: str, exchange: str) -> bool:
+    """Return whether a log of an exchange was exported. Raises `EffectFailed`."""
+    with translate_read_errors(f"exported logs of exchange {exchange!r}"):
+        return bool(s3.list_objects_v2(Bucket=bucket, Prefix=f"{LOG_PREFIX}/{exchange}/", MaxKeys=1).get("Contents"))
+
+
 def download_logs(
     s3: "S3Client", bucket: str, exchange: str, *, is_selected: Callable[[str], bool], home: Path
 ) -> Iterator[Path]:

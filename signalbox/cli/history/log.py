@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from signalbox.cli.history.jobs import run_jobs
+from signalbox.cli.history.names import is_live
 from signalbox.cli.history.output_folder import check_writable, output_folder
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line
@@ -34,17 +35,15 @@ def export(
     deployment = options.deployment()
     home = output_folder(deployment, folder, "logs")
     check_writable(home)
-    run_jobs(deployment, [("export_logs", {"exchange": exchange, "topics": topics})], say)
     s3, bucket = deployment.session().client("s3"), output(deployment, "HistoryBucket")
+    if is_live(deployment, exchange):
+        run_jobs(deployment, [("export_logs", {"exchange": exchange, "topics": topics})], say)
     found = download_logs(
         s3, bucket, exchange, is_selected=lambda topic: bool(wanted.matching(RoutingKey(topic))), home=home
     )
     paths = list(found)
     if not paths:
-        raise RejectedError(
-            f"exchange {exchange!r} has no events of topics {topics!r}: `signalbox exchange list` shows whether it "
-            "exists and is live"
-        )
+        raise RejectedError(f"exchange {exchange!r} has no events of topics {topics!r}")
     if options.as_json:
         print_json([str(path) for path in paths])
         return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from signalbox.cli.history.jobs import run_jobs
+from signalbox.cli.history.names import check_names, is_live
 from signalbox.cli.shared.output import print_fields, print_json
 from signalbox.cli.shared.stage import OutputOptions, duration, output, say
 from signalbox.errors import RejectedError
@@ -62,7 +63,9 @@ def replay(
         run.plan(selection, sends=yes and not dry_run)
         if not (yes or options.as_json):
             run.show_plan()
-    if dry_run or not (yes or resume or _is_confirmed()):
+    if not run.record().messages:
+        say("no message is selected: nothing is sent")
+    elif dry_run or not (yes or resume or _is_confirmed()):
         say(f"nothing is sent; `signalbox replay --resume {name}` sends the messages")
     elif resume is not None or not yes:
         run.send()
@@ -110,10 +113,14 @@ class _Replay:
     def plan(self, selection: Mapping[str, str], *, sends: bool) -> None:
         """Export new events of the log, count the selected messages, and send them at once if `sends`.
 
-        Raises `RejectedError` for kept messages that the caller may not read, or if none are selected.
+        Raises `RejectedError` for names that do not exist, and for kept messages that the caller may not read, or if
+        none are selected.
         """
+        if "kept" not in selection:  # its readers may not list exchanges and queues; the job refuses a wrong name
+            check_names(self.deployment, selection)
         of_log = {name: selection[name] for name in ("exchange", "topics") if name in selection}
-        export = [("export_logs", of_log)] if "exchange" in selection else []
+        has_log = "exchange" in selection and is_live(self.deployment, selection["exchange"])
+        export = [("export_logs", of_log)] if has_log else []
         kept = self._of_kept(selection["kept"]) if "kept" in selection else {}
         arguments = {**self.arguments, **selection, **kept, "dry_run": "no" if sends else "yes"}
         run_jobs(self.deployment, [*export, ("replay", arguments)], self._print_progress)

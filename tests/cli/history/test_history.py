@@ -1,12 +1,15 @@
 """The commands `history`, `report` and `replay` on a fake AWS stage with Athena, Glue and S3."""
 
 import json
+import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import boto3
 import pytest
+from botocore.client import BaseClient
 from typer.testing import CliRunner, Result
 
 from signalbox.aws.history.athena import Athena, QueryFailed
@@ -18,7 +21,9 @@ from signalbox.errors import RejectedError, SignalboxError
 from signalbox.exchange.model.patterns import InvalidPattern
 from signalbox.history.jobs import FILE_EXTENSIONS, REPORTS
 from signalbox.history.replay_state import InvalidReplay, ReplayId, ReplayProgress, SendResult
+from tests.adapters.shared.stubs import URLS
 from tests.cli.shared.stage import serving
+from tests.docs.markdown import ROOT, blocks
 from tests.fakes.athena import stub_rows
 from tests.fakes.aws import aws
 
@@ -38,9 +43,13 @@ def stage(aws: None) -> Iterator[None]:
         "HistoryBucket": "lake",
         "HistoryDatabase": "signalbox_lake",
         "HistoryReaderArn": "arn:aws:iam::123456789012:role/reader",
-        "ExchangeControlQueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/signalbox-exchange-control",
+        "ExchangeControlQueueUrl": f"{URLS}signalbox-exchange-control",
+        "ExchangePrefix": "",
     }
-    with serving(outputs, []):
+    boto3.client("sqs").create_queue(QueueName="signalbox-exchange-control")
+    with serving(outputs, [outputs["ExchangeControlQueueUrl"]]) as running:
+        running.replies["exchanges"] = lambda _: [{"exchange": "xlog.fifo", "live": {}}, {"exchange": "xjobs"}]
+        running.replies["queues"] = lambda _: [{"queue": "q_a"}]
         yield
 
 
@@ -76,6 +85,23 @@ def test_a_query_prints_a_table_by_default():
 
     assert "offer" in shown
     assert "a,b" in shown
+
+
+@pytest.mark.usefixtures("answering")
+def test_an_analyst_needs_the_permissions_of_the_page_and_no_others(monkeypatch: pytest.MonkeyPatch):
+    (policy,) = (block for block in blocks(ROOT / "docs" / "first-year.md") if block.kind == "analyst")
+    own, call, used = boto3.Session().get_credentials(), BaseClient._make_api_call, set()
+
+    def recorded(client: BaseClient, operation: str, request: dict[str, object]) -> object:
+        is_of_command = threading.current_thread() is threading.main_thread()  # not of the stage
+        if is_of_command and client._request_signer._credentials.access_key == own.access_key:
+            used.add(f"{client.meta.service_model.service_name}:{operation}")
+        return call(client, operation, request)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", recorded)
+    signalbox("history", "query", "SELECT 1")
+
+    assert used == {statement["Action"] for statement in json.loads(policy.code)["Statement"]}
 
 
 @pytest.mark.parametrize(
@@ -246,14 +272,49 @@ def test_a_log_is_exported_and_the_files_of_matching_topics_are_saved(tmp_path):
 
 
 @pytest.mark.usefixtures("stage")
-def test_the_export_of_an_exchange_without_events_names_the_command_that_shows_it(tmp_path):
-    with pytest.raises(RejectedError, match=r"exchange 'xlg.fifo' has no events of topics '#': `signalbox exchange l"):
-        signalbox("log", "export", "xlg.fifo", "--folder", str(tmp_path))
+def test_the_export_of_topics_without_events_is_refused(tmp_path):
+    with pytest.raises(RejectedError, match=r"exchange 'xlog.fifo' has no events of topics 'a.#'"):
+        signalbox("log", "export", "xlog.fifo", "--topics", "a.#", "--folder", str(tmp_path))
 
 
-def put_replay(name: str, *, topics: dict[str, int]) -> ReplayProgress:
+@pytest.mark.usefixtures("stage")
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["log", "export", "xlg.fifo"], "there is no live exchange 'xlg.fifo'; did you mean 'xlog.fifo'?"),
+        (["log", "export", "xjobs"], "there is no live exchange 'xjobs'; there is 'xlog.fifo'"),
+        (["replay", "--exchange", "xlg.fifo", "--into", "q_a"], "there is no live exchange 'xlg.fifo'; did you mean"),
+        (["replay", "--exchange", "xlog.fifo", "--into", "q_b"], "--into: there is no 'q_b'; did you mean 'q_a'?"),
+        (["replay", "--dead-letters", "q_A", "--into", "q_a"], "--dead-letters: there is no 'q_A'; did you mean 'q_a'"),
+    ],
+)
+def test_a_wrong_name_is_refused_before_a_job_starts(tmp_path, monkeypatch, arguments, problem):
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(RejectedError, match=re.escape(problem)):
+        signalbox(*arguments)
+
+    assert (started("export_logs"), started("replay")) == ([], [])
+
+
+@pytest.mark.usefixtures("stage")
+def test_what_a_deleted_exchange_and_queue_left_is_exported_and_replayed(tmp_path):
+    boto3.client("s3").put_object(Bucket="lake", Key="logs/xold.fifo/topic=a/2026-11-20.txt", Body="event")
+    boto3.client("sqs").create_queue(QueueName="q_old-dlq")
+    put_replay("r", topics={})
+
+    exported = signalbox("log", "export", "xold.fifo", "--folder", str(tmp_path))
+    signalbox("replay", "--exchange", "xold.fifo", "--into", "q_a", "--id", "r", "--yes")
+    signalbox("replay", "--dead-letters", "q_old", "--into", "q_a", "--id", "r", "--yes")
+
+    assert Path(exported.stdout.strip()).read_text() == "event"
+    assert started("export_logs") == []
+    assert [run.get("--dead_letters", run.get("--exchange")) for run in started("replay")] == ["xold.fifo", "q_old"]
+
+
+def put_replay(name: str, *, topics: dict[str, int], messages: int = 2) -> ReplayProgress:
     """Store a record and a plan as the job does."""
-    planned = ReplayProgress(ReplayId(name), {"into": "q_a"}, "7", messages=2, size_bytes=20, planned_at=NOON)
+    planned = ReplayProgress(ReplayId(name), {"into": "q_a"}, "7", messages=messages, size_bytes=20, planned_at=NOON)
     S3ReplayRecords(boto3.client("s3"), "lake", "replays/").save(planned)
     plan = {"messages": 2, "size_bytes": 20, "rate": 1, "seconds": 2, "topics": topics, "left_out": {"large": 1}}
     boto3.client("s3").put_object(Bucket="lake", Key=f"replays/{name}.plan.json", Body=json.dumps(plan))
@@ -264,9 +325,11 @@ def put_replay(name: str, *, topics: dict[str, int]) -> ReplayProgress:
 def test_an_unconfirmed_replay_is_counted_and_not_sent():
     put_replay("r", topics={"a.b": 2})
 
-    result = signalbox("replay", "--exchange", "x.fifo", "--topics", "a.*", "--into", "q_a", "--rate", "1", "--id", "r")
+    result = signalbox(
+        "replay", "--exchange", "xlog.fifo", "--topics", "a.*", "--into", "q_a", "--rate", "1", "--id", "r"
+    )
 
-    assert started("export_logs") == [{"--exchange": "x.fifo", "--topics": "a.*"}]
+    assert started("export_logs") == [{"--exchange": "xlog.fifo", "--topics": "a.*"}]
     assert result.stderr.startswith("· replay r on stage signalbox in ")
     assert [run["--dry_run"] for run in started("replay")] == ["yes"]
     assert "2 messages, 20 bytes, at 1 a second: at least 2 s" in result.stderr
@@ -274,6 +337,16 @@ def test_an_unconfirmed_replay_is_counted_and_not_sent():
     assert "1  excluded: large" in result.stderr
     assert "--resume r" in result.stderr
     assert "planned" in result.stdout
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_replay_without_messages_offers_nothing_to_send():
+    put_replay("r", topics={}, messages=0)
+
+    result = signalbox("replay", "--dead-letters", "q_a", "--into", "q_a", "--id", "r")
+
+    assert "no message is selected: nothing is sent" in result.stderr
+    assert "--resume" not in result.stderr
 
 
 @pytest.mark.usefixtures("stage")
