@@ -1,6 +1,5 @@
 """Fixtures and settings of all tests: Hypothesis, test order, and a deployed stage."""
 
-import fcntl
 import os
 import secrets
 from collections.abc import Generator, Iterator
@@ -21,6 +20,7 @@ from tests import garbage, preparation
 from tests.environment import settle
 from tests.java import parts
 from tests.kubernetes.cluster import Namespace, Server
+from tests.sharing import SHARED
 
 settle()
 
@@ -78,17 +78,23 @@ def stage_folder(tmp_path_factory: pytest.TempPathFactory) -> StageFolder:
     return StageFolder(tmp_path_factory.mktemp("stage"))
 
 
-@pytest.fixture(scope="session")
-def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the cloud assembly of a local stage; the first of the parallel test processes synthesizes it."""
+@pytest.fixture(scope="session", autouse=True)
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the parallel test processes."""
     own = tmp_path_factory.getbasetemp()
-    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-    folder = shared / "assembly"
-    with (shared / "assembly.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "manifest.json").exists():
-            cdk.synthesize(folder, context=stage.local_context([]), say=lambda _: None)
-    return folder
+    SHARED.folder = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    return SHARED.folder
+
+
+@pytest.fixture(scope="session")
+def assembly(shared_folder: Path) -> Path:
+    """Return the cloud assembly of a local stage."""
+
+    def synthesize() -> str:
+        cdk.synthesize(shared_folder / "assembly", context=stage.local_context([]), say=lambda _: None)
+        return str(shared_folder / "assembly")
+
+    return Path(SHARED.get("assembly.txt", synthesize))
 
 
 @pytest.fixture(scope="session")

@@ -72,6 +72,7 @@ PARTS = {
     "emulator": "tests/local/emulator",
     "browser": "tests/browser",
     "functions": "tests/handlers",
+    "templates": "tests/infrastructure",
 }
 
 

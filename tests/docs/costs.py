@@ -54,7 +54,7 @@ LIMITS = (
     ("history", 50, 3),
     (",".join(CAPABILITIES), 285, 7),
 )
-PLAIN = {"dashboard": "false", "alarms": "false"}
+WATCHING = ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,20 @@ def section() -> str:
 
 
 def _part(capabilities: str) -> str:
-    stage, plain = templates(capabilities=capabilities), templates(capabilities=capabilities, **PLAIN)
-    prices = (_range(*price(found)) for found in (stage, plain))
+    stage = stage_of(capabilities)
+    prices = (_range(*price(found)) for found in (stage, unwatched(stage)))
     return f"| {capabilities.replace(',', ', ')} | {size(stage)} | {' | '.join(prices)} |"
+
+
+def stage_of(capabilities: str) -> Templates:
+    """Return a stage with these capabilities."""
+    return templates() if capabilities == ",".join(CAPABILITIES) else templates(capabilities=capabilities)
+
+
+def unwatched(stage: Templates) -> Templates:
+    """Return a stage as it is with `alarms=false` and `dashboard=false`."""
+    resources = {name: one for name, one in stage.stage["Resources"].items() if one["Type"] not in WATCHING}
+    return Templates(stage.state, {**stage.stage, "Resources": resources})
 
 
 def size(stage: Templates) -> int:

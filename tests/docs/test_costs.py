@@ -16,12 +16,19 @@ def test_the_page_has_the_costs_of_the_templates_and_prices():
 
 @pytest.mark.parametrize(("capabilities", "resources", "usd"), costs.LIMITS)
 def test_a_stage_keeps_within_its_size_and_price_with_one_key(capabilities, resources, usd):
-    stage = templates(capabilities=capabilities)
+    stage = costs.stage_of(capabilities)
     _, most = costs.price(stage)
 
     assert costs.size(stage) <= resources
     assert most <= usd
     assert len(stage.every("AWS::KMS::Key")) == 1
+
+
+def test_a_stage_without_alarms_and_dashboard_has_the_other_resources():
+    found = templates(capabilities="exchange", dashboard="false", alarms="false")
+
+    expected = costs.unwatched(costs.stage_of("exchange"))
+    assert (found.names, costs.price(found)) == (expected.names, costs.price(expected))
 
 
 def test_every_price_has_one_source():

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from aws_cdk import App
 
 from app import build
+from tests.sharing import SHARED
 
 ROOT = Path(__file__).resolve().parents[2]
 # Building the layer needs the network and several seconds; without it the templates are the same.
@@ -79,7 +81,13 @@ EVERYTHING = {
 
 @cache
 def templates(**settings: str | int) -> Templates:
-    """Synthesize a stage with these settings and the defaults for the others.
+    """Return the templates of a stage with these settings and the defaults for the others."""
+    digest = sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+    return Templates(**json.loads(SHARED.get(f"{digest}.json", lambda: json.dumps(_synthesized(settings)))))
+
+
+def _synthesized(settings: Mapping[str, str | int]) -> dict[str, Resource]:
+    """Synthesize a stage.
 
     CDK's own validation of the templates, which takes two thirds of the time, is left to test_nag.py and cfn-lint.
     """
@@ -88,7 +96,7 @@ def templates(**settings: str | int) -> Templates:
         state, stage = build(app)
         assembly = app.synth()
         found = [assembly.get_stack_by_name(stack.stack_name).template for stack in (state, stage)]
-    return Templates(state=found[0], stage=found[1])
+    return {"state": found[0], "stage": found[1]}
 
 
 def context(**settings: object) -> dict[str, object]:

@@ -3,6 +3,7 @@
 import json
 
 from stacks.shared.alarms import ESSENTIAL
+from tests.infrastructure.other_settings import TOPIC
 from tests.infrastructure.templates import templates
 from tests.infrastructure.test_resources import FUNCTIONS, JOBS, LIVE_QUEUES, RETRIES
 
@@ -92,9 +93,9 @@ def test_by_default_an_alarm_rings_when_a_function_with_a_url_fails():
 
 
 def test_by_default_the_alarms_are_those_of_each_way_to_stall_lose_or_fail():
-    stage = templates(rendezvous_doors="url,api")
+    stage = templates()
 
-    assert set(stage.every("AWS::CloudWatch::Alarm")) == set(ESSENTIAL)
+    assert set(stage.every("AWS::CloudWatch::Alarm")) == set(ESSENTIAL) - {"Rendezvous/Api/ServerErrors"}
     assert not stage.every("AWS::CloudWatch::Dashboard")
     assert not any("TracingConfig" in one["Properties"] for one in stage.every("AWS::Lambda::Function").values())
 
@@ -118,9 +119,6 @@ def test_the_dashboard_averages_nothing(stage):
     assert len(metrics) > 50
 
 
-def test_alarms_notify_the_topic_of_the_setting():
-    topic = "arn:aws:sns:eu-central-1:123456789012:operators"
-    stage = templates(alarm_topic_arn=topic)
-
-    for name, alarm in stage.every("AWS::CloudWatch::Alarm").items():
-        assert alarm["Properties"]["AlarmActions"] == [topic], name
+def test_alarms_notify_the_topic_of_the_setting(otherwise):
+    for name, alarm in otherwise.every("AWS::CloudWatch::Alarm").items():
+        assert alarm["Properties"]["AlarmActions"] == [TOPIC], name

@@ -10,11 +10,9 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_sqs as sqs
 
 from app import build, check
-from tests.infrastructure.splitting.test_clusters import CLUSTERS
-from tests.infrastructure.splitting.test_splitting import SETTINGS
+from tests.infrastructure.other_settings import OTHERWISE
 from tests.infrastructure.templates import ROOT, context
-
-ARN = "arn:aws:sqs:eu-central-1:123456789012:their-queue"
+from tests.infrastructure.test_resources import THEIRS
 
 
 def run_app(folder, *, region="eu-central-1", **settings):
@@ -28,25 +26,15 @@ def run_app(folder, *, region="eu-central-1", **settings):
 @pytest.mark.parametrize(
     "settings",
     [
-        {},
-        {"local": True},
-        {"broker_queue_arn": ARN, "client_queue_prefix": "other-", "exchange_prefix": "trial-", "stage": "trial"},
-        {"capabilities": "exchange", "alarms": False, "dashboard": False},
-        {"capabilities": "rendezvous,splitting,live"},
-        {"capabilities": "history"},
-        {**SETTINGS, "temporary_queue_prefix": "tmp-", "kubernetes_clusters": CLUSTERS},
+        {**OTHERWISE, "broker_queue_arn": THEIRS, "client_queue_prefix": "other-"},
+        pytest.param({"capabilities": "exchange", "alarms": False, "dashboard": False}, marks=pytest.mark.release),
+        pytest.param({"capabilities": "rendezvous,splitting,live"}, marks=pytest.mark.release),
+        pytest.param({"capabilities": "history"}, marks=pytest.mark.release),
     ],
-    ids=[
-        "default",
-        "local",
-        "existing queue and other names",
-        "exchange",
-        "without history",
-        "history",
-        "queues, consumers and clusters to split",
-    ],
+    ids=["existing queue and other settings", "exchange", "without history", "history"],
 )
 def test_every_finding_is_fixed_or_acknowledged(settings, tmp_path):
+    """The stages on AWS and on this machine, with the defaults, are a check of their own in `make check`."""
     app = App(outdir=str(tmp_path), context=context(**settings))
     build(app)
     check(app)

@@ -6,30 +6,23 @@ from signalbox.doctor.rules import END_OF_SUPPORT
 from stacks.settings.context import read_config
 from stacks.settings.needs import needs
 from stacks.shared import packaging
+from tests.infrastructure.other_settings import OTHERWISE
 from tests.infrastructure.templates import templates
 
-SETTINGS = {
-    "route_concurrency": 7,
-    "live_concurrency": 13,
-    "offer_concurrency": 17,
-    "client_concurrency": 11,
-}
-SETTINGS |= {"proxy_concurrency": 12, "page_concurrency": 14, "live_connect_concurrency": 15}
 
-
-def test_the_mappings_of_the_templates_are_those_that_the_settings_need():
-    needed = needs(read_config(SETTINGS))
-    found = templates(**SETTINGS).every("AWS::Lambda::EventSourceMapping").values()
+def test_the_mappings_of_the_templates_are_those_that_the_settings_need(otherwise):
+    needed = needs(read_config(OTHERWISE))
+    found = otherwise.every("AWS::Lambda::EventSourceMapping").values()
 
     maxima = [mapping["Properties"]["ScalingConfig"]["MaximumConcurrency"] for mapping in found]
     assert (needed.mappings, needed.polled) == (len(maxima), sum(maxima))
 
 
-def test_the_reserved_executions_are_those_of_the_templates():
-    functions = templates(**SETTINGS).every("AWS::Lambda::Function").values()
+def test_the_reserved_executions_are_those_of_the_templates(otherwise):
+    functions = otherwise.every("AWS::Lambda::Function").values()
 
     reserved = sum(function["Properties"].get("ReservedConcurrentExecutions", 0) for function in functions)
-    assert needs(read_config(SETTINGS)).reserved == reserved > 0
+    assert needs(read_config(OTHERWISE)).reserved == reserved > 0
 
 
 def test_the_functions_run_on_a_python_whose_end_of_support_is_known(stage):

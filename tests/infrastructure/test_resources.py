@@ -5,8 +5,10 @@ import json
 import pytest
 
 from tests.infrastructure.history.permissions import REPORTS, STARTED
+from tests.infrastructure.other_settings import OTHERWISE
 from tests.infrastructure.templates import Templates, as_list, templates
 
+THEIRS = "arn:aws:sqs:eu-central-1:123456789012:their-queue"
 DOORS = {"Doors/Proxies", "Doors/Clients"}
 FUNCTIONS = {"Rendezvous/Offer", "Rendezvous/Sweep", *DOORS}
 FUNCTIONS |= {"Splitting/Split", "Splitting/Control", "Exchange/Route", "Exchange/Control"}
@@ -101,7 +103,7 @@ def test_every_queue_denies_requests_without_tls(stage):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"local": "true"}, {"broker_queue_arn": "arn:aws:sqs:eu-west-1:111122223333:offers"}]
+    "settings", [{}, {"local": True}, OTHERWISE, {"capabilities": "rendezvous", "broker_queue_arn": THEIRS}]
 )
 def test_sqs_dead_letters_no_message_and_takes_no_dead_letters_of_others(settings):
     """SQS counts receives, also those of functions that were killed or could not reach a service."""
@@ -165,10 +167,8 @@ def test_every_event_source_mapping_reports_partial_failures_and_bounds_concurre
         assert properties["BatchSize"] == BATCHES[name]
 
 
-def test_a_boundary_of_the_setting_bounds_every_role_and_user():
-    stage = templates(permissions_boundary="limits")
-
-    identities = stage.every("AWS::IAM::Role") | stage.every("AWS::IAM::User")
+def test_a_boundary_of_the_setting_bounds_every_role_and_user(otherwise):
+    identities = otherwise.every("AWS::IAM::Role") | otherwise.every("AWS::IAM::User")
     for name, identity in identities.items():
         assert "policy/limits" in json.dumps(identity["Properties"]["PermissionsBoundary"]), name
 
@@ -356,7 +356,7 @@ def test_the_stage_stack_contains_no_stateful_resources(stage):
     assert not kinds & set(RETAINED)
 
 
-@pytest.mark.parametrize("settings", [{}, {"retain_state": True}, {"local": True}], ids=["default", "kept", "local"])
+@pytest.mark.parametrize("settings", [{}, {"local": True}], ids=["default", "local"])
 def test_the_stage_stack_retains_nothing(settings):
     for name, resource in templates(**settings).stage["Resources"].items():
         assert resource.get("DeletionPolicy", "Delete") == "Delete", name
@@ -392,6 +392,6 @@ def test_the_output_has_the_fingerprints_of_the_given_bridge_list(tmp_path):
     line = '{{"displayName":"a","webSocketAddress":"wss://a.example/","fingerprint":"{}"}}\n'
     bridges.write_text(line.format("a" * 40) + line.format("B" * 64))
 
-    outputs = templates(bridge_list_file=str(bridges)).stage["Outputs"]
+    outputs = templates(capabilities="rendezvous", bridge_list_file=str(bridges)).stage["Outputs"]
 
     assert outputs["BridgeFingerprints"]["Value"] == f"{'A' * 40},{'B' * 64}"

@@ -7,7 +7,7 @@ is changed on purpose only: an entry is added for a new resource, and removed to
 import json
 from pathlib import Path
 
-from tests.infrastructure.templates import Resource, templates
+from tests.infrastructure.templates import Resource, Templates
 
 GOLDEN = Path(__file__).parent / "golden" / "stateful_resources.json"
 STATEFUL = {
@@ -30,9 +30,7 @@ def stateful(template: Resource) -> dict[str, str]:
     return {name: one["Type"] for name, one in template["Resources"].items() if one["Type"] in STATEFUL}
 
 
-def test_stateful_resources_keep_their_logical_ids() -> None:
-    found = templates(rendezvous_doors="url,api")
-
-    actual = {"state": stateful(found.state), "stage": stateful(found.stage)}
+def test_stateful_resources_keep_their_logical_ids(stage: Templates) -> None:
+    actual = {"state": stateful(stage.state), "stage": stateful(stage.stage)}
 
     assert actual == json.loads(GOLDEN.read_text())

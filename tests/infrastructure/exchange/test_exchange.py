@@ -16,12 +16,13 @@ from signalbox.sarracenia.rights.names import MAXIMUM_USER_LENGTH, ExchangeName,
 from stacks.settings.choices import EXCHANGE_PREFIX
 from stacks.shared import tables
 from tests.infrastructure.handlers import POWERTOOLS, variables_read
-from tests.infrastructure.templates import ROOT, Templates, as_list, templates
+from tests.infrastructure.templates import ROOT, Templates, as_list
 
 HANDLERS = ROOT / "lambdas" / "exchange"
 WIRING = {"route": ["wiring.py", "route_wiring.py"], "control": ["wiring.py", "control_wiring.py"]}
 SQS = "arn:<Partition>:sqs:<Region>:<AccountId>"
 ROUTE, CONTROL = "Exchange/RouteRole", "Exchange/ControlRole"
+NAMED = [StageNames("signalbox"), StageNames("trial", "trial-")]
 
 
 def allowed(stage: Templates, role: str, *, action: str) -> Iterator[tuple[str, object]]:
@@ -67,10 +68,10 @@ def test_the_index_lists_what_there_is_of_a_kind(stage):
     assert index["Projection"] == {"ProjectionType": "ALL"}
 
 
-@pytest.mark.parametrize("prefix", ["", "pump-"])
+@pytest.mark.parametrize("named", NAMED, ids=lambda named: named.stage)
 @pytest.mark.parametrize("name", ["xpublic", "xs_alice", "xs_alice_images.fifo", "xreport"])
-def test_queues_of_exchanges_can_be_created_and_read(name, prefix):
-    stage, queue = templates(exchange_prefix=prefix), StageNames("signalbox", prefix).queue(name)
+def test_queues_of_exchanges_can_be_created_and_read(name, named, stage, otherwise):
+    stage, queue = otherwise if named.prefix else stage, named.queue(name)
 
     assert may(stage, ROUTE, action="sqs:ReceiveMessage", queue=queue)
     assert may(stage, ROUTE, action="sqs:SendMessage", queue=dead_letter_name(queue))
@@ -79,10 +80,10 @@ def test_queues_of_exchanges_can_be_created_and_read(name, prefix):
         assert may(stage, CONTROL, action="sqs:CreateQueue", queue=made)
 
 
-@pytest.mark.parametrize("prefix", ["", "pump-"])
+@pytest.mark.parametrize("named", NAMED, ids=lambda named: named.stage)
 @pytest.mark.parametrize("name", ["q_alice", "q_alice.subscribe.weather.host_1234", "q_alice_" + 90 * "x" + ".fifo"])
-def test_declared_queues_can_be_created_and_written_but_not_read(name, prefix):
-    stage, queue = templates(exchange_prefix=prefix), StageNames("signalbox", prefix).queue(name)
+def test_declared_queues_can_be_created_and_written_but_not_read(name, named, stage, otherwise):
+    stage, queue = otherwise if named.prefix else stage, named.queue(name)
 
     for made in (queue, dead_letter_name(queue)):
         assert may(stage, CONTROL, action="sqs:CreateQueue", queue=made)
@@ -116,23 +117,15 @@ def test_permissions_rest_on_what_the_longest_names_keep():
         assert dead_letter_name(shortened).startswith(whole)
 
 
-def test_times_and_names_follow_from_the_settings():
-    stage = templates(
-        stage="trial",
-        exchange_prefix="trial-",
-        exchange_retention_seconds=600,
-        route_concurrency=7,
-        route_timeout_seconds=20,
-        route_retry_seconds=25,
-    )
-    queues, route = stage.every("AWS::SQS::Queue"), stage.every("AWS::Lambda::Function")["Exchange/Route"]["Properties"]
+def test_times_and_names_follow_from_the_settings(otherwise):
+    queues, functions = otherwise.every("AWS::SQS::Queue"), otherwise.every("AWS::Lambda::Function")
 
-    assert route["Timeout"] == 20
-    assert stage.stage["Outputs"]["ExchangePrefix"]["Value"] == "trial-"
+    assert functions["Exchange/Route"]["Properties"]["Timeout"] == 20
+    assert otherwise.stage["Outputs"]["ExchangePrefix"]["Value"] == "trial-"
     for name, called in (("Retries", "trial-exchange-retries"), ("OrderedRetries", "trial-exchange-retries.fifo")):
         queue = queues[f"Exchange/{name}"]["Properties"]
         assert (queue["QueueName"], queue["VisibilityTimeout"], queue["MessageRetentionPeriod"]) == (called, 25, 600)
-    control = stage.every("AWS::Lambda::Function")["Exchange/Control"]["Properties"]["Environment"]["Variables"]
+    control = functions["Exchange/Control"]["Properties"]["Environment"]["Variables"]
     assert control["ROUTE_CONCURRENCY"] == "7"
 
 

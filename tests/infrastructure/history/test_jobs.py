@@ -8,6 +8,7 @@ from signalbox.cli.destroy.plan import job_log_prefix
 from stacks.history.jobs import DAILY
 from stacks.shared import packaging
 from tests.infrastructure.history.permissions import REPORTS
+from tests.infrastructure.other_settings import ASSET_KEY
 from tests.infrastructure.templates import Templates, templates
 
 
@@ -119,12 +120,10 @@ def test_the_alarm_of_a_job_counts_every_end_of_a_run_but_success(stage):
         assert job["Properties"]["Name"].startswith("signalbox-")
 
 
-@pytest.mark.parametrize(("hours", "expression"), [(1, "*/1"), (12, "*/12")])
-def test_jobs_of_an_interval_run_at_hours_that_cron_knows(hours, expression):
-    stage = templates(history_interval_hours=hours)
-
-    assert schedule(stage, "CompactHours")[0] == f"cron(35 {expression} * * ? *)"
-    assert schedule(stage, "ExportLogs")[0] == f"cron(20 {expression} * * ? *)"
+def test_jobs_of_an_interval_run_at_hours_that_cron_knows(stage, otherwise):
+    for found, expression in ((stage, "*/6"), (otherwise, "*/12")):
+        assert schedule(found, "CompactHours")[0] == f"cron(35 {expression} * * ? *)"
+        assert schedule(found, "ExportLogs")[0] == f"cron(20 {expression} * * ? *)"
 
 
 def test_by_default_only_the_job_of_the_day_compacts_history():
@@ -134,17 +133,14 @@ def test_by_default_only_the_job_of_the_day_compacts_history():
     assert not [name for name in stage.every("AWS::Scheduler::Schedule") if "CompactHours" in name]
 
 
-def test_jobs_may_decrypt_their_scripts_with_the_key_of_the_asset_bucket():
-    key = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
-    stage = templates(asset_key_arn=key)
-
+def test_jobs_may_decrypt_their_scripts_with_the_key_of_the_asset_bucket(otherwise):
     allowed = {
         name: (statement["Action"], json.dumps(statement["Condition"]))
-        for name, statement in stage.statements()
-        if statement["Resource"] == key
+        for name, statement in otherwise.statements()
+        if statement["Resource"] == ASSET_KEY
     }
 
-    assert set(allowed) == {name.replace("/Job", "/Role/DefaultPolicy") for name in stage.every("AWS::Glue::Job")}
+    assert set(allowed) == {name.replace("/Job", "/Role/DefaultPolicy") for name in otherwise.every("AWS::Glue::Job")}
     assert {action for action, _ in allowed.values()} == {"kms:Decrypt"}
     assert all('"kms:ViaService"' in condition and "s3." in condition for _, condition in allowed.values())
 

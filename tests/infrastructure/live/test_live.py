@@ -73,9 +73,8 @@ def test_connections_keep_their_order_in_every_queue(stage):
     }
 
 
-def test_times_and_names_follow_from_the_settings():
-    stage = templates(stage="trial", exchange_prefix="trial-", live_timeout_seconds=20, live_concurrency=7)
-    queues = stage.every("AWS::SQS::Queue")
+def test_times_and_names_follow_from_the_settings(otherwise):
+    queues = otherwise.every("AWS::SQS::Queue")
 
     for name, called in (
         ("Inbox", "trial-live-inbox.fifo"),
@@ -84,11 +83,11 @@ def test_times_and_names_follow_from_the_settings():
     ):
         queue = queues[f"Live/{name}"]["Properties"]
         assert (queue["QueueName"], queue["VisibilityTimeout"]) == (called, 120)
-    mappings = stage.every("AWS::Lambda::EventSourceMapping")
+    mappings = otherwise.every("AWS::Lambda::EventSourceMapping")
     for name in ("Session/Inbox", "Session/Timers", "Overview/OverviewCalls", "Deliver/Outbox"):
-        assert mappings[f"Live/{name}"]["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 7}
+        assert mappings[f"Live/{name}"]["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 13}
     for name in ("Connect", "Session", "Overview", "Deliver"):
-        assert stage.every("AWS::Lambda::Function")[f"Live/{name}"]["Properties"]["Timeout"] == 20
+        assert otherwise.every("AWS::Lambda::Function")[f"Live/{name}"]["Properties"]["Timeout"] == 20
 
 
 def test_the_router_accepts_publications_of_the_role_of_sessions(stage):

@@ -14,9 +14,9 @@ from stacks.shared import tables
 from tests.infrastructure.handlers import POWERTOOLS, variables_read
 from tests.infrastructure.templates import ROOT, templates
 from tests.infrastructure.test_resources import DOORS
+from tests.infrastructure.test_resources import THEIRS as ARN
 
 HANDLERS = ROOT / "lambdas" / "rendezvous"
-ARN = "arn:aws:sqs:eu-central-1:123456789012:their-queue"
 KEY_ARN = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
 
 
@@ -52,10 +52,10 @@ def test_the_doors_know_the_stage_by_the_names_of_its_queues_and_stream(stage):
     assert found["HISTORY_STREAM"] == streams["HistoryLake/Events"]["Properties"]["DeliveryStreamName"]
 
 
-@pytest.mark.parametrize(("doors", "has_urls", "has_api"), [("url", True, False), ("api", False, True)])
-def test_a_door_that_is_not_chosen_is_closed_and_keeps_its_name(doors, has_urls, has_api):
+@pytest.mark.parametrize("has_api", [False, True], ids=["url", "api"])
+def test_a_door_that_is_not_chosen_is_closed_and_keeps_its_name(has_api):
     """Lambda refuses a request to a URL for which the function has no permission."""
-    stage = templates(rendezvous_doors=doors)
+    stage = templates(reserve_concurrency="false", rendezvous_doors="api") if has_api else templates()
     principals = {one["Properties"]["Principal"] for one in stage.every("AWS::Lambda::Permission").values()}
     allowed = {
         (stage.text(one["Properties"]["FunctionName"]), one["Properties"]["Action"])
@@ -65,7 +65,7 @@ def test_a_door_that_is_not_chosen_is_closed_and_keeps_its_name(doors, has_urls,
     actions = ("lambda:InvokeFunctionUrl", "lambda:InvokeFunction")
 
     assert set(stage.every("AWS::Lambda::Url")) == {"Doors/ProxiesUrl", "Doors/ClientsUrl"}
-    assert allowed == ({(door, action) for door in DOORS for action in actions} if has_urls else set())
+    assert allowed == ({(door, action) for door in DOORS for action in actions} if not has_api else set())
     assert ("Rendezvous/Api/Http" in stage.every("AWS::ApiGatewayV2::Api")) == has_api
     assert "apigateway.amazonaws.com" in principals  # of the live page, too
 
@@ -103,11 +103,10 @@ def test_the_table_of_history_has_the_fields_of_the_event(stage):
         assert special.get(f.name, kinds[kind]) == COLUMNS[f.name]
 
 
-def test_an_offer_whose_function_was_killed_comes_again_within_its_clients_five_seconds():
+def test_an_offer_whose_function_was_killed_comes_again_within_its_clients_five_seconds(otherwise):
     """Lambda refuses a mapping whose function may run longer than the queue hides its messages."""
-    stage = templates(offer_patience_seconds=60)
-    broker = stage.every("AWS::SQS::Queue")["Rendezvous/Broker"]["Properties"]
-    offer = stage.every("AWS::Lambda::Function")["Rendezvous/Offer"]["Properties"]
+    broker = otherwise.every("AWS::SQS::Queue")["Rendezvous/Broker"]["Properties"]
+    offer = otherwise.every("AWS::Lambda::Function")["Rendezvous/Offer"]["Properties"]
 
     assert broker["VisibilityTimeout"] == 3
     assert offer["Timeout"] <= broker["VisibilityTimeout"]
@@ -127,9 +126,8 @@ def test_parked_offers_raise_no_alarm(stage):
     assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (90, 3)
 
 
-def test_http_functions_time_out_before_the_api():
-    stage = templates(http_offer_patience_seconds=19)
-    timeouts = {name: f["Properties"]["Timeout"] for name, f in stage.every("AWS::Lambda::Function").items()}
+def test_http_functions_time_out_before_the_api(otherwise):
+    timeouts = {name: f["Properties"]["Timeout"] for name, f in otherwise.every("AWS::Lambda::Function").items()}
 
     assert (timeouts["Doors/Proxies"], timeouts["Doors/Clients"]) == (15, 29)
 
@@ -146,7 +144,7 @@ def test_the_broker_queue_can_be_created_again_with_its_attributes(stage):
 
 
 def test_an_imported_queue_replaces_the_broker_queue():
-    stage = templates(broker_queue_arn=ARN, broker_queue_key_arn=KEY_ARN)
+    stage = templates(capabilities="rendezvous", broker_queue_arn=ARN, broker_queue_key_arn=KEY_ARN)
     mapping = stage.every("AWS::Lambda::EventSourceMapping")["Rendezvous/Offer/Offers"]
     granted = [s for _, s in stage.statements() if ARN in str(s.get("Resource"))]
 

@@ -14,20 +14,11 @@ from stacks.settings.config import settings
 from stacks.shared import tables
 from stacks.shared.command_queue import TIMEOUT_SECONDS
 from tests.infrastructure.handlers import POWERTOOLS, variables_read
+from tests.infrastructure.other_settings import QUEUE_KEY as KEY
 from tests.infrastructure.templates import ROOT, Templates, as_list, templates
 
 HANDLERS = ROOT / "lambdas" / "splitting"
 WIRING = {"split": ["wiring.py"], "control": ["wiring.py", "control_wiring.py", "target_wiring.py"]}
-KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
-SETTINGS = {
-    "splittable_queues": "orders*,bills.fifo",
-    "splittable_dead_letter_queues": "dead-*",
-    "splittable_queue_tag": "may=be split",
-    "splittable_queue_key_arns": KEY,
-    "splittable_targets": "lambda/meme-app,ecs/prod/mailer,ssm//mail/queue,ssm/plain*",
-    "splittable_target_roles": "meme-app,mailer-*",
-    "splittable_buckets": "uploads,demo-*",
-}
 SQS, LAMBDA = "arn:<Partition>:sqs:<Region>:<AccountId>", "arn:<Partition>:lambda:<Region>:<AccountId>"
 FUNCTION = f"{LAMBDA}:function:meme-app"
 
@@ -47,12 +38,6 @@ def resources(stage: Templates, identity: str, *, action: str) -> set[str]:
 
 def conditions(stage: Templates, identity: str, *, action: str) -> list[object]:
     return [condition for found, _, condition in allowed(stage, identity) if found == action]
-
-
-@pytest.fixture(scope="module")
-def chosen() -> Templates:
-    """Return a stage whose settings name queues and consumers of every kind."""
-    return templates(**SETTINGS)
 
 
 @pytest.mark.parametrize("handler", WIRING)
@@ -95,10 +80,10 @@ def test_the_local_stage_can_split_the_queues_of_its_demo():
     )
 
 
-def test_queues_are_read_by_name_and_by_tag(chosen):
+def test_queues_are_read_by_name_and_by_tag(otherwise):
     found = {
         (resource, str(condition))
-        for action, resource, condition in allowed(chosen, "Splitting/SplitRole")
+        for action, resource, condition in allowed(otherwise, "Splitting/SplitRole")
         if action == "sqs:ReceiveMessage"
     }
 
@@ -110,20 +95,21 @@ def test_queues_are_read_by_name_and_by_tag(chosen):
     }
 
 
-def test_only_control_sends_to_originals(chosen):
+def test_only_control_sends_to_originals(otherwise):
     originals = {f"{SQS}:orders*", f"{SQS}:bills.fifo"}
 
-    assert originals <= resources(chosen, "Splitting/ControlRole", action="sqs:SendMessage")
-    assert not originals & resources(chosen, "Splitting/SplitRole", action="sqs:SendMessage")
-    assert not originals & resources(chosen, "Splitting/ControlRole", action="sqs:ReceiveMessage")
+    assert originals <= resources(otherwise, "Splitting/ControlRole", action="sqs:SendMessage")
+    assert not originals & resources(otherwise, "Splitting/SplitRole", action="sqs:SendMessage")
+    assert not originals & resources(otherwise, "Splitting/ControlRole", action="sqs:ReceiveMessage")
 
 
-def test_the_roles_together_equal_the_printed_policy(chosen):
+def test_the_roles_together_equal_the_printed_policy(otherwise):
     splittable = Splittable(
         arn_prefix=f"{SQS}:",
         queues=(QueueName("bills.fifo"),),
         dead_letter_queues=(QueueName("dead"),),
         key_arns=(KEY,),
+        prefix="tmp-",
     )
     printed = {
         (action, resource)
@@ -135,81 +121,80 @@ def test_the_roles_together_equal_the_printed_policy(chosen):
     ours = {
         (action, resource.replace("dead-*", "dead"))
         for role in ("Splitting/SplitRole", "Splitting/ControlRole")
-        for action, resource, _ in allowed(chosen, role)
+        for action, resource, _ in allowed(otherwise, role)
     }
     about = {resource for _, resource in printed}
     assert {(action, resource) for action, resource in ours if resource in about} == printed
 
 
-def test_only_split_reads_metadata_of_objects_in_the_named_buckets(chosen, stage):
+def test_only_split_reads_metadata_of_objects_in_the_named_buckets(otherwise, stage):
     split, buckets = "Splitting/SplitRole", {f"arn:<Partition>:s3:::{name}" for name in ("uploads", "demo-*")}
 
-    found = {(action, resource) for action, resource, _ in allowed(chosen, split) if action.startswith("s3:")}
+    found = {(action, resource) for action, resource, _ in allowed(otherwise, split) if action.startswith("s3:")}
     objects = {(f"s3:{action}", f"{bucket}/*") for bucket in buckets for action in ("GetObject", "GetObjectVersion")}
     kept = {("s3:PutObject", "History/kept/*")}
     assert found == objects | kept | {("s3:ListBucket", bucket) for bucket in buckets}
-    assert not buckets & resources(chosen, "Splitting/ControlRole", action="s3:ListBucket")
+    assert not buckets & resources(otherwise, "Splitting/ControlRole", action="s3:ListBucket")
     assert {one[:2] for one in allowed(stage, split) if one[0].startswith("s3:")} == kept
 
 
-def test_keys_of_queues_are_used_through_sqs(chosen):
+def test_keys_of_queues_are_used_through_sqs(otherwise):
     for identity in ("Splitting/SplitRole", "Splitting/ControlRole", "Splitting/UserPolicy"):
-        assert resources(chosen, identity, action="kms:Encrypt") == {KEY}
-        (condition,) = conditions(chosen, identity, action="kms:Encrypt")
-        assert chosen.text(condition["StringEquals"]["kms:ViaService"]) == "sqs.<Region>.amazonaws.com"
+        assert resources(otherwise, identity, action="kms:Encrypt") == {KEY}
+        (condition,) = conditions(otherwise, identity, action="kms:Encrypt")
+        assert otherwise.text(condition["StringEquals"]["kms:ViaService"]) == "sqs.<Region>.amazonaws.com"
 
 
 @pytest.mark.parametrize("action", ["Create", "Update", "Delete"])
-def test_mappings_are_changed_for_the_named_functions_and_split_only(chosen, action):
-    found = conditions(chosen, "Splitting/ControlRole", action=f"lambda:{action}EventSourceMapping")
+def test_mappings_are_changed_for_the_named_functions_and_split_only(otherwise, action):
+    found = conditions(otherwise, "Splitting/ControlRole", action=f"lambda:{action}EventSourceMapping")
     # Mappings with the tags of the stage may be deleted for functions of earlier deployments.
     (condition,) = (one for one in found if "ArnLike" in one and "StringEquals" not in one)
 
-    functions = {chosen.text(function) for function in condition["ArnLike"]["lambda:FunctionArn"]}
+    functions = {otherwise.text(function) for function in condition["ArnLike"]["lambda:FunctionArn"]}
     assert functions == {"Splitting/Split", FUNCTION, f"{FUNCTION}:*"}
 
 
-def test_consumers_are_changed_by_name(chosen):
+def test_consumers_are_changed_by_name(otherwise):
     control = "Splitting/ControlRole"
 
-    assert resources(chosen, control, action="lambda:UpdateFunctionConfiguration") == {FUNCTION, f"{FUNCTION}:*"}
-    assert resources(chosen, control, action="ecs:UpdateService") == {
+    assert resources(otherwise, control, action="lambda:UpdateFunctionConfiguration") == {FUNCTION, f"{FUNCTION}:*"}
+    assert resources(otherwise, control, action="ecs:UpdateService") == {
         "arn:<Partition>:ecs:<Region>:<AccountId>:service/prod/mailer"
     }
-    assert resources(chosen, control, action="ssm:PutParameter") == {
+    assert resources(otherwise, control, action="ssm:PutParameter") == {
         f"arn:<Partition>:ssm:<Region>:<AccountId>:parameter/{name}" for name in ("mail/queue", "plain*")
     }
 
 
-def test_roles_are_passed_to_ecs_tasks_only(chosen):
+def test_roles_are_passed_to_ecs_tasks_only(otherwise):
     roles = {f"arn:<Partition>:iam::<AccountId>:role/{name}" for name in ("meme-app", "mailer-*")}
 
-    assert resources(chosen, "Splitting/ControlRole", action="iam:PassRole") == roles
+    assert resources(otherwise, "Splitting/ControlRole", action="iam:PassRole") == roles
     to_tasks = {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
-    assert set(map(str, conditions(chosen, "Splitting/ControlRole", action="iam:PassRole"))) == {str(to_tasks)}
+    assert set(map(str, conditions(otherwise, "Splitting/ControlRole", action="iam:PassRole"))) == {str(to_tasks)}
 
 
-def test_discovery_reads_the_policies_of_the_named_roles(chosen):
+def test_discovery_reads_the_policies_of_the_named_roles(otherwise):
     roles = {f"arn:<Partition>:iam::<AccountId>:role/{name}" for name in ("meme-app", "mailer-*")}
 
-    assert resources(chosen, "Splitting/ControlRole", action="iam:GetRolePolicy") == roles
-    assert resources(chosen, "Splitting/ControlRole", action="iam:GetPolicyVersion") == {
+    assert resources(otherwise, "Splitting/ControlRole", action="iam:GetRolePolicy") == roles
+    assert resources(otherwise, "Splitting/ControlRole", action="iam:GetPolicyVersion") == {
         "arn:<Partition>:iam::<AccountId>:policy/*",
         "arn:<Partition>:iam::aws:policy/*",
     }
 
 
-def test_times_and_names_follow_from_the_settings():
-    stage = templates(stage="trial", split_timeout_seconds=45, temporary_queue_prefix="tmp-")
-    split, control = (stage.every("AWS::Lambda::Function")[f"Splitting/{name}"] for name in ("Split", "Control"))
-    queue = stage.every("AWS::SQS::Queue")["Splitting/Commands"]["Properties"]
+def test_times_and_names_follow_from_the_settings(otherwise):
+    split, control = (otherwise.every("AWS::Lambda::Function")[f"Splitting/{name}"] for name in ("Split", "Control"))
+    queue = otherwise.every("AWS::SQS::Queue")["Splitting/Commands"]["Properties"]
 
     assert split["Properties"]["Timeout"] == 45
     assert split["Properties"]["Environment"]["Variables"]["SPLIT_TIMEOUT_SECONDS"] == "45"
     assert queue["QueueName"] == "trial-split-control"
     assert control["Properties"]["Timeout"] < queue["VisibilityTimeout"] < 60
-    assert stage.every("AWS::SQS::Queue")["Splitting/Replies"]["Properties"]["QueueName"] == "trial-split-reply"
-    assert resources(stage, "Splitting/SplitRole", action="sqs:SendMessage") == {
+    assert otherwise.every("AWS::SQS::Queue")["Splitting/Replies"]["Properties"]["QueueName"] == "trial-split-reply"
+    assert resources(otherwise, "Splitting/SplitRole", action="sqs:SendMessage") == {
         f"{SQS}:tmp-*",
         "Splitting/DeadLetters",
         "HistoryOverflow/Queue",
