@@ -9,7 +9,7 @@ import boto3
 
 from signalbox.aws.shared.settings import BACKOFF
 from signalbox.aws.shared.throttled_keys import retry_throttled_keys
-from signalbox.clients.stage_session import LocalSession, stack_outputs
+from signalbox.clients.stage_session import LocalSession, new_session, stack_outputs
 from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
@@ -91,12 +91,12 @@ class AwsDeployment:
 
     def session(self) -> boto3.Session:
         """Return a boto3 session for this deployment."""
-        return self._prepared(boto3.Session(region_name=self.region))
+        return self._prepared(new_session(region=self.region))
 
     def session_of(self, credentials: "ClientCredentials") -> boto3.Session:
         """Return a boto3 session for this deployment with another user's access key."""
-        key_id, secret = credentials.access_key_id, credentials.secret_access_key
-        return self._prepared(boto3.Session(key_id, secret, region_name=self.region))
+        key = (credentials.access_key_id, credentials.secret_access_key)
+        return self._prepared(new_session(*key, region=self.region))
 
     def program_environment(self, given: Mapping[str, str]) -> dict[str, str]:
         """Return the environment `given`, in which the AWS SDK of a program reaches this deployment."""

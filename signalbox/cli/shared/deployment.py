@@ -20,7 +20,7 @@ from signalbox.clients.deployment import (
     local_deployment,
     retrying,
 )
-from signalbox.clients.stage_session import StageMissing
+from signalbox.clients.stage_session import StageMissing, new_session
 from signalbox.errors import RejectedError
 from signalbox.nearest import suggestion
 
@@ -75,7 +75,7 @@ def _local_stage(stage: str, folder: Path | None, *, is_being_destroyed: bool) -
 def aws_session() -> boto3.Session:
     """Return a session with the standard AWS credentials."""
     # boto3 reads AWS_DEFAULT_REGION only; the other AWS tools use AWS_REGION.
-    session = boto3.Session(region_name=os.environ.get("AWS_REGION"))
+    session = new_session(region=os.environ.get("AWS_REGION"))
     if session.region_name is None:
         raise RejectedError("no AWS region is set: set AWS_REGION, or a region in the AWS profile")
     return retrying(session)
@@ -83,7 +83,7 @@ def aws_session() -> boto3.Session:
 
 def settings_session(region: str | None) -> boto3.Session:
     """Return a session with the standard AWS credentials, in the region of a deployment's settings if they name one."""
-    return aws_session() if region is None else retrying(boto3.Session(region_name=region))
+    return aws_session() if region is None else retrying(new_session(region=region))
 
 
 def _deployment_in_aws(session: boto3.Session, stage: str) -> AwsDeployment:
