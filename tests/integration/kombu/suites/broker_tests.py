@@ -1,13 +1,14 @@
 """A plugin of pytest for the suites of kombu and Celery: keeps the tests that open a connection to a broker."""
 
 import os
+from pathlib import Path
 
 import kombu
 import pytest
 
 CONNECTED = {"connection", "failover_connection", "manager", "celery_session_worker", "beat_node"}
 CONNECTED_BY_THEMSELVES = {"test_concurrency_auto_sizes_prefork_pool"}
-BROKER, NO_BROKER, LIMIT_SECONDS = "TEST_BROKER", "NO_BROKER", "LIMIT_SECONDS"
+BROKER, NO_BROKER, LIMIT_SECONDS, UNTIL = "TEST_BROKER", "NO_BROKER", "LIMIT_SECONDS", "UNTIL"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -21,6 +22,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             item.add_marker(pytest.mark.timeout(float(os.environ[LIMIT_SECONDS])), append=False)
             item.add_marker(pytest.mark.flaky(reruns=0), append=False)
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """End the run with this test if the file that the environment names exists."""
+    if UNTIL in os.environ and Path(os.environ[UNTIL]).exists():
+        item.session.shouldstop = "the other brokers are done"
 
 
 def connection_to(*urls: str) -> kombu.Connection:
