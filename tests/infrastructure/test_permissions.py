@@ -33,6 +33,7 @@ AUDIT = {
     ),
     f"{GLUE}:catalog": "glue: GetDatabase GetTable",
     f"{GLUE}:database/signalbox_lake": "glue: GetDatabase GetTable",
+    f"{GLUE}:database/default": "glue: GetDatabase",
     f"{GLUE}:table/signalbox_lake/HistoryLake/RawEvents": "glue: GetDatabase GetTable",
     "History": "s3: GetBucketLocation ListBucket",
     "History/raw/*": "s3: GetObject",

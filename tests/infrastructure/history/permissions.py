@@ -58,6 +58,7 @@ HISTORY: dict[str, dict[str, str]] = {
             (f"{GLUE}:catalog", f"{GLUE}:database/signalbox_lake", f"{GLUE}:table/signalbox_lake/*"),
             f"glue: {LOOK} GetTables",
         ),
+        f"{GLUE}:database/default": "glue: GetDatabase",
         "History": "s3: GetBucketLocation ListBucket",
         "History/raw/*": "s3: GetObject",
         "History/tables/*": "s3: GetObject",
