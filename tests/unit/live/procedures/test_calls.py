@@ -1,5 +1,6 @@
 """Calls of procedures by clients: past events, subscriptions, sessions, and calls that are passed on."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from signalbox.live.outbox.items import ItemId
 from signalbox.live.outbox.overview_calls import OverviewCall
 from signalbox.live.ports import Member
 from signalbox.live.procedures.calls import MAXIMUM_TOPICS
+from signalbox.live.procedures.subscription_meta import MAXIMUM_SUBSCRIPTIONS
 from signalbox.live.wamp.audience import Audience, Listener
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -160,6 +162,20 @@ def test_administrators_list_and_match_all_subscriptions(world, admin, client) -
     assert set(result(admin, "wamp.subscription.match", "trial.a")) == {A.subscription_id, ALL.subscription_id}
     assert result(admin, "wamp.subscription.list_subscribers", A.subscription_id) == [admin.session, client.session]
     assert result(admin, "wamp.subscription.count_subscribers", A.subscription_id) == 2
+
+
+def test_the_subscriptions_of_a_realm_are_read_up_to_a_limit(world, admin, client) -> None:
+    """A session may have 1,000 subscriptions, and a realm any number of sessions."""
+    stored = world.sessions.find(client.connection)
+    patterns = [TopicPattern.parse(f"trial.{number}") for number in range(1_000)]
+    full = replace(stored.session, subscriptions={one.subscription_id: one for one in patterns})
+    assert world.sessions.save(full, replacing=stored)
+    for number in range(MAXIMUM_SUBSCRIPTIONS // len(patterns)):
+        listener = Listener(SessionId(number + 1), "source", "source")
+        world.realm_sessions.enter(REALM, Member(client.connection, listener, START), expires_at=START)
+
+    assert call(admin, "wamp.subscription.list") == "wamp.error.payload_size_exceeded"
+    assert call(admin, "wamp.session.count")[0] == [MAXIMUM_SUBSCRIPTIONS // len(patterns) + 2]
 
 
 def test_the_details_of_a_subscription_have_its_creation_time(world, admin, client) -> None:
