@@ -124,7 +124,7 @@ def _catalog(lake: HistoryLake, tables: tuple[str, ...]) -> list[str]:
 
 
 def _allow_start(job: HistoryJob, config: Config) -> None:
-    """Allow what Glue needs before it runs the script: its files, its logs and the security configuration."""
+    """Allow the use of the files of the script, its logs and the security configuration before the script runs."""
     role = job.role
     assets = [asset.bucket.arn_for_objects(asset.s3_object_key) for asset in (job.script, job.modules)]
     allow(role, ["s3:GetObject"], assets)

@@ -98,7 +98,7 @@ def allow_queries(grantee: iam.IGrantable, objects: Sequence[str], *, results: s
     """Allow Athena's queries to read the objects that match patterns, and to write below the prefix `results`."""
     bucket = lake.bucket
     allow(grantee, QUERY, [arn("athena", f"workgroup/{lake.database_name}")])
-    # Athena's example has the database `default`, which it also asks for without a query's own.
+    # As in AWS's example, Athena also reads the database `default`.
     # https://docs.aws.amazon.com/athena/latest/ug/fine-grained-access-to-glue-resources.html
     allow(grantee, ["glue:GetDatabase"], [arn("glue", "catalog"), arn("glue", "database/default")])
     allow(grantee, ["s3:GetBucketLocation", "s3:ListBucket"], [bucket.bucket_arn])

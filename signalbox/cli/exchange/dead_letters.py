@@ -42,7 +42,7 @@ class _Source:
     remedy: str
 
     def remedy_of(self, letter: "DeadLetter") -> str:
-        """Return what to do about a dead letter."""
+        """Return the remedy of a dead letter."""
         return self.remedy if letter.is_replayable or self.capability != "exchange" else CORRECT
 
 

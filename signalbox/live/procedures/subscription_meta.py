@@ -60,7 +60,7 @@ def every_subscription(context: CallContext, payload: Payload) -> list[RealmSubs
     for number, (session, pattern) in enumerate(_subscriptions(context)):
         if number >= MAXIMUM_SUBSCRIPTIONS:
             raise AnswerTooLarge(
-                f"the sessions of the realm have more than {MAXIMUM_SUBSCRIPTIONS} subscriptions: ask for one pattern"
+                f"the sessions of the realm have more than {MAXIMUM_SUBSCRIPTIONS} subscriptions; name one pattern"
             )
         sessions.setdefault(pattern, set()).add(session)
     return [RealmSubscription(pattern, context.cause.at, frozenset(ids)) for pattern, ids in sessions.items()]

@@ -68,7 +68,7 @@ class EcsTargets:
         with translate_write_errors(str(registry.target)):
             definition = self._definition(self._suitable(registry.target)["taskDefinition"])
             before = self._definition(definition.replaces) if definition.replaces else definition
-        if before.family != definition.family:  # somebody else has set the tag
+        if before.family != definition.family:  # the tag is not of a split
             before = definition
         with queues_of_split(registry.target, names) as check:
             check(self._names(before, registry))
