@@ -21,6 +21,12 @@ def main() -> int:
         command = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
         os.execve(sys.executable, command, os.environ | _ENVIRONMENT)  # noqa: S606 - itself
     mutants.plant()
+    from tests.simulation import scopes  # noqa: PLC0415 - after the fault is planted
+
+    return scopes.report(options.explore) if options.explore else _run_seeds(options)
+
+
+def _run_seeds(options: argparse.Namespace) -> int:
     from tests.simulation import results, run, shrink  # noqa: PLC0415 - after the fault is planted
 
     hours = seconds = 0.0
@@ -74,6 +80,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--shrink", action="store_true", help="print the story of the fewest faults that still break it"
     )
+    parser.add_argument("--explore", type=int, help="explore two clients and two proxies, up to so many states")
     parser.add_argument("--story", action="store_true", help="print every call and fault")
     return parser.parse_args()
 

@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from botocore.exceptions import BotoCoreError
@@ -87,11 +88,7 @@ class RendezvousWorld(World):
         self.account = RendezvousAccount()
         self._make_resources()
         self._make_functions()
-        for number in range(CLIENTS):
-            self.actor(f"client{number}", lambda number=number: self._client(number))
-        for number in range(PROXIES):
-            self.actor(f"proxy{number}", lambda number=number: self._proxy(number))
-        self.actor("stranger", self._stranger)
+        self._make_clients()
 
     def _make_resources(self) -> None:
         index = {"by_expiry": Index("capability", "due_at", ("queue_url",))}
@@ -123,6 +120,13 @@ class RendezvousWorld(World):
         self.schedule(self.functions["sweep"], {"task": "strays"}, STRAYS_EVERY)
 
     # Clients.
+
+    def _make_clients(self) -> None:
+        for number in range(CLIENTS):
+            self.actor(f"client{number}", partial(self._client, number))
+        for number in range(PROXIES):
+            self.actor(f"proxy{number}", partial(self._proxy, number))
+        self.actor("stranger", self._stranger)
 
     def _client(self, number: int) -> None:
         kernel = self.kernel
@@ -162,16 +166,19 @@ class RendezvousWorld(World):
         kernel = self.kernel
         nat = (Nat.UNRESTRICTED, Nat.RESTRICTED, Nat.UNRESTRICTED, Nat.UNKNOWN)[number % 4]
         while kernel.now < self.end:
-            began, sid = kernel.now, kernel.bytes(8).hex()
-            body = poll_body(ProxyPoll(sid, "1.3", "standalone", nat, 0, RELAY_PATTERN))
-            found = self._post("/proxy", body, f"198.51.100.{number}")
-            if found is None or found["statusCode"] != 200:
-                kernel.sleep(5)
-                continue
-            response = PollResponse.parse(found["body"].encode())
-            if response.is_match:
-                self._answer(response.offer, sid, began, number)
-            kernel.sleep(response.next_poll_milliseconds / 1000)
+            kernel.sleep(self._poll(number, nat))
+
+    def _poll(self, number: int, nat: Nat) -> float:
+        """Poll once, and answer the offer that comes; return the seconds until the next poll."""
+        began, sid = self.kernel.now, self.kernel.bytes(8).hex()
+        body = poll_body(ProxyPoll(sid, "1.3", "standalone", nat, 0, RELAY_PATTERN))
+        found = self._post("/proxy", body, f"198.51.100.{number}")
+        if found is None or found["statusCode"] != 200:
+            return 5
+        response = PollResponse.parse(found["body"].encode())
+        if response.is_match:
+            self._answer(response.offer, sid, began, number)
+        return response.next_poll_milliseconds / 1000
 
     def _answer(self, sdp: str, sid: str, began: float, number: int) -> None:
         kernel = self.kernel

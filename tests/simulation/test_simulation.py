@@ -16,13 +16,23 @@ SEEDS = {"rendezvous": (1,), "exchange": (1, 2), "live": (61, 66), "splitting": 
 
 @pytest.mark.parametrize(("capability", "seeds"), SEEDS.items(), ids=SEEDS)
 def test_no_guarantee_is_broken(capability: str, seeds: tuple[int, ...]) -> None:
-    command = (sys.executable, "-m", "tests.simulation", "--of", capability, *map(str, seeds))
-
-    done = subprocess.run(  # noqa: S603 - our own program
-        command, cwd=CHECKOUT, env=os.environ, capture_output=True, text=True, check=False
-    )
+    done = simulated("--of", capability, *map(str, seeds))
 
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_exploration_of_a_small_scope_finds_steps_and_breaks_no_guarantee() -> None:
+    done = simulated("--explore", "150")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "| offer in the queue, PENDING, 0 replies | proxies: UpdateItem | offer in the queue, MATCHED" in done.stdout
+
+
+def simulated(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = (sys.executable, "-m", "tests.simulation", *arguments)
+    return subprocess.run(  # noqa: S603 - our own program
+        command, cwd=CHECKOUT, env=os.environ, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

@@ -62,8 +62,16 @@ def weather_of(kernel: Kernel) -> Weather:
 class World:
     """The parts that all capabilities share."""
 
-    def __init__(self, seed: int, *, chosen: frozenset[str] | None = None, has_story: bool = False) -> None:
-        self.kernel = Kernel(seed, chosen=chosen, has_story=has_story)
+    def __init__(
+        self,
+        seed: int,
+        *,
+        chosen: frozenset[str] | None = None,
+        has_story: bool = False,
+        kernel: Kernel | None = None,
+        weather: Weather | None = None,
+    ) -> None:
+        self.kernel = kernel or Kernel(seed, chosen=chosen, has_story=has_story)
         PRESENT.world = self
         self.calls = Calls(self.kernel)
         self.sqs = SimulatedSqs(self.kernel)
@@ -72,7 +80,7 @@ class World:
         self.firehose = SimulatedFirehose(self.kernel)
         self.calls.services |= {"sqs": self.sqs, "dynamodb": self.dynamodb, "firehose": self.firehose}
         self.functions: dict[str, Function] = {}
-        self.weather = weather_of(self.kernel)
+        self.weather = weather or weather_of(self.kernel)
         self.kernel.rates = Rates() if self.weather.factor == 0 else USUAL_RATES.times(self.weather.factor)
         self.faults_end = START + self.weather.faults_for
         self._plan_outages()
