@@ -18,6 +18,7 @@ from tests.simulation.live import OUTBOX as LIVE_OUTBOX
 from tests.simulation.live import REALM, LiveWorld
 from tests.simulation.queue import DEDUPLICATION_SECONDS, StoredMessage
 from tests.simulation.rendezvous import BROKER, CONFIG, DEAD, PREFIX, RendezvousWorld
+from tests.simulation.revocation import RevocationWorld
 from tests.simulation.splitting import DEAD as SPLIT_DEAD
 from tests.simulation.splitting import PARAMETERS, Handled, SplittingWorld
 from tests.simulation.splitting import PREFIX as SPLIT_PREFIX
@@ -328,6 +329,19 @@ LIVE: tuple[Callable[[LiveWorld], Iterator[str]], ...] = (
     nothing_of_live_dies,
     *HISTORY,
 )
+
+
+def nothing_after_a_revocation(world: RevocationWorld) -> Iterator[str]:
+    """No event published later that only this grant or group permitted reaches the user."""
+    for received, event in world.received:
+        published = event.at.timestamp() - 0.001 if event.at else 0.0
+        for ended, given in world.without:
+            if ended < published and received < given:
+                times = f"{published - ended:.3f} s after the reply, at {received - ended:.3f} s"
+                yield f"the guest got number {event.sequence} of {event.topic}, published {times}"
+
+
+REVOCATION: tuple[Callable[[RevocationWorld], Iterator[str]], ...] = (*LIVE, nothing_after_a_revocation)
 
 
 def _logged(world: LiveWorld) -> set[tuple[str, int]]:

@@ -104,12 +104,7 @@ class LiveWorld(World):
         self._make_queues()
         self._make_tables()
         self._make_functions()
-        for number in range(SUBSCRIBERS):
-            self.actor(f"subscriber{number}", partial(self._subscriber, number), after=number)
-        for number in range(PUBLISHERS):
-            self.actor(f"publisher{number}", partial(self._publisher, number), after=2)
-        for number in range(SESSIONS_THAT_PUBLISH):
-            self.actor(f"session{number}", partial(self._session, number), after=3)
+        self._make_clients()
         self.every(20, self._cut_a_connection)
 
     def _make_queues(self) -> None:
@@ -165,10 +160,18 @@ class LiveWorld(World):
 
     # Clients.
 
-    def _client(self) -> LiveClient:
+    def _make_clients(self) -> None:
+        for number in range(SUBSCRIBERS):
+            self.actor(f"subscriber{number}", partial(self._subscriber, number), after=number)
+        for number in range(PUBLISHERS):
+            self.actor(f"publisher{number}", partial(self._publisher, number), after=2)
+        for number in range(SESSIONS_THAT_PUBLISH):
+            self.actor(f"session{number}", partial(self._session, number), after=3)
+
+    def _client(self, user: UserName = USER) -> LiveClient:
         kernel = self.kernel
         clock = ClientClock(now=lambda: kernel.now, sleep=kernel.sleep, chance=kernel.random, epoch=lambda: kernel.now)
-        return LiveClient(self._connect, Login(REALM, USER, SECRET), clock)
+        return LiveClient(self._connect, Login(REALM, user, SECRET), clock)
 
     def _connect(self) -> SimulatedSocket:
         return opened(self.gateway, self.request)

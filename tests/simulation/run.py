@@ -11,6 +11,7 @@ from tests.simulation.exchange import ExchangeWorld
 from tests.simulation.kernel import START, Fault
 from tests.simulation.live import LiveWorld
 from tests.simulation.rendezvous import RendezvousWorld
+from tests.simulation.revocation import RevocationWorld
 from tests.simulation.splitting import SplittingWorld
 from tests.simulation.world import World
 
@@ -18,6 +19,7 @@ CAPABILITIES: dict[str, tuple[Any, Any]] = {
     "rendezvous": (RendezvousWorld, guarantees.RENDEZVOUS),
     "exchange": (ExchangeWorld, guarantees.EXCHANGE),
     "live": (LiveWorld, guarantees.LIVE),
+    "revocation": (RevocationWorld, guarantees.REVOCATION),
     "splitting": (SplittingWorld, guarantees.SPLITTING),
 }
 

@@ -11,7 +11,7 @@ from tests.simulation.minimal import minimal
 from tests.simulation.mutants import MUTANTS, Mutant, changed
 
 # Each breaks no guarantee, and together they have outages, crashes and calm.
-SEEDS = {"rendezvous": (1,), "exchange": (1, 2), "live": (61, 66), "splitting": (1,)}
+SEEDS = {"rendezvous": (1,), "exchange": (1, 2), "live": (61, 66), "revocation": (1,), "splitting": (1,)}
 
 
 @pytest.mark.parametrize(("capability", "seeds"), SEEDS.items(), ids=SEEDS)

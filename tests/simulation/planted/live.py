@@ -8,7 +8,8 @@ DECISIONS, WRITER = "signalbox.live.outbox.decisions", "signalbox.live.outbox.wr
 DISTRIBUTOR, EFFECTS = "signalbox.live.router.distributor", "signalbox.live.session.effect_executor"
 NUMBERING, HOLDS = "signalbox.exchange.routing.numbering", "signalbox.exchange.routing.key_holds"
 TABLE, STORED_HOLDS = "signalbox.aws.exchange.routing_table", "signalbox.aws.exchange.key_holds"
-_mutant = partial(Mutant, capability="live")
+CONCERNED = "signalbox.live.admin.concerned_sessions"
+_mutant, _revocation = partial(Mutant, capability="live"), partial(Mutant, capability="revocation")
 
 MUTANTS = (
     _mutant(
@@ -139,5 +140,29 @@ MUTANTS = (
         module="signalbox.clients.live.cursor",
         old="return AfterSequence(number)",
         new="return AfterSequence(number + 1)",
+    ),
+    _revocation(
+        "a right is not checked at the post",
+        module=DECISIONS,
+        old=" and rights.may_receive(candidate.event.topic)",
+        new="",
+    ),
+    _revocation(
+        "a revocation is not noticed by those who know rights",
+        module=CONCERNED,
+        old="        self.ports.rights_version.increment()\n        self.ports.clock.sleep(",
+        new="        self.ports.clock.sleep(",
+    ),
+    _revocation(
+        "a revocation is answered at once",
+        module=CONCERNED,
+        old="        self.ports.clock.sleep(RIGHTS_SETTLE_SECONDS)\n",
+        new="",
+    ),
+    _revocation(
+        "rights of another version are used",
+        module="signalbox.aws.live.cached_rights",
+        old="read.version != self.version",
+        new="read.version is self.version",
     ),
 )
