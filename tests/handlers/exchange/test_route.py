@@ -192,7 +192,7 @@ def test_messages_reach_the_queues_that_are_bound_and_are_counted_and_written_do
     assert stage.counted(ResourceKind.QUEUE, "q_all") == {"received": 2, "routed": 0, "retried": 0}
 
 
-def test_copies_in_standard_queues_have_their_publisher_as_group_also_when_retried(stage):
+def test_every_copy_in_a_standard_queue_has_its_publisher_as_group_also_when_retried_without_a_further_call(stage):
     queues = [NAMES.queue("q_all"), NAMES.queue("q_away")]
     for queue in ("q_all", "q_away"):
         stage.bind("xs", "#", queue=queue)
@@ -203,13 +203,17 @@ def test_copies_in_standard_queues_have_their_publisher_as_group_also_when_retri
     for message in received:
         message["Attributes"]["SenderId"] = "AROACONTROL:control"
 
-    handler(batch(*(record_of(message, "stage-xs") for message in received)), None)
+    with recorded_calls() as calls:
+        handler(batch(*(record_of(message, "stage-xs") for message in received)), None)
     stage.make(queues[1])
     stage.call(RETRIES)
 
     for queue in queues:
         groups = {message["Body"]: message["Attributes"]["MessageGroupId"] for message in stage._page(queue)}
         assert groups == {"alice": "alice", "bob": "bob"}
+    sends = ["sqs.SendMessageBatch"] * 3  # the copies of each queue, and those for the retry queue
+    assert [call for call in calls if call.startswith("sqs.")] == sends
+    assert calls.count("dynamodb.BatchGetItem") == 2  # names of senders; settings of queues, among them the group
 
 
 @pytest.mark.parametrize(("exchange", "queue", "retries"), [("xs", "q_a", RETRIES), (LOG, "q_a.fifo", ORDERED_RETRIES)])

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from signalbox.errors import RejectedError, UnavailableError
+from signalbox.local import stage
 from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.program import ACCOUNT
 from signalbox.local.processes import is_alive
@@ -54,17 +55,18 @@ def test_keys_and_log_are_readable_by_their_owner_only(emulator_folder, running)
 
 
 @pytest.mark.emulator
-def test_a_restarted_emulator_has_its_queues_tables_objects_keys_and_buffered_records(tmp_path):
+def test_an_emulator_of_another_version_is_restarted_with_its_queues_tables_objects_keys_and_buffered_records(tmp_path):
     stage_folder = StageFolder(tmp_path)
     with lifecycle.lifeline() as lifeline:
         before = lifecycle.start(stage_folder, port=0, lifeline=lifeline)
         session = before.session()
         url = _filled(session)
 
-        after = lifecycle.restart(stage_folder, replace(before, version="an earlier one"), lifeline=lifeline)
+        after = stage._upgraded(stage_folder, replace(before, version="an earlier one"), lifeline=lifeline)
 
         assert after == replace(before, instance=after.instance, version=lifecycle.version())
         assert lifecycle.running(stage_folder) == after
+        assert stage._upgraded(stage_folder, after, lifeline=lifeline) is after
         assert _contents(session, url) == {"message": "m", "item": "i", "object": b"o", "secret": "s", "record": b"r\n"}
         assert not list(stage_folder.services.glob("*"))
     lifecycle.stop(stage_folder)
