@@ -12,7 +12,7 @@ from tests.infrastructure.handlers import POWERTOOLS
 from tests.infrastructure.templates import Templates, templates
 from tests.infrastructure.test_resources import DOORS
 
-# Each alone, where live includes exchange; the pairs run in `make release`.
+# Each alone, live with exchange among them; the pairs are left to `make release`.
 SETS = [
     *((one,) for one in CAPABILITIES),
     *(pytest.param(pair, marks=pytest.mark.release) for pair in combinations(CAPABILITIES, 2)),
