@@ -17,6 +17,7 @@ from tests.adapters.shared.stubs import URLS
 from tests.patience import wait_for
 
 Reply = Callable[[Mapping[str, Any]], object]
+LONG_POLL_SECONDS, END = 20, "end"
 
 
 class Refusal(Exception):
@@ -29,28 +30,30 @@ class Refusal(Exception):
 
 @dataclass
 class FakeStage:
-    """A stage that replies to commands with a test's functions, and records the commands and their queues."""
+    """A stage that replies to commands with a test's functions, and records the commands and their queues.
+
+    A thread waits at each control queue: an empty receive costs more in moto than a second of waiting.
+    """
 
     outputs: Mapping[str, str]
-    control_queues: Sequence[str]
     replies: dict[str, Reply] = field(default_factory=dict)
     asked: list[dict[str, Any]] = field(default_factory=list)
     asked_in: list[str] = field(default_factory=list)
-    over: threading.Event = field(default_factory=threading.Event)
 
     @property
     def commands(self) -> list[str]:
         return [one["command"] for one in self.asked]
 
-    def serve(self) -> None:
-        sqs = boto3.client("sqs")
-        while not self.over.is_set():
-            for url in self.control_queues:
-                received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=0)
-                for message in received.get("Messages", ()):
-                    sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    def serve(self, url: str) -> None:
+        """Reply to the commands of a control queue until it has the message `END`."""
+        sqs, messages = boto3.client("sqs"), list[Any]()
+        while not any(message["Body"] == END for message in messages):
+            received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=1, WaitTimeSeconds=LONG_POLL_SECONDS)
+            messages = received.get("Messages", [])
+            for message in messages:
+                sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+                if message["Body"] != END:
                     self._answer(json.loads(message["Body"]), url)
-            self.over.wait(0.02)
 
     def _answer(self, command: dict[str, Any], url: str) -> None:
         reply = json.dumps({"id": command["id"], **self._reply(command)})
@@ -97,14 +100,17 @@ def serving(outputs: Mapping[str, str], control_queues: Sequence[str]) -> Iterat
     boto3.client("cloudformation").create_stack(StackName="signalbox", TemplateBody=json.dumps(template))
     for url in control_queues:
         boto3.client("sqs").create_queue(QueueName=reply_queue_url(url).rpartition("/")[2])
-    stage = FakeStage(outputs, control_queues)
-    thread = threading.Thread(target=stage.serve)
-    thread.start()
+    stage = FakeStage(outputs)
+    threads = [threading.Thread(target=stage.serve, args=[url]) for url in control_queues]
+    for thread in threads:
+        thread.start()
     try:
         yield stage
     finally:
-        stage.over.set()
-        thread.join()
+        for url in control_queues:
+            boto3.client("sqs").send_message(QueueUrl=url, MessageBody=END)
+        for thread in threads:
+            thread.join()
 
 
 def reply_queue_url(control_queue_url: str) -> str:
