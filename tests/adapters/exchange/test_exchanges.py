@@ -250,8 +250,8 @@ def test_live_only_users_are_stored_a_hundred_at_a_time(exchange_table) -> None:
     users = DynamoUsers(exchange_table)
     many = [replace(LIVE_ONLY, name=UserName(f"lee{number:03}")) for number in range(101)]
 
-    for _ in range(2):
-        users.put_live_only(many)
+    for some in (many[:1], many):  # the first is stored twice
+        users.put_live_only(some)
 
     assert list(users.live_only()) == many
     assert users.find_all([one.name for one in many]) == {one.name: one for one in many}
