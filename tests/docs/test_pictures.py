@@ -5,22 +5,29 @@ from xml.etree import ElementTree
 import pytest
 
 from signalbox.rendezvous.model.states import OfferState
+from tests.docs import live_states, split_states, states
 from tests.docs.markdown import ROOT, name_of
-from tests.docs.states import MEANING, PICTURE, drawn, transitions
 
 PICTURES = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
+# The transitions of each machine in a picture, and those that have a label.
+LABELS = [
+    (states.transitions(), states.MEANING),
+    *((row.transitions, row.meaning) for row in (live_states.ROW, *split_states.ROWS)),
+]
 
 
-def test_the_picture_of_the_states_is_up_to_date():
-    assert PICTURE.read_text() == drawn()
+@pytest.mark.parametrize("states", [states, split_states, live_states], ids=lambda module: module.__name__)
+def test_a_picture_of_states_is_up_to_date(states):
+    assert states.PICTURE.read_text() == states.drawn()
 
 
-def test_every_transition_has_a_label():
-    assert set(MEANING) == set(transitions())
+@pytest.mark.parametrize(("transitions", "labels"), LABELS)
+def test_every_transition_has_a_label(transitions, labels):
+    assert set(labels) == set(transitions)
 
 
 def test_every_state_is_in_the_picture():
-    assert all(f">{state}</text>" in PICTURE.read_text() for state in OfferState)
+    assert all(f">{state}</text>" in states.PICTURE.read_text() for state in OfferState)
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=name_of)
