@@ -112,12 +112,13 @@ def _static() -> list[Check]:
 
 def test_tier() -> list[Check]:
     """Return the checks of `make test`: those of `make check`, commands, one stage for all, a browser, and Spark."""
-    # One process each: a deployment, a browser and a Spark session are expensive to start.
+    # One process each: a deployment, a browser and a Spark session are expensive to start. The longest ones first.
     return [
         Check("tests on a stage", (_marked("emulator", IN_TEST),)),
+        _tests().giving_way(),
         Check("tests in a browser", (_marked("browser", f"not emulator and {IN_TEST}"),)),
         Check("tests in Spark", (_marked("spark", f"not emulator and {IN_TEST}"),)).giving_way(),
-        *(one.giving_way() for one in (_tests(), *_static())),
+        *(one.giving_way() for one in _static()),
     ]
 
 

@@ -49,6 +49,7 @@ def topic(
     desk.run("exchange", "declare", place.realm, "--issuer", "")
 
 
+@pytest.mark.release
 def test_a_user_of_a_provider_joins_renews_the_token_and_ends_with_it(place, identity_provider, topic):
     first = access_token(identity_provider, "ann")
     # An instance of a function knows the settings of the realm for a second.

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
 from botocore.config import Config as ClientConfig
 
 from signalbox.aws.rendezvous.credentials import ClientCredentials
@@ -38,8 +39,10 @@ SETTINGS = Config()  # the stage is deployed with the defaults
 PATIENCE_SECONDS = SETTINGS.offer_patience_seconds
 KEPT_FOR = timedelta(seconds=PATIENCE_SECONDS + SETTINGS.client_queue_lease_seconds)
 HTTP_PATIENCE_SECONDS = SETTINGS.http_offer_patience_seconds
-# The doors of a stage; a module whose tests run at each has `pytest.mark.parametrize("door", DOORS)`.
+# The doors of a stage. Behind both are the same functions, so most tests at the second one are left to `make release`.
 DOORS = ("url", "api")
+at_each_door = pytest.mark.parametrize("door", DOORS)
+at_doors = pytest.mark.parametrize("door", [DOORS[0], pytest.param(DOORS[1], marks=pytest.mark.release)])
 OF_PROXIES = ("proxy", "answer")
 AT_ONCE = 96  # the number of clients and proxies that can wait at the same time
 

@@ -11,10 +11,10 @@ from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.reply import answer_reply
-from tests.integration.rendezvous.peers import DOORS, HttpResponse, Parties
+from tests.integration.rendezvous.peers import HttpResponse, Parties, at_doors
 from tests.patience import wait_for
 
-pytestmark = [pytest.mark.emulator, pytest.mark.parametrize("door", DOORS)]
+pytestmark = [pytest.mark.emulator, at_doors]
 
 ANSWER_SECONDS = 240
 
@@ -78,6 +78,7 @@ def test_a_client_that_waits_gets_the_answer_of_the_next_proxy(parties: Parties,
     assert served.accepted
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_two_clients_at_once_get_each_its_own_answer(parties: Parties, form: Form):
     parties.expect_proxies(*Nat)

@@ -3,9 +3,9 @@
 import pytest
 
 from signalbox.rendezvous.wire.nat import Nat
-from tests.integration.rendezvous.peers import DOORS, Parties
+from tests.integration.rendezvous.peers import Parties, at_doors
 
-pytestmark = [pytest.mark.emulator, pytest.mark.parametrize("door", DOORS)]
+pytestmark = [pytest.mark.emulator, at_doors]
 
 
 def test_prometheus_gets_counters_in_steps_of_eight(parties: Parties):

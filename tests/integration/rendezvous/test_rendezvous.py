@@ -9,19 +9,12 @@ from signalbox.clients.rendezvous.simulator import Behaviour, new_session_id, sa
 from signalbox.rendezvous.model.states import OfferState
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
-from tests.integration.rendezvous.peers import DOORS, Parties, wait_for
+from tests.integration.rendezvous.peers import Parties, at_doors, at_each_door, wait_for
 
-pytestmark = [pytest.mark.emulator, pytest.mark.parametrize("door", DOORS)]
-
-FITTING = [
-    (Nat.UNRESTRICTED, Nat.RESTRICTED),
-    (Nat.UNRESTRICTED, Nat.UNKNOWN),
-    (Nat.UNRESTRICTED, Nat.UNRESTRICTED),
-    (Nat.RESTRICTED, Nat.UNRESTRICTED),
-    (Nat.UNKNOWN, Nat.UNRESTRICTED),
-]
+pytestmark = pytest.mark.emulator
 
 
+@at_each_door
 def test_a_client_with_its_limited_key_gets_the_proxys_answer_byte_for_byte(parties: Parties):
     dead_letters = parties.dead_letters()
     proxy = parties.wait(parties.proxy())
@@ -40,6 +33,7 @@ def test_a_client_with_its_limited_key_gets_the_proxys_answer_byte_for_byte(part
     assert parties.dead_letters() == dead_letters
 
 
+@at_doors
 def test_an_offer_of_a_silent_proxy_goes_to_the_next_and_the_late_answer_is_refused(parties: Parties):
     silent = parties.wait(parties.proxy(behaviour=Behaviour.SILENT))
     asked = parties.ask(Nat.RESTRICTED)
@@ -53,6 +47,7 @@ def test_an_offer_of_a_silent_proxy_goes_to_the_next_and_the_late_answer_is_refu
     assert parties.messages_for(asked.client_id) == 1
 
 
+@at_doors
 def test_an_offer_that_is_delivered_twice_uses_one_proxy_and_gets_one_answer(parties: Parties):
     """Upstream uses a proxy for each delivery."""
     held = [parties.wait(parties.proxy()) for _ in range(2)]
@@ -68,6 +63,7 @@ def test_an_offer_that_is_delivered_twice_uses_one_proxy_and_gets_one_answer(par
     assert parties.messages_for(asked.client_id) == 1
 
 
+@at_doors
 def test_of_two_answers_at_once_the_client_gets_one(parties: Parties):
     sid = new_session_id()
     parties.expect_proxies(Nat.UNRESTRICTED)

@@ -7,9 +7,9 @@ import secrets
 import pytest
 
 from signalbox.clients.rendezvous.amp import armored
-from tests.integration.rendezvous.peers import DOORS, Parties
+from tests.integration.rendezvous.peers import Parties, at_each_door
 
-pytestmark = [pytest.mark.emulator, pytest.mark.parametrize("door", DOORS)]
+pytestmark = [pytest.mark.emulator, at_each_door]
 
 TEXT = "text/plain; charset=utf-8"
 CROSS_ORIGIN = {"access-control-allow-origin": "*", "access-control-allow-headers": "Origin, X-Session-ID"}

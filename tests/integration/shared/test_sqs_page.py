@@ -121,6 +121,7 @@ def polling(parties: Parties) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.release
 def test_the_examples_of_the_page_run(
     administrator: dict[str, str], deployment: Deployment, deployed: dict[str, Any], parties: Parties, tmp_path: Path
 ):

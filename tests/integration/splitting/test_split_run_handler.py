@@ -19,7 +19,7 @@ from tests.integration.splitting.sessions import Users
 from tests.patience import wait_for
 from tests.terminals import CTRL_C, INTERRUPTED, terminal
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.release]  # on moto in tests/cli/splitting/test_handler.py
 
 QUEUE = QueueName("demo-memes-of-a-handler")
 CONSUMER = "demo-consumer-and-a-handler"
