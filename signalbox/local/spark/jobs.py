@@ -30,6 +30,8 @@ ICEBERG_SETTINGS = {
 }
 # Settings that make sessions over few rows fast; the tests of the jobs use them, too.
 SMALL_DATA_SETTINGS = {
+    # Its ports on loopback would take calls and blocks of data from every user of the machine.
+    "spark.authenticate": "true",
     # Query plans are shown on Spark's page only, and take long to write.
     "spark.ui.enabled": "false",
     "spark.sql.ui.explainMode": "simple",

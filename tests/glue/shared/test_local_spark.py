@@ -119,3 +119,8 @@ def test_jobs_do_not_run_when_what_they_wait_for_fails(tmp_path):
 
     with pytest.raises(RejectedError, match="no events"):
         jobs._run([sys.executable, "-c", "input()"], {}, folder=tmp_path, on_line=lambda line: None, when=fail)
+
+
+@pytest.mark.spark
+def test_other_users_of_the_machine_cannot_call_a_job(spark):
+    assert spark._jvm.org.apache.spark.SparkEnv.get().securityManager().isAuthenticationEnabled()
