@@ -8,6 +8,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from lambdas.exchange import control
 from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.live.account_items import credentials_item
+from signalbox.aws.shared.dynamodb import DynamoTable
+from signalbox.aws.shared.expressions import Put
 from signalbox.clients.control import ControlClient
 from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.errors import SignalboxError
@@ -18,7 +20,7 @@ from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
-from tests.simulation.clients import PlainClient, PlainTable, shared_client
+from tests.simulation.clients import SetUpClient, shared_client
 from tests.simulation.exchange import begin_of_stage
 from tests.simulation.functions import Mapping_
 from tests.simulation.live import CONFIG, ENVIRONMENT, NAMES, REALM, SECRET, LiveWorld
@@ -61,9 +63,9 @@ class RevocationWorld(LiveWorld):
 
     def _make_tables(self) -> None:
         super()._make_tables()
-        exchanges, live = (PlainTable(PlainClient(lambda: self.calls), name) for name in ("Exchanges", "Live"))
-        DynamoUsers(exchanges).put(User(GUEST, Role.SUBSCRIBER, Ownership.STRICT, begin_of_stage(), "AIDAGUEST"))  # type: ignore[arg-type]
-        live.put_item(Item=credentials_item(GUEST, StoredSecret.of(SECRET, salt="salt", with_key=False)))
+        exchanges, live = (DynamoTable(SetUpClient(self.calls), name) for name in ("Exchanges", "Live"))
+        DynamoUsers(exchanges).put(User(GUEST, Role.SUBSCRIBER, Ownership.STRICT, begin_of_stage(), "AIDAGUEST"))
+        live.write(Put(credentials_item(GUEST, StoredSecret.of(SECRET, salt="salt", with_key=False))))
 
     def _make_functions(self) -> None:
         super()._make_functions()
