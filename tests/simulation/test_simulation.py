@@ -22,7 +22,7 @@ def test_no_guarantee_is_broken(capability: str, seeds: tuple[int, ...]) -> None
 
 
 def test_the_exploration_of_a_small_scope_finds_steps_and_breaks_no_guarantee() -> None:
-    done = simulated("--explore", "150")
+    done = simulated("--explore", "300")
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| offer in the queue, PENDING, 0 replies | proxies: UpdateItem | offer in the queue, MATCHED" in done.stdout
