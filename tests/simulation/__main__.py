@@ -80,7 +80,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--shrink", action="store_true", help="print the story of the fewest faults that still break it"
     )
-    parser.add_argument("--explore", type=int, help="explore two clients and two proxies, up to so many states")
+    parser.add_argument("--explore", type=int, help="the number of states of two clients and two proxies to explore")
     parser.add_argument("--story", action="store_true", help="print every call and fault")
     return parser.parse_args()
 

@@ -193,7 +193,7 @@ def explore(
 
 
 def stored(world: World) -> object:
-    """Return what a stage has: items, messages and the turns to come."""
+    """Return the stored state of a stage: items, messages and the turns to come."""
     now = world.kernel.now
     tables = {name: _sorted(table.items) for name, table in world.dynamodb.tables.items()}
     queues = {queue.name: [_message(one, queue, now) for one in queue.log] for queue in world.sqs.made}
