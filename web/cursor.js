@@ -15,7 +15,8 @@
 const TOPICS_BYTES = 24_000; // API Gateway accepts frames of at most 32 KB
 const NUMBER_BYTES = 24; // a topic's entry without its name
 const GRACE_MS = 900_000; // how far before the newest event the topics without room are requested again
-const KEPT_PUBLICATIONS = 1_000; // of events without a number
+// Events about sessions have no number, and a PUBLISH that is handled again after five minutes has another one.
+const KEPT_PUBLICATIONS = 1_000;
 
 /** The position of a client in the topics that a pattern matches. It outlives connections. */
 export class Cursor {
@@ -82,7 +83,7 @@ export class Cursor {
     this._numbers.set(topic, seq);
     this._newestAt = Math.max(this._newestAt, event.at);
     const gap = this._gap(topic, last, seq);
-    return isKnown ? null : { gap };
+    return this._isNewPublication(publication) && !isKnown ? { gap } : null;
   }
 
   /** @param {number} publication */

@@ -26,6 +26,16 @@ MERGE = """async (parts) => {
 }"""
 
 
+# Gives events as [number, publication] to a position; returns the publications that are new.
+RECEIVE = """async (events) => {
+    const { Cursor } = await import("./cursor.js");
+    const cursor = new Cursor("a", "exact", null);
+    cursor.begin();
+    const fields = { topic: "a", at: 0, isRetained: false };
+    return events.filter(([seq, publication]) => cursor.receive({ ...fields, seq, publication })).map(([, id]) => id);
+}"""
+
+
 @pytest.fixture
 def run(visitor):
     visitor.page.goto(visitor.url)
@@ -42,6 +52,10 @@ def test_nothing_is_loaded_from_another_host():
     for path in WEB.iterdir():
         addresses = set(re.findall(r"https?://[^\"'\s)]+", path.read_text()))
         assert addresses <= {"http://www.w3.org/2000/svg"}, path.name
+
+
+def test_an_event_is_shown_once_also_if_it_was_published_again_with_another_number(run):
+    assert run(RECEIVE, [[1, 7], [2, 8], [2, 8], [3, 7], [None, 5], [None, 5], [4, 9]]) == [7, 8, 5, 9]
 
 
 @pytest.mark.parametrize(

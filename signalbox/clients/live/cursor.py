@@ -1,6 +1,5 @@
 """A client's position in a subscription: which events are new, and the backfill to request after a reconnect."""
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -18,7 +17,8 @@ from signalbox.live.wamp.options import (
 )
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
-KEPT_PUBLICATIONS = 1_000  # of events without a sequence number, such as WAMP's meta events
+# Meta events have no number, and a PUBLISH that is handled again after five minutes has another one.
+KEPT_PUBLICATIONS = 1_000
 # For the topics in a SUBSCRIBE: a client's message is one frame, which has other fields.
 TOPICS_BYTES = MAXIMUM_FRAME_BYTES - 2_048
 NUMBER_BYTES = 24  # for a topic's sequence number and punctuation
@@ -66,7 +66,7 @@ class PatternCursor:
     _numbers: dict[RoutingKey, int] = field(default_factory=dict)
     _newest: datetime | None = None
     _retained: dict[RoutingKey, PublicationId] = field(default_factory=dict)
-    _others: deque[PublicationId] = field(default_factory=lambda: deque(maxlen=KEPT_PUBLICATIONS))
+    _publications: dict[PublicationId, None] = field(default_factory=dict)
 
     @property
     def options(self) -> Dictionary:
@@ -91,7 +91,7 @@ class PatternCursor:
         """
         received = _received(event, self.pattern)
         if received.sequence is None:
-            return received if self._is_other(received.publication) else None
+            return received if self._is_new(received.publication) else None
         if received.is_retained:
             return received if self._is_newly_retained(received, received.sequence) else None
         return self._next(received, received.sequence)
@@ -104,7 +104,7 @@ class PatternCursor:
         self._numbers.pop(topic, None)
         self._numbers[topic] = sequence
         self._newest = max(filter(None, (self._newest, received.at)), default=None)
-        if self._retained.get(topic) == received.publication:
+        if not self._is_new(received.publication) or self._retained.get(topic) == received.publication:
             return None
         return received if before is None else replace(received, skipped=sequence - before - 1)
 
@@ -116,10 +116,12 @@ class PatternCursor:
         self._retained[topic] = received.publication
         return True
 
-    def _is_other(self, publication: PublicationId) -> bool:
-        if publication in self._others:
+    def _is_new(self, publication: PublicationId) -> bool:
+        if publication in self._publications:
             return False
-        self._others.append(publication)
+        self._publications[publication] = None
+        if len(self._publications) > KEPT_PUBLICATIONS:
+            del self._publications[next(iter(self._publications))]
         return True
 
     def _history(self) -> BackfillStart | None:

@@ -54,6 +54,12 @@ def test_the_topic_of_an_exact_subscription_is_its_pattern() -> None:
     assert received == ReceivedEvent(RoutingKey("logs.a"), PublicationId(3))
 
 
+def test_an_event_that_was_published_again_with_another_number_is_returned_once() -> None:
+    events = [event(number, publication=publication) for number, publication in ((1, 7), (2, 8), (3, 7), (4, 9))]
+
+    assert given_to(PatternCursor(LOGS), *events) == [7, 8, 9]
+
+
 # --- retained events
 
 
