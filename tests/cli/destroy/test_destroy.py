@@ -8,6 +8,7 @@ import boto3
 import pytest
 from typer.testing import CliRunner, Result
 
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.cli.destroy import command, removal, splits
 from signalbox.cli.main import app
@@ -298,8 +299,7 @@ def test_json_cannot_ask(stage):
 
 
 def start_split(*sessions: SplitSession) -> None:
-    table = boto3.resource("dynamodb").Table("Splits")
-    DynamoSplits(table).create(split(Stage.SPLIT, *sessions), documents=[])
+    DynamoSplits(DynamoTable(boto3.client("dynamodb"), "Splits")).create(split(Stage.SPLIT, *sessions), documents=[])
 
 
 def status_of(*names: str) -> dict[str, Any]:
