@@ -15,10 +15,7 @@ from signalbox.exchange.control.errors import NotPermitted
 MISSING = frozenset({"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"})
 # Errors of SQS about a message, which no repetition mends.
 INVALID = frozenset({"InvalidParameterValue", "InvalidMessageContents", "AWS.SimpleQueueService.BatchRequestTooLong"})
-KINDS: tuple[tuple[Any, frozenset[str]], ...] = (
-    *((NotFound, MISSING), (AccessRefused, DENIALS), (PreconditionFailed, INVALID)),
-    (RecoverableConnectionError, frozenset()),  # all others
-)
+KINDS: Any = ((NotFound, MISSING), (AccessRefused, DENIALS), (PreconditionFailed, INVALID))
 
 
 @contextmanager
@@ -31,7 +28,8 @@ def amqp_errors(what: str) -> Iterator[None]:
         yield
     except ClientError as error:
         code = error.response["Error"]["Code"]
-        raise next(kind for kind, codes in KINDS if code in codes or not codes)(f"{what}: {error}") from error
+        kind = next((kind for kind, codes in KINDS if code in codes), RecoverableConnectionError)
+        raise kind(f"{what}: {error}") from error
     except RejectedError as error:
         raise _of_refusal(error)(f"{what}: {error}") from error
     except (BotoCoreError, SignalboxError) as error:
