@@ -71,8 +71,8 @@ def _subscriptions(context: CallContext) -> Iterator[tuple[SessionId, TopicPatte
     connections = [member.connection for member in store.realm_sessions.every(context.realm)]
     for start in range(0, len(connections), RECORDS_AT_ONCE):
         for one in store.sessions.find_all(connections[start : start + RECORDS_AT_ONCE]):
-            if one.listener is not None:
-                yield from ((one.listener.session, pattern) for pattern in one.subscriptions.values())
+            listener = one.listener  # None unless the session has joined
+            yield from ((listener.session, pattern) for pattern in one.subscriptions.values() if listener)
 
 
 def one_by_pattern(context: CallContext, payload: Payload) -> list[RealmSubscription]:

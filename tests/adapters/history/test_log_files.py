@@ -3,7 +3,7 @@
 import boto3
 import pytest
 
-from signalbox.aws.history.log_files import download_logs
+from signalbox.aws.history.log_files import download_logs, has_logs
 from signalbox.errors import EffectFailed
 
 
@@ -18,6 +18,8 @@ def test_the_days_of_selected_topics_are_downloaded(s3, tmp_path):
     for key in ("main/topic=a%2Fb/2026-11-20.log", "main/topic=c/2026-11-20.log", "other/topic=a%2Fb/2026-11-20.log"):
         s3.put_object(Bucket="history", Key=f"logs/{key}", Body=key.encode())
 
+    assert has_logs(s3, "history", "main")
+    assert not has_logs(s3, "history", "mai")
     found = list(download_logs(s3, "history", "main", is_selected=lambda topic: topic == "a/b", home=tmp_path))
 
     assert found == [tmp_path / "main" / "topic=a%2Fb" / "2026-11-20.log"]
@@ -31,6 +33,8 @@ def test_topics_of_the_longest_names_have_folders_of_their_own(s3, tmp_path):
             Bucket="history", Key=f"logs/main/topic={'%C3%A9' * 127}{last}/2026-11-20.log", Body=last.encode()
         )
 
+    assert has_logs(s3, "history", "main")
+    assert not has_logs(s3, "history", "mai")
     found = list(download_logs(s3, "history", "main", is_selected=lambda _: True, home=tmp_path))
 
     assert [path.read_text() for path in found] == ["a", "b"]

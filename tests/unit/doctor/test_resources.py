@@ -9,7 +9,13 @@ from signalbox.doctor.resources import (
     catalog_finding,
     topic_finding,
     users_finding,
+    version_finding,
 )
+
+
+@pytest.mark.parametrize(("deployed", "state"), [(None, "is not deployed"), ("0.2.0", "has 0.2.0")])
+def test_the_versions_of_command_and_stage_are_named(deployed, state):
+    assert version_finding("s", deployed, command="0.3.0").text == f"0.3.0 of this command; stage s {state}"
 
 
 @pytest.mark.parametrize(
