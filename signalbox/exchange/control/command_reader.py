@@ -48,6 +48,7 @@ from signalbox.sarracenia.rights.names import (
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 MINIMUM_EXPIRES_SECONDS = 60
+LATER = "; on AWS a queue is deleted 20 minutes later, when its metrics are complete"
 MAXIMUM_EXPIRES_SECONDS = 31_622_400  # a leap year
 MAXIMUM_TTL_SECONDS = 1_209_600  # SQS keeps messages for at most 14 days
 MAXIMUM_PREFETCH = 1000
@@ -104,7 +105,9 @@ def _declare_exchange(section: Section) -> Command:
 
 def _declare_queue(section: Section) -> Command:
     patch = QueueSettingsPatch(
-        expires=_time(section, "expires_seconds", least=MINIMUM_EXPIRES_SECONDS, most=MAXIMUM_EXPIRES_SECONDS),
+        expires=_time(
+            section, "expires_seconds", least=MINIMUM_EXPIRES_SECONDS, most=MAXIMUM_EXPIRES_SECONDS, note=LATER
+        ),
         message_ttl=_time(section, "message_ttl_seconds", least=1, most=MAXIMUM_TTL_SECONDS),
         prefetch=_number(section, "prefetch", most=MAXIMUM_PREFETCH),
         maximum_receives=_number(section, "maximum_receives", most=MAXIMUM_RECEIVES),
@@ -121,12 +124,12 @@ def _group_by(section: Section) -> GroupBy | None:
     return None
 
 
-def _time(section: Section, field: str, *, least: int, most: int) -> timedelta | None:
+def _time(section: Section, field: str, *, least: int, most: int, note: str = "") -> timedelta | None:
     seconds = section.whole_number(field)
     if seconds is None:
         return None
     if seconds != 0 and not least <= seconds <= most:
-        section.problem(field, f"expected {least} to {most}, or 0 for never, not {shown(seconds)}")
+        section.problem(field, f"expected {least} to {most}, or 0 for never, not {shown(seconds)}{note}")
         return None
     return timedelta(seconds=seconds)
 
