@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 
 import boto3
+from botocore.config import Config
 from botocore.loaders import Loader
 from botocore.session import Session, get_session
 
@@ -54,9 +55,9 @@ class LocalSession(boto3.Session):
         return super().client(*arguments, **options)
 
 
-def stack_outputs(session: boto3.Session, stack: str) -> dict[str, str]:
+def stack_outputs(session: boto3.Session, stack: str, *, config: Config | None = None) -> dict[str, str]:
     """Return a stack's outputs by their keys. Raises `StageMissing` if the stack does not exist."""
-    cloudformation = session.client("cloudformation")
+    cloudformation = session.client("cloudformation", config=config)
     try:
         described = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
     except cloudformation.exceptions.ClientError as error:

@@ -4,19 +4,16 @@ from dataclasses import dataclass
 
 from signalbox.doctor.findings import Finding, ok, stop, unchecked, warn
 
-VERSION = "version"
+VERSION, TOPIC = "version", "alarm topic"
+# Its policy admits the account's own principals only, and cannot be changed.
+# https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html#compatibility-with-aws-services
+AWS_MANAGED_KEY = "alias/aws/sns"
 
 
 def version_finding(stage: str, deployed: str | None, *, command: str) -> Finding:
     """Return the finding that names the versions of the command and of a stage; None is a stage that does not exist."""
     state = "is not deployed" if deployed is None else f"has {deployed}"
     return ok(VERSION, f"{command} of this command; stage {stage} {state}")
-
-
-TOPIC = "alarm topic"
-# Its policy admits the account's own principals only, and cannot be changed.
-# https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html#compatibility-with-aws-services
-AWS_MANAGED_KEY = "alias/aws/sns"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Probes of the doctor for a stage's version and what it uses: a topic, a queue, the catalog's rights, IAM users."""
+"""Probes of the doctor for what a stage uses and does not make: a topic, a queue, the catalog's rights, IAM users."""
 
 from typing import TYPE_CHECKING
 
@@ -10,24 +10,10 @@ from signalbox.doctor.resources import USER_ACTIONS, AlarmTopic, DeniedUserActio
 if TYPE_CHECKING:
     import boto3
 
-VERSION_OUTPUT = "Version"
 MISSING_TOPIC = ("NotFound", "NotFoundException")
 ALLOWED, BY_IAM = "allowed", "IAM_ALLOWED_PRINCIPALS"
 # The name of the role that CloudFormation takes, of a bootstrap without a qualifier of its own.
 CDK_ROLE = "cdk-hnb659fds-cfn-exec-role-{account}-{region}"
-
-
-def deployed_version(session: "boto3.Session", stage: str) -> str | None:
-    """Return the version that deployed a stage, or None if the stage does not exist. Raises the errors of `call`."""
-    with call("cloudformation:DescribeStacks"):
-        try:
-            found = session.client("cloudformation", config=PATIENCE).describe_stacks(StackName=stage)["Stacks"][0]
-        except ClientError as error:
-            if "does not exist" in str(error):
-                return None
-            raise
-    versions = [each["OutputValue"] for each in found.get("Outputs", ()) if each["OutputKey"] == VERSION_OUTPUT]
-    return versions[0] if versions else None
 
 
 def topic(session: "boto3.Session", arn: str) -> AlarmTopic | None:

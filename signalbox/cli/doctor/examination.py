@@ -7,15 +7,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from signalbox import __version__
-from signalbox.aws.doctor.probes import concurrency, identity, partition, queue_sources, recorders
-from signalbox.aws.doctor.resources import (
-    deployed_version,
-    is_catalog_governed,
-    topic,
-    user_rights,
-    visibility_seconds,
-)
+from signalbox.aws.doctor.probes import PATIENCE, call, concurrency, identity, partition, queue_sources, recorders
+from signalbox.aws.doctor.resources import is_catalog_governed, topic, user_rights, visibility_seconds
 from signalbox.cli.shared.deployment import settings_session
+from signalbox.cli.shared.stage import VERSION_OUTPUT
+from signalbox.clients.stage_session import StageMissing, stack_outputs
 from signalbox.doctor.findings import CallDenied, CallFailed, Finding, has_stop, unchecked
 from signalbox.doctor.resources import (
     CATALOG,
@@ -109,6 +105,15 @@ def _account_checks(session: "boto3.Session", config: "Config") -> Iterator[Exam
         broker=config.broker_queue,
     )
     yield Examination(SOURCES, lambda: sources_finding(queue_sources(session, prefixes, stage=stage)))
+
+
+def deployed_version(session: "boto3.Session", stage: str) -> str | None:
+    """Return the version that deployed a stage, or None if the stage does not exist. Raises the errors of `call`."""
+    with call("cloudformation:DescribeStacks"):
+        try:
+            return stack_outputs(session, stage, config=PATIENCE).get(VERSION_OUTPUT)
+        except StageMissing:
+            return None
 
 
 def _resource_checks(session: "boto3.Session", config: "Config", account: str) -> Iterator[Examination]:

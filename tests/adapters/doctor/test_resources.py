@@ -1,18 +1,10 @@
 """The doctor's probes for what a stage uses and does not make, with AWS's responses over the wire."""
 
-import json
-
 import boto3
 import pytest
 
-from signalbox.aws.doctor.resources import (
-    deployed_version,
-    is_catalog_governed,
-    topic,
-    user_rights,
-    visibility_seconds,
-)
-from signalbox.doctor.findings import CallDenied, CallFailed
+from signalbox.aws.doctor.resources import is_catalog_governed, topic, user_rights, visibility_seconds
+from signalbox.doctor.findings import CallDenied
 from signalbox.doctor.resources import AlarmTopic, DeniedUserActions
 from tests.fakes.wire import ACCOUNT, Answer, Wire, data_lake, refusal, result, simulated, wire
 
@@ -37,23 +29,6 @@ def test_a_topic_is_looked_up_in_its_own_region(session, wire: Wire):
     wire.answers["GetTopicAttributes"] = refusal("AuthorizationError", kind="query", status=403)
     with pytest.raises(CallDenied):
         topic(session, TOPIC)
-
-
-def test_the_version_of_a_stage_is_an_output_of_its_stack(aws):
-    session, template = boto3.Session(region_name="eu-central-1"), {"Resources": {"T": {"Type": "AWS::SNS::Topic"}}}
-    stacks = session.client("cloudformation")
-    assert deployed_version(session, "signalbox") is None
-    stacks.create_stack(StackName="older", TemplateBody=json.dumps(template))
-    assert deployed_version(session, "older") is None
-    versioned = json.dumps(template | {"Outputs": {"Version": {"Value": "0.3.0"}}})
-    stacks.create_stack(StackName="signalbox", TemplateBody=versioned)
-    assert deployed_version(session, "signalbox") == "0.3.0"
-
-
-def test_a_stack_that_cannot_be_read_has_no_known_version(session, wire: Wire):
-    wire.answers["DescribeStacks"] = refusal("ValidationError", kind="query", status=400)
-    with pytest.raises(CallFailed):
-        deployed_version(session, "signalbox")
 
 
 def test_the_visibility_of_a_queue_is_read(session, wire: Wire):

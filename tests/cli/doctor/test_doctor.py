@@ -4,19 +4,23 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import boto3
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 from typer.testing import CliRunner, Result
 
 from signalbox import __version__
+from signalbox.cli.doctor.examination import deployed_version
 from signalbox.cli.doctor.settings import InvalidSettings
 from signalbox.cli.main import app
+from signalbox.doctor.findings import CallFailed
 from signalbox.errors import RejectedError
 from signalbox.local import cdk
 from signalbox.local.files import CHECKOUT
+from tests.fakes.aws import aws
 from tests.fakes.wire import ACCOUNT, Answer, Wire, concurrency, refusal, result, wire
 
-__all__ = ["wire"]
+__all__ = ["aws", "wire"]
 TOPIC = f"arn:aws:sns:eu-central-1:{ACCOUNT}:alarms"
 
 
@@ -290,3 +294,20 @@ def test_a_deployment_ends_when_the_settings_of_the_stage_cannot_be_read(wire: W
     with pytest.raises(ClientError, match="DescribeStacks"):
         deploy()
     assert deployments == []
+
+
+def test_the_version_of_a_stage_is_an_output_of_its_stack(aws):
+    session, template = boto3.Session(region_name="eu-central-1"), {"Resources": {"T": {"Type": "AWS::SNS::Topic"}}}
+    stacks = session.client("cloudformation")
+    assert deployed_version(session, "signalbox") is None
+    stacks.create_stack(StackName="older", TemplateBody=json.dumps(template))
+    assert deployed_version(session, "older") is None
+    versioned = json.dumps(template | {"Outputs": {"Version": {"Value": "0.3.0"}}})
+    stacks.create_stack(StackName="signalbox", TemplateBody=versioned)
+    assert deployed_version(session, "signalbox") == "0.3.0"
+
+
+def test_a_stack_that_cannot_be_read_has_no_known_version(wire: Wire):
+    wire.answers["DescribeStacks"] = refusal("ValidationError", kind="query", status=400)
+    with pytest.raises(CallFailed):
+        deployed_version(boto3.Session(region_name="eu-central-1"), "signalbox")
