@@ -42,7 +42,7 @@ from signalbox.exchange.model.records import (
     User,
 )
 from signalbox.exchange.routing import events as routing_events
-from signalbox.exchange.routing.ports import CopySettings
+from signalbox.exchange.routing.ports import CopySettings, HeadChange
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import Attribute, Message, outgoing
 from signalbox.sarracenia.rights.permissions import Ownership, Role
@@ -99,7 +99,7 @@ def write_exchanges(table) -> None:
     DynamoUsers(table).put_live_only([LIVE_ONLY])
     DynamoCounterWriter(table).add({PLAIN.resource: COUNTS, PLAIN_QUEUE.resource: {"redelivered": 2}}, at=AT)
     heads = DynamoHeads(table)
-    heads.save("xs_live.fifo", "a.b", HEAD, replacing=Head())
+    heads.save("xs_live.fifo", HeadChange("a.b", HEAD, Head()))
     heads.start_detour("xs_live.fifo", "a.b", "trial-q_alice_all.fifo", last=2)
     DynamoKeyHolds(table).hold("xs_live.fifo", "a.b", messages=["m-3", "m-4"], now=AT, until=AT + 30 * SECOND)
 

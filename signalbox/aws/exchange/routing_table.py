@@ -35,7 +35,7 @@ from signalbox.aws.shared.expressions import Expression, Item, Update, attr
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import Binding, GroupBy, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.ports import CopySettings, HeadChange, KeysOfExchange, NewHold, RoutingSnapshot
+from signalbox.exchange.routing.ports import CopySettings, HeadChange, KeysOfExchange, RoutingSnapshot
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import MessageId
 from signalbox.parallel import ParallelMap, serial_map
@@ -107,20 +107,9 @@ class DynamoHeads:
         """Return the stored heads of keys; a new key has none."""
         return _heads(self.table.get_all([head_key(exchange, key) for key in keys]))
 
-    def save(
-        self,
-        exchange: ExchangeName,
-        key: RoutingKey,
-        head: Head,
-        *,
-        replacing: Head,
-        hold: NewHold | None = None,
-    ) -> bool:
-        """Store a head's numbers, not its detours, and a hold of its key.
-
-        Return whether the stored head still equalled `replacing`, and the hold of its key that of `hold`.
-        """
-        return self.table.write_unless_busy(head_update(exchange, HeadChange(key, head, replacing, hold)))
+    def save(self, exchange: ExchangeName, change: HeadChange) -> bool:
+        """Store a head's numbers, not its detours, and a hold of its key; return whether the change applied."""
+        return self.table.write_unless_busy(head_update(exchange, change))
 
     def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         """Record that the messages of a key up to the number `last` reach a queue by the retry queue."""

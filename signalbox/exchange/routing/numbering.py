@@ -142,14 +142,11 @@ class Numberer:
 
     def _saved(self, exchange: ExchangeName, planned: Iterable[KeyNumbers]) -> BatchNumbers:
         """Store the heads; the messages of one that another router has changed keep no number."""
-        saved = [one for one in planned if one.is_stored or self._save(exchange, one.change)]
+        saved = [one for one in planned if one.is_stored or self.heads.save(exchange, one.change)]
         return BatchNumbers(
             {message: number for one in saved for message, number in one.sequences.items()},
             {one.change.key: one.change.replacing.detours for one in saved},
         )
-
-    def _save(self, exchange: ExchangeName, change: HeadChange) -> bool:
-        return self.heads.save(exchange, change.key, change.head, replacing=change.replacing, hold=change.hold)
 
 
 def _is_shared(batch: ReadBatch) -> bool:

@@ -67,19 +67,8 @@ class Heads(Protocol):
     def read(self, exchange: ExchangeName, keys: Iterable[RoutingKey]) -> Mapping[RoutingKey, Head]:
         """Return the stored heads of keys; a new key has none."""
 
-    def save(
-        self,
-        exchange: ExchangeName,
-        key: RoutingKey,
-        head: Head,
-        *,
-        replacing: Head,
-        hold: "NewHold | None" = None,
-    ) -> bool:
-        """Store a head's numbers, not its detours, and a hold of its key.
-
-        Return whether the stored head still equalled `replacing`, and the hold of its key that of `hold`.
-        """
+    def save(self, exchange: ExchangeName, change: "HeadChange") -> bool:
+        """Store a head's numbers, not its detours, and a hold of its key; return whether the change applied."""
 
     def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         """Record that the messages of a key up to the number `last` reach a queue by the retry queue."""
@@ -135,7 +124,11 @@ class NewHold:
 
 @dataclass(frozen=True, slots=True)
 class HeadChange:
-    """A head to store, with a hold of its key; the stored one must still equal `replacing`."""
+    """A head to store, with a hold of its key.
+
+    It applies if the stored head still equals `replacing`, and the stored hold of its key is the one that `hold`
+    replaces.
+    """
 
     key: RoutingKey
     head: Head

@@ -81,7 +81,7 @@ def test_a_head_counts_as_before_while_it_is_held(exchange_table) -> None:
     assert held(holds, by="a")
     counted = numbered(Head(), [MessageId("m1")])
 
-    assert heads.save(LOG, KEY, counted, replacing=Head())
+    assert heads.save(LOG, HeadChange(KEY, counted, Head()))
     assert heads.read(LOG, [KEY]) == {KEY: counted}
     assert held(holds, by="b") is None
 
@@ -149,8 +149,8 @@ def test_a_head_is_stored_with_the_hold_that_replaces_its_routers_own(exchange_t
     a, b = map(MessageId, "ab")
     first = numbered(Head(), [b])
 
-    assert not heads.save(LOG, KEY, first, replacing=Head(), hold=NewHold([b], [a], NOW, LATER + timedelta(days=1)))
-    assert heads.save(LOG, KEY, first, replacing=Head(), hold=NewHold([b], [a, b], NOW, LATER + timedelta(days=1)))
+    assert not heads.save(LOG, HeadChange(KEY, first, Head(), NewHold([b], [a], NOW, LATER + timedelta(days=1))))
+    assert heads.save(LOG, HeadChange(KEY, first, Head(), NewHold([b], [a, b], NOW, LATER + timedelta(days=1))))
 
     assert held(holds, by="a", now=LATER) is None
     assert held(holds, by="b", now=LATER) == ["b"]

@@ -28,7 +28,7 @@ from signalbox.exchange.model.records import (
     User,
 )
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.ports import CopySettings, Heads
+from signalbox.exchange.routing.ports import CopySettings, HeadChange, Heads
 from signalbox.exchange.routing.sequences import Head, numbered
 from signalbox.messages import MessageId
 from signalbox.queues import QueueName
@@ -60,9 +60,9 @@ def stored(heads: Heads, key: RoutingKey = KEY) -> Head:
 def test_a_head_is_found_as_it_was_saved(heads) -> None:
     first = counted(Head(), "m1", "m2")
 
-    assert heads.save(LOG, KEY, first, replacing=Head())
+    assert heads.save(LOG, HeadChange(KEY, first, Head()))
     second = counted(first, *(f"n{number}" for number in range(30)))
-    assert heads.save(LOG, KEY, second, replacing=first)
+    assert heads.save(LOG, HeadChange(KEY, second, first))
 
     assert stored(heads) == second
     assert stored(heads).recent["n29"] == 32
@@ -72,7 +72,7 @@ def test_a_head_is_found_as_it_was_saved(heads) -> None:
 def test_ids_of_sqs_take_16_bytes_each_in_a_head(exchange_table) -> None:
     heads = DynamoHeads(exchange_table)
     ids = [MessageId("0b1a1b9e-6f5c-4f0a-9d3e-2f6f7b0c9a11"), MessageId("0B1A1B9E-6F5C-4F0A-9D3E-2F6F7B0C9A11")]
-    heads.save(LOG, KEY, Head(2, {one: number for number, one in enumerate(ids, start=1)}), replacing=Head())
+    heads.save(LOG, HeadChange(KEY, Head(2, {one: number for number, one in enumerate(ids, start=1)}), Head()))
 
     stored = exchange_table.get_item(Key=head_key(LOG, KEY))["Item"]["recent"]
 
@@ -82,10 +82,10 @@ def test_ids_of_sqs_take_16_bytes_each_in_a_head(exchange_table) -> None:
 
 def test_a_concurrently_saved_head_is_not_overwritten(heads) -> None:
     ours, theirs = counted(Head(), "m1"), counted(Head(), "m2")
-    heads.save(LOG, KEY, theirs, replacing=Head())
+    heads.save(LOG, HeadChange(KEY, theirs, Head()))
 
-    assert not heads.save(LOG, KEY, ours, replacing=Head())
-    assert not heads.save(LOG, KEY, counted(replace(theirs, sequence=7), "m3"), replacing=replace(theirs, sequence=7))
+    assert not heads.save(LOG, HeadChange(KEY, ours, Head()))
+    assert not heads.save(LOG, HeadChange(KEY, counted(replace(theirs, sequence=7), "m3"), replace(theirs, sequence=7)))
 
     assert stored(heads) == theirs
 
@@ -93,17 +93,17 @@ def test_a_concurrently_saved_head_is_not_overwritten(heads) -> None:
 def test_the_empty_key_and_every_other_have_heads_of_their_own(heads) -> None:
     keys = [EMPTY, DASH, KEY]
     for number, key in enumerate(keys, start=1):
-        heads.save(LOG, key, counted(Head(), *"abc"[:number]), replacing=Head())
+        heads.save(LOG, HeadChange(key, counted(Head(), *"abc"[:number]), Head()))
 
     assert {key: head.sequence for key, head in heads.read(LOG, keys).items()} == {EMPTY: 1, DASH: 2, KEY: 3}
 
 
 def test_a_detour_stays_when_the_head_is_saved(heads) -> None:
     first = counted(Head(), "m1")
-    heads.save(LOG, KEY, first, replacing=Head())
+    heads.save(LOG, HeadChange(KEY, first, Head()))
     heads.start_detour(LOG, KEY, QUEUE, last=1)
 
-    heads.save(LOG, KEY, counted(first, "m2"), replacing=first)
+    heads.save(LOG, HeadChange(KEY, counted(first, "m2"), first))
 
     assert stored(heads).detours == {QUEUE: 1}
     assert stored(heads).sequence == 2
@@ -124,7 +124,7 @@ def test_a_detour_ends_with_its_last_message_and_no_other(heads) -> None:
 
 
 def test_a_detour_that_has_ended_is_not_prolonged(heads) -> None:
-    heads.save(LOG, KEY, counted(Head(), "m1"), replacing=Head())
+    heads.save(LOG, HeadChange(KEY, counted(Head(), "m1"), Head()))
 
     assert not heads.extend_detour(LOG, KEY, QUEUE, last=2)
     assert not heads.extend_detour(LOG, DASH, QUEUE, last=2)
@@ -136,7 +136,7 @@ def test_a_detour_that_has_ended_is_not_prolonged(heads) -> None:
 def test_a_detour_may_be_there_before_anything_was_counted(heads) -> None:
     heads.start_detour(LOG, KEY, QUEUE, last=1)
 
-    assert heads.save(LOG, KEY, counted(Head(), "m1"), replacing=Head())
+    assert heads.save(LOG, HeadChange(KEY, counted(Head(), "m1"), Head()))
 
 
 def exchange(name: str) -> ExchangeRecord:
@@ -285,7 +285,7 @@ def test_a_head_that_cannot_be_written_is_the_worlds_fault(exchange_table) -> No
 def test_a_snapshot_has_the_requested_heads(exchange_table) -> None:
     DynamoExchanges(exchange_table).create(ExchangeRecord(LOG, None, NOW))
     head = counted(Head(), "m1")
-    DynamoHeads(exchange_table).save(LOG, KEY, head, replacing=Head())
+    DynamoHeads(exchange_table).save(LOG, HeadChange(KEY, head, Head()))
     table = DynamoRoutingTable(exchange_table)
 
     read = table.snapshot([LOG], senders=["AIDAEVE"], heads=(LOG, [KEY, EMPTY]))

@@ -21,6 +21,7 @@ from signalbox.aws.live.sessions import DynamoSessions
 from signalbox.aws.shared.dynamodb import attributes
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.ports import HeadChange
 from signalbox.exchange.routing.sequences import Head, numbered
 from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS, RIGHTS_SETTLE_SECONDS, UNCHANGED_RIGHTS_KEPT_SECONDS
 from signalbox.live.arvados.row_state import RowState
@@ -171,7 +172,8 @@ def test_an_outbox_state_round_trips(snapshots) -> None:
 
 
 def test_the_newest_number_of_a_topic_is_read_from_its_head(snapshots, exchange_table) -> None:
-    DynamoHeads(exchange_table).save(REALM, TOPIC, numbered(Head(), map(MessageId, "abc")), replacing=Head())
+    change = HeadChange(TOPIC, numbered(Head(), map(MessageId, "abc")), Head())
+    DynamoHeads(exchange_table).save(REALM, change)
 
     assert (snapshots.newest(REALM, TOPIC), snapshots.newest(REALM, RoutingKey("other"))) == (3, 0)
 

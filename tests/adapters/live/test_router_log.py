@@ -60,7 +60,7 @@ def test_events_numbers_and_counters_are_written_together(log: DynamoRouterLog) 
 
 
 def test_nothing_is_written_if_a_head_has_changed(log: DynamoRouterLog) -> None:
-    log.heads.save(REALM, TOPIC, FIRST, replacing=Head())
+    log.heads.save(REALM, HeadChange(TOPIC, FIRST, Head()))
     mine = numbered(Head(), [MessageId("m2")])
     changes = [HeadChange(OTHER, FIRST, Head()), HeadChange(TOPIC, mine, Head())]
 

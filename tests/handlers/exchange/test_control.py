@@ -32,6 +32,7 @@ from signalbox.exchange.model.records import (
     User,
 )
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.ports import HeadChange
 from signalbox.exchange.routing.sequences import Head
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.state import ConnectionId, SessionState, opened
@@ -188,7 +189,7 @@ def test_a_realm_that_is_declared_again_has_nothing_of_the_earlier_one(stage, li
 
     def write() -> None:
         log.append(name, [event], live=LiveSettings())
-        heads.save(name, topic, Head(7), replacing=Head())
+        heads.save(name, HeadChange(topic, Head(7), Head()))
         DynamoCounterWriter(stage.table).add(count, at=NOW)
 
     write()

@@ -24,7 +24,7 @@ from signalbox.exchange.routing.copy_router import CopyRouter
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.key_holds import EndingHold, KeyHolder
 from signalbox.exchange.routing.numbering import Numberer
-from signalbox.exchange.routing.ports import CopySettings, KeysOfExchange, NewHold, RoutingSnapshot
+from signalbox.exchange.routing.ports import CopySettings, HeadChange, KeysOfExchange, NewHold, RoutingSnapshot
 from signalbox.exchange.routing.retries import Retrier
 from signalbox.exchange.routing.router import Router
 from signalbox.exchange.routing.sequences import Head
@@ -172,14 +172,12 @@ class MemoryHeads:
     def read(self, exchange: ExchangeName, keys: Iterable[RoutingKey]) -> Mapping[RoutingKey, Head]:
         return {key: self.heads[exchange, key] for key in keys if (exchange, key) in self.heads}
 
-    def save(
-        self, exchange: ExchangeName, key: RoutingKey, head: Head, *, replacing: Head, hold: NewHold | None = None
-    ) -> bool:
+    def save(self, exchange: ExchangeName, change: HeadChange) -> bool:
         self.burn()
-        stored = self._of(exchange, key)
-        if stored.sequence != replacing.sequence or (hold and not self.holds.can_replace(exchange, key, hold)):
+        key, hold, stored = change.key, change.hold, self._of(exchange, change.key)
+        if stored.sequence != change.replacing.sequence or (hold and not self.holds.can_replace(exchange, key, hold)):
             return False
-        self.heads[exchange, key] = replace(head, detours=stored.detours)
+        self.heads[exchange, key] = replace(change.head, detours=stored.detours)
         if hold is not None:
             self.holds.put(exchange, key, hold)
         self.burn()

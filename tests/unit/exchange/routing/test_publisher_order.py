@@ -200,7 +200,7 @@ def test_no_later_message_overtakes_a_redelivered_one_with_a_number(world, holds
 def test_a_key_whose_number_may_be_stored_stays_held(world, router, holds, monkeypatch) -> None:
     """The response to the first attempt was lost, and the second one finds another head."""
     save = MemoryHeads.save
-    monkeypatch.setattr(MemoryHeads, "save", lambda *values, **named: not save(*values, **named))
+    monkeypatch.setattr(MemoryHeads, "save", lambda *values: not save(*values))
     assert router.route([received(1, "alice", "a")], LOG).not_done == ("m1",)
     monkeypatch.undo()
 

@@ -373,7 +373,7 @@ def test_a_message_that_comes_again_has_the_number_that_it_had(world) -> None:
 def test_messages_of_a_key_that_another_router_holds_are_redelivered(world) -> None:
     world.publish(LOG, "a.b")
     world.publish(LOG, "c")
-    world.heads.save = lambda exchange, key, head, **_: key == "c"
+    world.heads.save = lambda exchange, change: change.key == "c"
 
     assert world.route(LOG).not_done == ("xlog.fifo-1",)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,7 @@ from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.ports import BatchWrites, Delivery, NumberedPublication
+from signalbox.exchange.routing.ports import BatchWrites, Delivery, HeadChange, NumberedPublication
 from signalbox.exchange.routing.sequences import Head
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Attribute, MessageId
@@ -53,7 +52,7 @@ class Live:
         if not all(self.holds.can_replace(exchange.name, key, hold) for key, hold in holds):
             return None
         for one in writes.heads:
-            assert self.world.heads.save(exchange.name, one.key, one.head, replacing=one.replacing, hold=one.hold)
+            assert self.world.heads.save(exchange.name, one)
             self.at_once.append(one.key)
         self.world.counters.add(writes.counts, at=writes.at)
         return self.store(exchange, published)
@@ -200,8 +199,8 @@ def test_nothing_overtakes_what_has_no_number(world_and_live, monkeypatch) -> No
         queue.send(properties.published(deduplication_id=body, order_by=OrderBy.EXCHANGE))
     save = MemoryHeads.save
 
-    def saved(heads: MemoryHeads, exchange: ExchangeName, key: str, *arguments: Any, **more: Any) -> bool:
-        return key != "b" and save(heads, exchange, RoutingKey(key), *arguments, **more)
+    def saved(heads: MemoryHeads, exchange: ExchangeName, change: HeadChange) -> bool:
+        return change.key != "b" and save(heads, exchange, change)
 
     monkeypatch.setattr(MemoryHeads, "save", saved)
 
