@@ -15,7 +15,7 @@ from signalbox.exchange.control.errors import NotPermitted
 MISSING = frozenset({"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"})
 # Errors of SQS about a message, which no repetition mends.
 INVALID = frozenset({"InvalidParameterValue", "InvalidMessageContents", "AWS.SimpleQueueService.BatchRequestTooLong"})
-KINDS: Any = ((NotFound, MISSING), (AccessRefused, DENIALS), (PreconditionFailed, INVALID))
+KINDS = ((NotFound, MISSING), (AccessRefused, DENIALS), (PreconditionFailed, INVALID))
 
 
 @contextmanager
