@@ -1,17 +1,9 @@
 """Exported logs of topics, downloaded from the bucket."""
 
-import boto3
 import pytest
 
 from signalbox.aws.history.log_files import download_logs, has_logs
 from signalbox.errors import EffectFailed
-
-
-@pytest.fixture
-def s3(aws):
-    client = boto3.client("s3")
-    client.create_bucket(Bucket="history")
-    return client
 
 
 def test_the_days_of_selected_topics_are_downloaded(s3, tmp_path):

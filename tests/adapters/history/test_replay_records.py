@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
 
@@ -13,13 +12,6 @@ from signalbox.history.replay_state import InvalidReplay, ReplayId, ReplayProgre
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 AGAIN = ReplayId("again")
 PLANNED = ReplayProgress(AGAIN, {"topics": "a.#"}, "snapshot 7", messages=3, size_bytes=30, planned_at=NOON)
-
-
-@pytest.fixture
-def s3(aws):
-    client = boto3.client("s3")
-    client.create_bucket(Bucket="history")
-    return client
 
 
 def records(s3, bucket="history") -> S3ReplayRecords:

@@ -2,7 +2,6 @@
 
 from datetime import date
 
-import boto3
 import pytest
 
 from signalbox.aws.history.report_files import download_report
@@ -10,13 +9,6 @@ from signalbox.errors import EffectFailed
 from signalbox.history.jobs import FILE_EXTENSIONS, REPORTS
 
 DAY = date(2026, 11, 20)
-
-
-@pytest.fixture
-def s3(aws):
-    client = boto3.client("s3")
-    client.create_bucket(Bucket="history")
-    return client
 
 
 def test_the_text_picture_and_json_of_a_day_are_downloaded(s3, tmp_path):
