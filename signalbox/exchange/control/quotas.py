@@ -8,6 +8,7 @@ from signalbox.sarracenia.rights.permissions import Role
 
 # SNS has 200 filter policies a topic, and EventBridge 300 rules a bus.
 MAXIMUM_BINDINGS = 200
+MAXIMUM_WORDS = 2_000  # in the patterns of a target: every router of an exchange has them in memory, 260 bytes a word
 WITHOUT_QUOTA = (Role.ADMIN, Role.FEEDER)
 
 
@@ -37,8 +38,10 @@ def refuse_binding(caller: Caller, binding: Binding, ports: ControlPorts) -> Non
     if caller.role in WITHOUT_QUOTA:
         return
     bound = ports.store.bindings.to(binding.target)
-    if binding not in bound and len(bound) >= MAXIMUM_BINDINGS:
+    words = sum(len(one.pattern.words) for one in (*bound, binding))
+    if binding not in bound and (len(bound) >= MAXIMUM_BINDINGS or words > MAXIMUM_WORDS):
         raise QuotaExceeded(
-            f"{binding.target} has {len(bound)} bindings, and users may add no more: remove one, use patterns with "
-            "'*' or '#', or have an administrator add it"
+            f"{binding.target} has {len(bound)} bindings, and users may add no more than {MAXIMUM_BINDINGS} with "
+            f"{MAXIMUM_WORDS:,} words together: remove one, use patterns with '*' or '#', or have an administrator "
+            "add it"
         )

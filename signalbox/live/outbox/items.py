@@ -1,13 +1,13 @@
 """The items of a connection's outbox, and the message bodies that carry them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NewType
+from typing import Any, NewType
 
 from signalbox.errors import RejectedError
-from signalbox.forms import tagged
-from signalbox.live.log.documents import FORMS, json_text
+from signalbox.forms import Form, tagged
+from signalbox.live.log.documents import FORMS, PATTERN, event_document, event_of, json_text
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.effects import Post, PostText
 from signalbox.live.model.state import ConnectionId
@@ -111,12 +111,13 @@ def item_body(item: OutboxItem) -> str:
 
 def event_batch_body(batch: EventBatch, events: Sequence[str]) -> str:
     """Serialize a batch, given its events as JSON texts: the batches of many connections have the same events."""
-    elements = ",".join(
-        f'{{"match":"{one.pattern.match}","uri":{json_text(one.pattern.uri)},"event":{event}}}'
-        for one, event in zip(batch.events, events, strict=True)
-    )
+    elements, last = list[str](), None
+    for one, text in zip(batch.events, events, strict=True):
+        event = "" if one.event is last else f',"event":{text}'
+        elements.append(f'{{"match":"{one.pattern.match}","uri":{json_text(one.pattern.uri)}{event}}}')
+        last = one.event
     head = json_text({"item": batch.item_id, "kind": "events", "realm": batch.realm, "user": batch.user})
-    return f'{head[:-1]},"events":[{elements}]}}'
+    return f'{head[:-1]},"events":[{",".join(elements)}]}}'
 
 
 def parse_item(text: str) -> OutboxItem:
@@ -130,6 +131,25 @@ def parse_item(text: str) -> OutboxItem:
     return item
 
 
+def _events_document(events: Sequence[SubscriptionEvent]) -> list[dict[str, Any]]:
+    """Return the form of a batch's events: an event that several patterns match is in the first element only."""
+    documents, last = list[dict[str, Any]](), None
+    for one in events:
+        event = {} if one.event is last else {"event": event_document(one.event)}
+        documents.append(PATTERN.write(one.pattern) | event)
+        last = one.event
+    return documents
+
+
+def _events_of(documents: Sequence[Mapping[str, Any]]) -> tuple[SubscriptionEvent, ...]:
+    found = list[SubscriptionEvent]()
+    for one in documents:
+        event = found[-1].event if found and "event" not in one else event_of(one["event"])
+        found.append(SubscriptionEvent(PATTERN.read(one), event))
+    return tuple(found)
+
+
+FORMS.define(tuple[SubscriptionEvent, ...], Form(_events_document, _events_of))
 ITEM = tagged(
     "kind",
     {
@@ -144,4 +164,3 @@ ITEM = tagged(
         "events": FORMS.record(EventBatch, names={"item_id": "item"}),
     },
 )
-FORMS.record(SubscriptionEvent, flat=["pattern"])

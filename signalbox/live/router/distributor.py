@@ -85,6 +85,10 @@ class _GrowingBatch:
     events: list[tuple[_DecodedEvent, SubscriptionEvent]] = field(default_factory=list)
     size: int = 0
 
+    def ends_with(self, event: _DecodedEvent) -> bool:
+        """Return whether the last event is this one, for another pattern: the batch has its text once."""
+        return bool(self.events) and self.events[-1][0] is event
+
 
 @dataclass(frozen=True, slots=True)
 class Distributor:
@@ -197,11 +201,11 @@ def _batches(events: Iterable[_DecodedEvent], subscribers_of: SubscriberLookup) 
             if not one.event.audience.admits(subscriber.listener):
                 continue
             batch = growing.get(subscriber.connection)
-            if batch is None or batch.size + size > MAXIMUM_BATCH_BYTES:
+            if batch is None or not (batch.ends_with(one) or batch.size + size <= MAXIMUM_BATCH_BYTES):
                 batch = growing[subscriber.connection] = _GrowingBatch(subscriber)
                 batches.append(batch)
+            batch.size += size_bytes(subscriber.pattern.uri) + (0 if batch.ends_with(one) else size)
             batch.events.append((one, SubscriptionEvent(subscriber.pattern, one.event)))
-            batch.size += size
     return batches
 
 

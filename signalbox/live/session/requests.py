@@ -24,13 +24,16 @@ from signalbox.live.wamp.messages import (
     Unsubscribed,
 )
 from signalbox.live.wamp.options import InvalidOptions, PublishOptions, SubscribeOptions, is_acknowledged
-from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import InvalidUri, parse_procedure, parse_topic
 
 # An event is larger than its publication by its topic (up to 255 bytes), its time and its publisher.
 ROOM_BYTES = 2_048
 MAXIMUM_PUBLISH_BYTES = MAXIMUM_MESSAGE_BYTES - ROOM_BYTES
 MAXIMUM_SUBSCRIPTIONS = 1_000  # of a session: its DynamoDB item has room for them
+# Of a session: every router has all prefixes and wildcards of a realm in memory, 33 KB for one of 128 words, and the
+# writer posts an event once for each that matches.
+MAXIMUM_PATTERNS, MAXIMUM_PATTERN_WORDS = 100, 1_000
 SHOWN_TOPIC = 100  # characters in errors
 AUTOBAHN_PYTHON = "AutobahnPython/"  # its User-Agent
 
@@ -138,11 +141,23 @@ def _subscription(
         return _refusal(problem)
     if not _rights(context).may_subscribe(pattern):
         return _Refusal(uris.NOT_AUTHORIZED, _no_grant(received.topic))
-    is_new = pattern.subscription_id not in session.subscriptions
-    if is_new and len(session.subscriptions) >= MAXIMUM_SUBSCRIPTIONS:
-        problem_text = f"a session has {MAXIMUM_SUBSCRIPTIONS} subscriptions at most: subscribe to patterns"
+    if pattern.subscription_id not in session.subscriptions and (problem_text := _excess(session, pattern)):
         return _Refusal(uris.TOO_MANY_SUBSCRIPTIONS, problem_text)
     return pattern, options
+
+
+def _excess(session: Session, new: TopicPattern) -> str:
+    """Return which limit a session would exceed by a new subscription, or an empty text."""
+    if len(session.subscriptions) >= MAXIMUM_SUBSCRIPTIONS:
+        return f"a session has {MAXIMUM_SUBSCRIPTIONS} subscriptions at most: subscribe to patterns"
+    if new.match is MatchPolicy.EXACT:
+        return ""
+    patterns = [new, *(one for one in session.subscriptions.values() if one.match is not MatchPolicy.EXACT)]
+    if len(patterns) > MAXIMUM_PATTERNS:
+        return f"a session has {MAXIMUM_PATTERNS} prefixes and wildcards at most: use shorter ones, or exact topics"
+    if sum(one.uri.count(".") + 1 for one in patterns) > MAXIMUM_PATTERN_WORDS:
+        return f"the prefixes and wildcards of a session have {MAXIMUM_PATTERN_WORDS} components at most: use prefixes"
+    return ""
 
 
 def _no_grant(topic: str) -> str:

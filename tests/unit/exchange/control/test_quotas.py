@@ -53,8 +53,24 @@ def test_a_target_has_a_maximum_of_bindings_by_users(stage):
     with pytest.raises(QuotaExceeded) as refused:
         bind(MAXIMUM_BINDINGS)
     assert str(refused.value) == (
-        f"queue 'q_bob' has {MAXIMUM_BINDINGS} bindings, and users may add no more: remove one, use patterns with "
-        "'*' or '#', or have an administrator add it"
+        f"queue 'q_bob' has {MAXIMUM_BINDINGS} bindings, and users may add no more than {MAXIMUM_BINDINGS} with "
+        "2,000 words together: remove one, use patterns with '*' or '#', or have an administrator add it"
     )
     assert bind(0)["was_bound"]
     assert bind(MAXIMUM_BINDINGS, user=None)["bound"]
+
+
+def test_the_patterns_of_a_target_have_a_maximum_of_words(stage):
+    stage.ask("declare_exchange", exchange="xpublic")
+    stage.ask("declare_queue", user=BOB, queue="q_bob")
+
+    def bind(pattern, user=BOB):
+        return stage.ask("bind", user=user, exchange="xpublic", queue="q_bob", pattern=pattern)
+
+    longest = ".".join("a" * 100)
+    for number in range(20):
+        bind(f"{number}.{longest[:-2]}")
+
+    with pytest.raises(QuotaExceeded, match="has 20 bindings, and users may add no more than 200 with 2,000 words"):
+        bind("a")
+    assert bind("a", user=None)["bound"]

@@ -123,6 +123,17 @@ def test_each_connection_receives_its_events_in_one_ordered_batch(world: World) 
     assert (bundle.realm, bundle.user, bundle.item_id) == (REALM, "user-d", world.sent[1].item_id)
 
 
+def test_a_large_event_is_sent_once_to_a_connection_with_overlapping_patterns(world: World) -> None:
+    topic = "a" * 60
+    world.subscribe("c", *(TopicPattern.parse(topic[:size], MatchPolicy.PREFIX) for size in range(61)))
+
+    world.deliver(published(topic, 1, json.dumps("x" * 100_000)))
+
+    assert world.got("c") == [(topic, 1)] * 61
+    (sent,) = world.sent
+    assert len(sent.text) < 110_000
+
+
 def test_metadata_that_no_session_has_written_are_a_problem() -> None:
     readable = published("a", 1, metadata=PublicationMetadata(PublicationId(1))).publication
 

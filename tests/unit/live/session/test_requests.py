@@ -160,6 +160,24 @@ def test_the_number_of_subscriptions_is_limited() -> None:
     assert len(connection.receive(subscribe("open.0")).effects) == 2
 
 
+@pytest.mark.parametrize(
+    ("most", "components", "limit"),
+    [(100, 5, "100 prefixes and wildcards at most"), (10, 100, "1000 components at most")],
+)
+def test_the_prefixes_and_wildcards_of_a_session_are_limited(most: int, components: int, limit: str) -> None:
+    connection = joined()
+    rest = ".a" * (components - 3) + "."
+    for number in range(most):
+        connection.receive(subscribe(f"open.{number}{rest}", match="wildcard" if number % 2 else "prefix"))
+
+    _, refusal, text = error(connection, subscribe(f"open.more{rest}", match="prefix"))
+
+    assert refusal == uris.TOO_MANY_SUBSCRIPTIONS
+    assert limit in text
+    assert len(connection.receive(subscribe(f"open.0{rest}", match="prefix")).effects) == 2
+    assert len(connection.receive(subscribe("open.more")).effects) == 2
+
+
 def test_unsubscribing_detaches_before_the_reply() -> None:
     connection = joined()
     connection.receive(subscribe())
