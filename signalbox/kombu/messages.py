@@ -4,10 +4,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final
 
 from kombu.transport import virtual
-from kombu.utils.json import loads
+from kombu.utils.json import loads, object_hook
 
 from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery
 from signalbox.kombu.names import Namespace
@@ -18,6 +19,7 @@ RECEIVED: Final = ("ApproximateReceiveCount", "SentTimestamp")
 ATTRIBUTES = ("topic", "exchange", "message_id", "publisher", "published_at", "expires_at")
 TEXT = "utf-8"  # the encoding of a body that is a text
 HIGHEST_PRIORITY = 255  # AMQP, an octet
+DECIMAL_DIGITS = 255  # AMQP's decimals have a scale of an octet; of `1E+999999999` Python makes an integer for hours
 SHORT_STRINGS = ("content-type", "content-encoding")
 SHORT_STRINGS_OF_PROPERTIES = ("correlation_id", "reply_to", "message_id", "type", "user_id", "app_id")
 
@@ -65,11 +67,20 @@ def _copy(message: Mapping[str, Any]) -> DeliveredMessage | None:
 def _envelope(body: str) -> dict[str, Any] | None:
     """Return the message that a body holds, if it has the types that AMQP gives its parts."""
     try:
-        found = loads(body)
+        found = loads(body, object_hook=_decoded)
         _check(found)
     except Exception:  # noqa: BLE001 - decoders that a program registered with kombu may raise anything
         return None
     return dict(found)
+
+
+def _decoded(written: dict[str, Any]) -> Any:
+    value = object_hook(written)
+    if isinstance(value, Decimal) and (
+        abs(value.adjusted()) > DECIMAL_DIGITS or len(value.as_tuple().digits) > DECIMAL_DIGITS
+    ):
+        raise ValueError("a decimal is out of range")
+    return value
 
 
 def _check(found: Any) -> None:

@@ -93,6 +93,15 @@ def test_a_message_of_another_program_is_a_text(text: str):
     assert found.payload["properties"]["delivery_info"] == expected
 
 
+@pytest.mark.parametrize("number", ["1E+999999999", "0E-999999999", "9" * 300])
+@pytest.mark.parametrize("place", ["priority", "expiration", "x-anything"])
+def test_a_message_with_a_decimal_that_amqp_has_not_is_a_text(place: str, number: str):
+    text = body(**{place: {"__type__": "decimal", "__value__": number}})
+
+    assert received(text).payload["body"] == text
+    assert received(body(**{place: {"__type__": "decimal", "__value__": "1.5"}})).payload["body"] != text
+
+
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda some: st.lists(some, max_size=2) | st.dictionaries(st.text(max_size=5), some, max_size=2),
