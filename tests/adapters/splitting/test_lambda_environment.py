@@ -36,13 +36,15 @@ class Lambda:
 
     client: object
     overrides: dict[str, object] = field(default_factory=dict)
+    of_latest: dict[str, object] = field(default_factory=dict)
     revisions: list[str] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.client, name)
 
     def get_function_configuration(self, **arguments: object) -> dict[str, object]:
-        return self.client.get_function_configuration(**arguments) | {"RevisionId": "r1"} | self.overrides
+        found = self.client.get_function_configuration(**arguments) | {"RevisionId": "r1"} | self.overrides
+        return found if "Qualifier" in arguments else found | self.of_latest
 
     def update_function_configuration(self, *, RevisionId: str, **arguments: object) -> object:  # noqa: N803
         self.revisions.append(RevisionId)
@@ -230,6 +232,16 @@ def test_an_alias_released_during_a_split_is_published_with_the_original_names(
 
 def test_a_switch_does_not_release_unpublished_code(targets: LambdaTargets, functions: Lambda, alias: None) -> None:
     functions.update_function_code(FunctionName=NAME, ZipFile=code("new"))
+
+    with pytest.raises(EffectRefused, match="runs version 1, which differs from the latest function"):
+        targets.switch(ALIAS_SPLIT, ALIAS_REGISTRY)
+
+
+@pytest.mark.parametrize(("name", "value"), [("Layers", [{"Arn": "arn:aws:lambda:x:1:layer:y:1"}]), ("Timeout", 7)])
+def test_a_switch_does_not_release_unpublished_settings(
+    targets: LambdaTargets, functions: Lambda, alias: None, name: str, value: object
+) -> None:
+    functions.of_latest[name] = value
 
     with pytest.raises(EffectRefused, match="runs version 1, which differs from the latest function"):
         targets.switch(ALIAS_SPLIT, ALIAS_REGISTRY)

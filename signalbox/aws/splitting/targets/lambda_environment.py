@@ -20,8 +20,28 @@ if TYPE_CHECKING:
 
 VARIABLES_ANNOTATION, VERSION_ANNOTATION = "variables", "version"
 LATEST = "$LATEST"
-# A version must equal the function in these, so that a new version differs only in its variables.
-IN_COMMON = ("CodeSha256", "Runtime", "Handler", "Role", "Timeout", "MemorySize")
+# A version must equal the function in all fields of GetFunctionConfiguration but these, so that a new version differs
+# only in its variables. Lambda writes all others of these itself, but for the description.
+DIFFERENT = frozenset(
+    [
+        "Environment",
+        "Description",
+        "FunctionArn",
+        "Version",
+        "RevisionId",
+        "ConfigSha256",
+        "LastModified",
+        "State",
+        "StateReason",
+        "StateReasonCode",
+        "LastUpdateStatus",
+        "LastUpdateStatusReason",
+        "LastUpdateStatusReasonCode",
+        "SnapStart",
+        "RuntimeVersionConfig",
+        "ResponseMetadata",
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +243,11 @@ def _alias_name(target: Target) -> str | None:
 
 
 def _is_alike(one: Configuration, other: Configuration) -> bool:
-    return all(one.document.get(name) == other.document.get(name) for name in IN_COMMON)
+    first, second = (
+        {name: value for name, value in each.document.items() if value and name not in DIFFERENT}
+        for each in (one, other)
+    )
+    return first == second
 
 
 def _check_alias(target: Target, alias: "Alias", found: Configuration, *, is_latest: bool) -> None:
