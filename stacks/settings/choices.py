@@ -283,8 +283,8 @@ class Choices:
     )
     exchange_user_quota: int = setting(
         100,
-        "Exchanges, and queues, that a source or subscriber may declare. Present ones stay if it is lowered.",
-        unit="exchanges or queues",
+        "Queues that a source or subscriber may declare, and a fifth as many exchanges. Lowering it removes none.",
+        unit="queues",
         minimum=1,
         maximum=10_000,
     )

@@ -9,6 +9,8 @@ from signalbox.sarracenia.rights.permissions import Role
 # SNS has 200 filter policies a topic, and EventBridge 300 rules a bus.
 MAXIMUM_BINDINGS = 200
 MAXIMUM_WORDS = 2_000  # in the patterns of a target: every router of an exchange has them in memory, 260 bytes a word
+# Of the quota of queues, rounded up: each exchange takes `route_concurrency` functions of the account at most.
+SHARE_OF_EXCHANGES = 5
 WITHOUT_QUOTA = (Role.ADMIN, Role.FEEDER)
 
 
@@ -20,13 +22,14 @@ def refuse_declaration(caller: Caller, resource: ResourceRef, ports: ControlPort
     """Refuse a new exchange or queue of a user who has declared as many as the quota. Raises `QuotaExceeded`."""
     if caller.role in WITHOUT_QUOTA:
         return
-    store = ports.store
+    store, quota = ports.store, ports.config.user_quota
     if resource.kind is ResourceKind.QUEUE:
         declarers = [one.owner for one in store.queues.every()]
     else:
         declarers = [one.created_by for one in store.exchanges.every()]
+        quota = -(-quota // SHARE_OF_EXCHANGES)
     declared = declarers.count(caller.name)
-    if declared >= ports.config.user_quota:
+    if declared >= quota:
         raise QuotaExceeded(
             f"user {str(caller.name)!r} has {declared} {resource.kind}s, and exchange_user_quota allows no more: "
             f"delete one, or have an administrator declare {resource} or raise the setting"

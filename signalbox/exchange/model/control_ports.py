@@ -44,7 +44,7 @@ class StageConfig:
     """The settings of a stage. The times are those of the queues behind exchanges.
 
     `metrics_delay` is how late SQS's metrics may be: 20 minutes on AWS, zero on the local stage. `user_quota` is the
-    number of exchanges, and of queues, that a source or subscriber may declare.
+    number of queues that a source or subscriber may declare, who may declare a fifth as many exchanges.
     """
 
     names: StageNames

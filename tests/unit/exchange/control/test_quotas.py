@@ -11,31 +11,32 @@ from tests.unit.exchange.control.stage import ALICE, BOB, FEED, ExchangeStage
 @pytest.fixture
 def stage():
     stage = ExchangeStage()
-    stage.ports = replace(stage.ports, config=replace(stage.ports.config, user_quota=2))
+    stage.ports = replace(stage.ports, config=replace(stage.ports.config, user_quota=10))
     return stage
 
 
 @pytest.mark.parametrize(
-    ("command", "field", "name"), [("declare_queue", "queue", "q_alice"), ("declare_exchange", "exchange", "xs_alice")]
+    ("command", "field", "name", "quota"),
+    [("declare_queue", "queue", "q_alice", 10), ("declare_exchange", "exchange", "xs_alice", 2)],
 )
-def test_a_user_declares_up_to_the_quota_and_again_after_a_deletion(stage, command, field, name):
-    for number in (1, 2, 2):
+def test_a_user_declares_up_to_the_quota_and_again_after_a_deletion(stage, command, field, name, quota):
+    for number in (1, *range(1, quota + 1)):
         stage.ask(command, user=ALICE, **{field: f"{name}_{number}"})
 
     with pytest.raises(QuotaExceeded) as refused:
-        stage.ask(command, user=ALICE, **{field: f"{name}_3"})
+        stage.ask(command, user=ALICE, **{field: f"{name}_more"})
     assert str(refused.value) == (
-        f"user 'alice' has 2 {field}s, and exchange_user_quota allows no more: delete one, or have an administrator "
-        f"declare {field} '{name}_3' or raise the setting"
+        f"user 'alice' has {quota} {field}s, and exchange_user_quota allows no more: delete one, or have an "
+        f"administrator declare {field} '{name}_more' or raise the setting"
     )
-    assert f"{name}_3" not in stage.sqs.queues
-    stage.ask(command, **{field: f"{name}_3"})
+    assert f"{name}_more" not in stage.sqs.queues
+    stage.ask(command, **{field: f"{name}_more"})
     stage.ask(command.replace("declare", "delete"), user=ALICE, **{field: f"{name}_1"})
-    stage.ask(command, user=ALICE, **{field: f"{name}_4"})
+    stage.ask(command, user=ALICE, **{field: f"{name}_next"})
 
 
 def test_those_who_have_all_rights_have_no_quota(stage):
-    for number in range(3):
+    for number in range(11):
         stage.ask("declare_queue", user=FEED, queue=f"q_feed_{number}")
         stage.ask("declare_exchange", exchange=f"xs_alice_{number}")
 
