@@ -51,6 +51,26 @@ def test_the_stage_is_found_from_a_folder_inside_the_checkout(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("changed", "owner", "problem"),
+    [
+        ({}, 4242, "belongs to another user"),
+        ({"endpoint_url": "http://stage.example:4566"}, 0, "names 'http://stage.example:4566', and a local stage"),
+        ({"websocket_url": "wss://stage.example"}, 0, "names 'wss://stage.example', and a local stage"),
+    ],
+)
+def test_a_local_stage_of_another_user_or_machine_is_refused(tmp_path, monkeypatch, changed, owner, problem):
+    (tmp_path / ".signalbox").mkdir()
+    path = tmp_path / ".signalbox" / "local.json"
+    path.write_text(json.dumps(LOCAL | changed))
+    monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + owner)
+    if owner and not path.stat().st_uid:
+        os.chown(path, owner + 1, -1)
+
+    with pytest.raises(RejectedError, match=problem):
+        find_deployment(folder=tmp_path)
+
+
+@pytest.mark.parametrize(
     ("version", "said"),
     [(__version__, ""), ("0.1.0", "· the local stage of {} has version 0.1.0, this command {}: use the same, or ")],
     ids=["same", "other"],

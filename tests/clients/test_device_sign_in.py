@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -79,6 +80,16 @@ def test_the_next_command_signs_in_without_the_user(asked, sign_ins):
 
     assert claims_of(token)["sub"] == "ann"
     assert nobody.codes == []
+
+
+def test_a_sign_in_for_one_live_page_serves_no_other_and_ends_with_all(asked, sign_ins):
+    signed_in(asked, sign_ins, approving("ann")).token()
+    other = replace(sign_ins, page="https://elsewhere.example/live/")
+
+    assert other.find(asked) is None
+    (kept,) = other.every()
+    sign_out(other, kept)
+    assert sign_ins.find(asked) is None
 
 
 def test_a_refresh_token_is_stored_for_this_user_only_and_replaced_by_each_renewal(asked, sign_ins):

@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 from signalbox.cli.shared.stage import output, say
 from signalbox.clients.deployment import AwsDeployment, Deployment, LocalDeployment
 from signalbox.clients.identity.device import DeviceCode
-from signalbox.clients.identity.provider import InvalidProvider, fetch_json
+from signalbox.clients.identity.provider import LOOPBACK, InvalidProvider, fetch_json
 from signalbox.clients.identity.sign_ins import SignIns, state_folder
 from signalbox.clients.identity.signed_in import SignedIn
 from signalbox.clients.identity.tokens import TokenRequest
@@ -32,10 +32,15 @@ class RealmIssuer:
 
 
 def deployment_of_page(page_url: str) -> Deployment:
-    """Return the stage of a live page's address, as far as its configuration describes it."""
+    """Return the stage of a live page's address, as far as its configuration describes it.
+
+    Raises `RejectedError` for a page whose connections are not encrypted, unless they stay on this machine.
+    """
     found = page_config(page_url)
     url = urlsplit(urljoin(_folder(page_url), str(found.get("websocket_url", ""))))
     scheme = url.scheme.replace("http", "ws")
+    if scheme != "wss" and url.hostname not in LOOPBACK:
+        raise RejectedError(f"{page_url} names {url.geturl()!r}, which is not encrypted: tickets and tokens need wss")
     realms = found.get("realms")
     realm = str(realms[0]) if isinstance(realms, list) and len(realms) == 1 else ""
     return AwsDeployment(
@@ -51,8 +56,9 @@ def signed_in_login(deployment: Deployment, realm: str, wanted: str | None) -> "
     """Return a login with the tokens of a user who signs in at the first request, unless a sign-in is stored."""
     from signalbox.clients.live.session import Login
 
-    issuer = chosen(_issuers(page_config(page_url_of(deployment), realm), realm), realm, wanted)
-    source = SignedIn(issuer.asked, SignIns(state_folder()), _show)
+    page = page_url_of(deployment)
+    issuer = chosen(_issuers(page_config(page, realm), realm), realm, wanted)
+    source = SignedIn(issuer.asked, SignIns(state_folder(), _folder(page)), _show)
     return Login(realm, token=source.token)
 
 

@@ -2,8 +2,11 @@
 
 import json
 import os
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import boto3
 from botocore.exceptions import ClientError
@@ -22,6 +25,7 @@ from signalbox.clients.deployment import (
 )
 from signalbox.clients.stage_session import StageMissing, new_session
 from signalbox.errors import RejectedError
+from signalbox.exchange.model.issuers import LOOPBACK
 from signalbox.nearest import suggestion
 
 LOCAL = Path(".signalbox", "local.json")
@@ -62,6 +66,7 @@ def _local_stage(stage: str, folder: Path | None, *, is_being_destroyed: bool) -
     for parent in (start, *start.parents):
         if (parent / LOCAL).is_file():
             local = json.loads((parent / LOCAL).read_text())
+            _refuse_others(parent / LOCAL, local)
             if local.get(DESTROYED) and not is_being_destroyed:
                 remedy = "`make up` or `signalbox local up` deploys it again"
                 raise RejectedError(f"the local stage of {str(parent)!r} was destroyed: {remedy}")
@@ -70,6 +75,15 @@ def _local_stage(stage: str, folder: Path | None, *, is_being_destroyed: bool) -
         f"no local stage runs in {str(start)!r} or above (there is no {LOCAL}): start one with `make up` or "
         "`signalbox local up`, or give --aws for a stage in AWS"
     )
+
+
+def _refuse_others(path: Path, local: Mapping[str, Any]) -> None:
+    """Refuse the stage of another user or machine, which would get tickets and tokens. Raises `RejectedError`."""
+    if path.stat().st_uid not in (os.getuid(), 0):
+        raise RejectedError(f"{path} belongs to another user, who could read what you send: work in another folder")
+    for url in (local["endpoint_url"], local.get("websocket_url", "")):
+        if url and urlsplit(url).hostname not in LOOPBACK:
+            raise RejectedError(f"{path} names {url!r}, and a local stage is on this machine: remove the file")
 
 
 def aws_session() -> boto3.Session:

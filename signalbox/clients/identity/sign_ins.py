@@ -33,10 +33,12 @@ class SignIn:
 class SignIns:
     """The stored sign-ins. Commands that run at the same time share them: each change is made under a lock.
 
-    A refresh token may be valid only once (RFC 9700, 4.14.2), so `locked` also spans the request that replaces it.
+    A refresh token may be valid only once (RFC 9700, 4.14.2), so `locked` also spans the request that replaces it. A
+    sign-in serves the stage of one live page, `page`: another page may name the same provider and get the token.
     """
 
     folder: Path
+    page: str = ""
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -48,19 +50,22 @@ class SignIns:
 
     def find(self, asked: TokenRequest) -> str | None:
         """Return the refresh token of a sign-in, or None."""
-        return self._read().get(_key(asked))
+        return self._read().get(self._key(asked))
 
     def every(self) -> list[SignIn]:
-        """Return all sign-ins."""
-        return [SignIn(TokenRequest(*json.loads(key)), token) for key, token in self._read().items()]
+        """Return the sign-ins of all pages."""
+        return [SignIn(_asked(key), token) for key, token in self._read().items()]
 
     def put(self, asked: TokenRequest, refresh_token: str) -> None:
         """Store a refresh token, replacing an older one. Call it with the lock."""
-        self._write({**self._read(), _key(asked): refresh_token})
+        self._write({**self._read(), self._key(asked): refresh_token})
 
     def remove(self, asked: TokenRequest) -> None:
-        """Remove a sign-in, if it exists. Call it with the lock."""
-        self._write({key: token for key, token in self._read().items() if key != _key(asked)})
+        """Remove a sign-in, if it exists, of all pages. Call it with the lock."""
+        self._write({key: token for key, token in self._read().items() if _asked(key) != asked})
+
+    def _key(self, asked: TokenRequest) -> str:
+        return json.dumps([asked.issuer, asked.client_id, asked.audience, self.page])
 
     @property
     def _file(self) -> Path:
@@ -84,5 +89,5 @@ class SignIns:
         unfinished.replace(self._file)
 
 
-def _key(asked: TokenRequest) -> str:
-    return json.dumps([asked.issuer, asked.client_id, asked.audience])
+def _asked(key: str) -> TokenRequest:
+    return TokenRequest(*json.loads(key)[:3])

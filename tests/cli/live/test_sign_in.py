@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from signalbox.aws.live.issuers import IssuerKeys
 from signalbox.aws.live.json_documents import JsonDocuments
 from signalbox.aws.live.tokens import JwtVerifier
+from signalbox.cli.live import sign_in
 from signalbox.cli.live.sign_in import RealmIssuer, chosen
 from signalbox.cli.main import app
 from signalbox.clients.identity.tokens import TokenRequest
@@ -205,6 +206,13 @@ def test_a_page_without_one_realm_needs_its_name(router):
         result = CliRunner().invoke(app, ["watch", "trial.record", "--page", url, "--sign-in"])
 
     assert "--exchange must be given" in str(result.exception)
+
+
+def test_a_page_whose_connections_are_not_encrypted_is_refused(monkeypatch):
+    monkeypatch.setattr(sign_in, "page_config", lambda _: {"websocket_url": "ws://stage.example/live", "realms": []})
+    words = ["tail", "trial.log", "--page", "https://stage.example/live/", "--sign-in"]
+
+    assert "is not encrypted: tickets and tokens need wss" in str(CliRunner().invoke(app, words).exception)
 
 
 def test_an_address_copied_from_a_browser_is_understood(page_url):
