@@ -3,7 +3,7 @@
 import hashlib
 import json
 import string
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -92,10 +92,10 @@ class SqsExchangeQueues:
         attributes = self._attributes(name, [KEY])
         return None if attributes is None else attributes.get(KEY, "")
 
-    def peek(self, name: QueueName, *, most: int) -> Sequence[Message]:
-        """Return about `most` messages of a queue, which stay in it. Raises `EffectFailed`."""
+    def peek(self, name: QueueName, *, most: int) -> Generator[Message]:
+        """Yield about `most` messages of a queue, which stay in it. Raises `EffectFailed`."""
         with translate_read_errors(f"queue {name!r}"):
-            return [message_of(one) for one in peek(self.queues.sqs, self.queues.url(name), most=most)]
+            yield from map(message_of, peek(self.queues.sqs, self.queues.url(name), most=most))
 
     def _size(self, name: QueueName) -> QueueSize | None:
         found = self._attributes(name, [WAITING, IN_FLIGHT, DELAYED])

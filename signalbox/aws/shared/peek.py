@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 HELD_SECONDS = 60  # more than reading a queue takes
 
 
-def peek(sqs: "SQSClient", queue_url: str, *, most: int) -> "list[MessageTypeDef]":
-    """Return up to `most` messages of a queue, at most nine more, with all attributes; they are visible again.
+def peek(sqs: "SQSClient", queue_url: str, *, most: int) -> "Iterator[MessageTypeDef]":
+    """Yield up to `most` messages of a queue, at most nine more, with all attributes; then they are visible again.
 
     The receive counts, but does not change when a message expires. Of a FIFO queue, SQS returns at most ten messages of
     a group. Needs sqs:ReceiveMessage and sqs:ChangeMessageVisibility on the queue; raises the client's errors.
     """
-    received: list[MessageTypeDef] = []
+    receipts: list[str] = []
     try:
         for some in _received(sqs, queue_url):
-            received += some
-            if len(received) >= most:
+            receipts += [one["ReceiptHandle"] for one in some]
+            yield from some
+            if len(receipts) >= most:
                 break
     finally:
-        change_visibility(sqs, queue_url, [one["ReceiptHandle"] for one in received], seconds=0)
-    return received
+        change_visibility(sqs, queue_url, receipts, seconds=0)
 
 
 def _received(sqs: "SQSClient", queue_url: str) -> "Iterator[list[MessageTypeDef]]":

@@ -142,8 +142,8 @@ class ExchangeQueues(Protocol):
     def key(self, name: QueueName) -> str | None:
         """Return the key of a queue's messages as the queue names it, "" without one, None without the queue."""
 
-    def peek(self, name: QueueName, *, most: int) -> Sequence[Message]:
-        """Return about `most` messages of a queue, which stay in it."""
+    def peek(self, name: QueueName, *, most: int) -> Iterable[Message]:
+        """Yield about `most` messages of a queue, which stay in it; all of them may not fit into memory."""
 
 
 class Mappings(Protocol):

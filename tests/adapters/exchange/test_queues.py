@@ -191,8 +191,21 @@ def test_messages_are_read_and_stay(queues: SqsExchangeQueues, sqs) -> None:
     for number in range(12):
         sqs.send_message(QueueUrl=URLS + DEAD, MessageBody=str(number))
 
-    found = queues.peek(QueueName(DEAD), most=100)
+    found = list(queues.peek(QueueName(DEAD), most=100))
 
     assert sorted(int(one.body) for one in found) == list(range(12))
     assert queues.sizes([QueueName(DEAD)])[QueueName(DEAD)].waiting == 12
-    assert 10 <= len(queues.peek(QueueName(DEAD), most=10)) < 20
+    assert 10 <= len(list(queues.peek(QueueName(DEAD), most=10))) < 20
+
+
+def test_messages_are_read_in_pages_of_which_one_is_in_memory(queues: SqsExchangeQueues, sqs) -> None:
+    queues.make(WANTED)
+    for number in range(12):
+        sqs.send_message(QueueUrl=URLS + DEAD, MessageBody=str(number))
+
+    reading = queues.peek(QueueName(DEAD), most=100)
+    next(reading)
+
+    assert queues.sizes([QueueName(DEAD)])[QueueName(DEAD)].in_flight == 10
+    reading.close()
+    assert queues.sizes([QueueName(DEAD)])[QueueName(DEAD)].in_flight == 0
