@@ -9,7 +9,7 @@ from typing import Protocol
 from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.live.wamp import uris
-from signalbox.live.wamp.codec import parse, serialize
+from signalbox.live.wamp.codec import MAXIMUM_DEPTH, parse, serialize
 from signalbox.live.wamp.messages import (
     Abort,
     Authenticate,
@@ -31,6 +31,7 @@ from signalbox.live.wamp.messages import (
 )
 from signalbox.live.wamp.options import parse_timestamp
 
+READ_DEPTH = 2 * MAXIMUM_DEPTH  # more than a stage writes
 LOOKUP = "wamp.subscription.lookup"
 ROLES: Mapping[str, object] = {
     "subscriber": {"features": {"pattern_based_subscription": True, "subscription_revocation": True}},
@@ -141,7 +142,7 @@ class ClientSession:
         `MalformedMessage`.
         """
         text = self.socket.receive(timeout_seconds)
-        message = None if text is None else parse(text)
+        message = None if text is None else parse(text, maximum_depth=READ_DEPTH)
         if isinstance(message, Event):
             cursor = self._subscribed.get(message.subscription)
             return cursor.received(message) if cursor else None

@@ -6,12 +6,13 @@ from typing import TypeGuard
 
 from signalbox.forms import Document
 from signalbox.live.log.documents import PAYLOAD, json_text
-from signalbox.live.wamp.codec import MAXIMUM_ID, MalformedMessage, parse_json
+from signalbox.live.wamp.codec import MAXIMUM_DEPTH, MAXIMUM_ID, MalformedMessage, parse_json
 from signalbox.live.wamp.messages import Payload, PublicationId
 from signalbox.messages import MessageId
 
 # The header that gives the format of a body: with this value, an object of `args` and `kwargs`.
 PAYLOAD_HEADER, WAMP_PAYLOAD = "payload", "wamp"
+DEPTH_OF_AN_ARGUMENT = 2  # in an EVENT, which clients refuse as a whole beyond `MAXIMUM_DEPTH`
 RETAIN_HEADER, RETAINED = "retain", "true"  # the header that marks an event as retained
 
 
@@ -30,13 +31,13 @@ def payload_from_body(body: str, headers: Mapping[str, str]) -> Payload:
 
     A body that is not JSON becomes one string argument. A body that contradicts its header becomes one JSON argument.
     """
+    is_wamp = headers.get(PAYLOAD_HEADER) == WAMP_PAYLOAD
     try:
-        document = parse_json(body)
+        if is_wamp and _is_payload(document := parse_json(body)):
+            return PAYLOAD.read(document)
+        return Payload((parse_json(body, maximum_depth=MAXIMUM_DEPTH - DEPTH_OF_AN_ARGUMENT),))
     except MalformedMessage:
         return Payload((body,))
-    if headers.get(PAYLOAD_HEADER) == WAMP_PAYLOAD and _is_payload(document):
-        return PAYLOAD.read(document)
-    return Payload((document,))
 
 
 def publication_id(message_id: MessageId) -> PublicationId:

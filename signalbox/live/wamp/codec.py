@@ -112,9 +112,9 @@ def decode(text: str) -> Message | MalformedFrame:
         return MalformedFrame(str(problem))
 
 
-def parse(text: str) -> Message:
+def parse(text: str, *, maximum_depth: int = MAXIMUM_DEPTH) -> Message:
     """Parse a WAMP message. Raises `MalformedMessage`, whose text describes only the shape of the input."""
-    document = parse_json(text)
+    document = parse_json(text, maximum_depth=maximum_depth)
     if not isinstance(document, list) or not document:
         raise MalformedMessage("expected a list that begins with a message type code")
     form = FORMATS.get(document[0]) if _is_id(document[0]) else None
@@ -185,7 +185,7 @@ def size_bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
-def parse_json(text: str) -> object:
+def parse_json(text: str, *, maximum_depth: int = MAXIMUM_DEPTH) -> object:
     """Parse JSON that every client can read: finite numbers, limited depth, binary values in base64.
 
     Raises `MalformedMessage`.
@@ -196,8 +196,8 @@ def parse_json(text: str) -> object:
         raise
     except (ValueError, RecursionError) as error:  # an integer of more digits than Python parses is a ValueError
         raise MalformedMessage("expected JSON") from error
-    if text.count("[") + text.count("{") > MAXIMUM_DEPTH and _is_deep(document):
-        raise MalformedMessage(f"lists and objects are nested more than {MAXIMUM_DEPTH} levels deep")
+    if text.count("[") + text.count("{") > maximum_depth and _is_deep(document, maximum_depth):
+        raise MalformedMessage(f"lists and objects are nested more than {maximum_depth} levels deep")
     if ESCAPED_MARK in text and not all(map(is_readable, _strings(document))):
         raise MalformedMessage("a string begins with U+0000, which marks binary values, and is not base64 after it")
     return document
@@ -235,9 +235,9 @@ def _strings(document: object) -> Iterator[str]:
         open_values.extend(_inside(value))
 
 
-def _is_deep(document: object) -> bool:
+def _is_deep(document: object, maximum: int) -> bool:
     level = [document]
-    for _ in range(MAXIMUM_DEPTH):
+    for _ in range(maximum):
         level = [inner for one in level for inner in _inside(one) if isinstance(inner, list | dict)]
     return bool(level)
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication
+from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.documents import event_document, event_of, json_text
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent, event_for
 from signalbox.live.log.payloads import body_of, payload_from_body, publication_id
@@ -18,7 +19,7 @@ from signalbox.live.model.state import ConnectionId
 from signalbox.live.router.decoding import logged_event, publication_metadata
 from signalbox.live.router.publication_metadata import AcknowledgementTarget, PublicationMetadata, metadata_text
 from signalbox.live.wamp.audience import Audience, Listener
-from signalbox.live.wamp.codec import MAXIMUM_ID
+from signalbox.live.wamp.codec import MAXIMUM_ID, parse, serialize
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.messages import Attribute, MessageId
@@ -76,6 +77,16 @@ def test_a_payload_survives_the_conversion_to_an_sqs_message_and_back(payload) -
 )
 def test_any_sqs_body_is_a_payload(body, headers, arguments, keywords) -> None:
     assert payload_from_body(body, headers) == Payload(arguments, keywords)
+
+
+@pytest.mark.parametrize("headers", [{}, {"payload": "wamp"}])
+@pytest.mark.parametrize("depth", range(90, 104))
+def test_an_event_of_any_body_can_be_read_by_clients(depth, headers) -> None:
+    value = "[" * depth + "]" * depth
+    for body in (value, f'{{"args": {value}}}'):
+        event = LoggedEvent(PublicationId(1), RoutingKey("a"), START, payload_from_body(body, headers))
+
+        parse(serialize(event_for(TopicPattern.parse("a"), event)))
 
 
 def test_a_single_argument_is_the_body_itself() -> None:
