@@ -19,8 +19,9 @@ from signalbox.messages import Message
 logger = logging.getLogger(__name__)
 
 
-def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
+def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     """Return the messages that stay in flight: of each connection the first that failed, and all behind it."""
+    instance.begin(context)
     return in_flight(_answer_calls(event["Records"]))
 
 

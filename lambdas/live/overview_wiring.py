@@ -28,7 +28,12 @@ def service() -> OverviewService:
     settings, table, exchanges = instance.settings(), wiring.table(), instance.table("EXCHANGE_TABLE")
     tables = OverviewTables(_table("RENDEZVOUS_TABLE"), _table("SPLIT_TABLE"), exchanges)
     return OverviewService(
-        stage=StageOverview(LoggedTopics(DynamoTopicLog(table)), tables.parts(), _pictures(), _activity(tables)),
+        stage=StageOverview(
+            LoggedTopics(DynamoTopicLog(table, is_late=instance.is_late)),
+            tables.parts(),
+            _pictures(),
+            _activity(tables),
+        ),
         rights=DynamoUserRights(table, exchanges),
         outboxes=SqsOutboxes(instance.sqs(), settings.text("LIVE_OUTBOX_URL")),
     )

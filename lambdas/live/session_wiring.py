@@ -43,7 +43,7 @@ def ports() -> SessionPorts:
             subscription_lookup=CachedSubscriptionLookup(
                 CachedSubscriberDirectory(subscribers, instance.CLOCK.now), subscribers, exclusive=Lock()
             ),
-            log=DynamoTopicLog(table),
+            log=DynamoTopicLog(table, is_late=instance.is_late),
         ),
         inbox=wiring.inbox(),
         outboxes=SqsOutboxes(instance.sqs(), settings.text("LIVE_OUTBOX_URL")),

@@ -64,6 +64,12 @@ def begin(context: object) -> None:
         deadline().at = None
 
 
+def is_late() -> bool:
+    """Return whether the deadline of the current invocation is over."""
+    end = deadline().at
+    return end is not None and CLOCK.now() >= end
+
+
 def is_local() -> bool:
     """Return whether this is a local stage, where loopback is the machine and not the runtime's own interface."""
     return "AWS_ENDPOINT_URL" in os.environ

@@ -61,18 +61,19 @@ EVENT, TEXT = "event", "text"
 
 @dataclass(slots=True)
 class DynamoTopicLog:
-    """Implementation of `TopicLog` and `EventLog`. `budget` limits what a request reads."""
+    """Implementation of `TopicLog` and `EventLog`. `budget` limits what a request reads, and `is_late` when it does."""
 
     table: DynamoTable
     parallel_map: ParallelMap = serial_map
     budget: ReadBudget | None = None
+    is_late: Callable[[], bool] = lambda: False
     _known: dict[tuple[ExchangeName, RoutingKey], None] = field(default_factory=dict)
     _running: list[ReadBudget] = field(default_factory=list)
 
     @contextmanager
     def request(self) -> "Iterator[DynamoTopicLog]":
         """Return the log for one request, in which it holds what it reads."""
-        budget = ReadBudget(self._running)
+        budget = ReadBudget(self._running, self.is_late)
         self._running.append(budget)
         try:
             yield replace(self, budget=budget)

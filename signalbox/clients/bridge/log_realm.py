@@ -16,7 +16,7 @@ from signalbox.live.procedures.meta_events import ON_CREATE
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.options import AfterTime
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from signalbox.live.wamp.uris import NO_SUCH_SUBSCRIPTION
+from signalbox.live.wamp.uris import NO_SUCH_SUBSCRIPTION, PAYLOAD_SIZE_EXCEEDED
 
 if TYPE_CHECKING:
     from signalbox.clients.live.client import LiveClient
@@ -97,7 +97,12 @@ class Subscriptions:
         return self._patterns.values()
 
     def _list(self) -> None:
-        ids: Any = self.client.call(LIST).arguments[0]
+        try:
+            ids: Any = self.client.call(LIST).arguments[0]
+        except RequestRefused as refused:
+            if refused.error != PAYLOAD_SIZE_EXCEEDED:
+                raise
+            return  # there are more than fit into an answer: the announced ones are known
         present = {number for numbers in ids.values() for number in numbers}
         self._patterns = {number: one for number, one in self._patterns.items() if number in present}
         for number in present - self._patterns.keys():

@@ -1,5 +1,6 @@
 """The limits of what one request reads of the logs: it must leave memory and time to those of other connections."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from signalbox.errors import RejectedError, UnavailableError
@@ -19,17 +20,19 @@ class PastTooLarge(RejectedError):
 
 
 class ReadsBusy(UnavailableError):
-    """Raised when other requests use the memory of the function instance for past events: retry."""
+    """Raised when other requests use the memory or time of the function instance for past events: retry."""
 
 
 @dataclass(slots=True, eq=False)
 class ReadBudget:
     """What a request has spent; `running` are the budgets of all requests of the instance, with this one.
 
-    Its threads may spend at the same time: a sum that misses some of it does no harm.
+    Nothing more is spent when the invocation `is_late`: a client may send ten calls in a frame, and ten frames. Its
+    threads may spend at the same time: a sum that misses some of it does no harm.
     """
 
     running: "list[ReadBudget]"
+    is_late: Callable[[], bool] = lambda: False
     spent: int = 0
 
     def spend(self, cost: int) -> None:
@@ -40,7 +43,7 @@ class ReadBudget:
                 "more past events match than one request may read, 20,000 small ones or 1,250 topics: choose fewer "
                 "topics, or retained events without history"
             )
-        if sum(one.spent for one in self.running) > MAXIMUM_OF_INSTANCE:
+        if self.is_late() or sum(one.spent for one in self.running) > MAXIMUM_OF_INSTANCE:
             raise ReadsBusy("other requests are reading many past events: try again")
 
 

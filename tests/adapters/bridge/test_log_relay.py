@@ -17,10 +17,13 @@ from signalbox.clients.bridge.log_endpoint import TokenRefused
 from signalbox.clients.bridge.log_realm import LogRealm, Subscriptions
 from signalbox.clients.bridge.log_relay import LogRelay, RelayConnections, RelayPace
 from signalbox.clients.bridge.worker import Worker
+from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.session import RequestRefused
 from signalbox.live.bridge.log_selection import ContainerSelection
 from signalbox.live.procedures.meta_events import ON_CREATE
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.live.wamp.uris import PAYLOAD_SIZE_EXCEEDED
 from tests.fakes.arvados.cluster import ArvadosCluster, new_uuid
 from tests.fakes.arvados.http_server import Server, serving
 from tests.fakes.arvados.log_endpoint import line
@@ -266,3 +269,17 @@ def test_subscriptions_are_listed_and_those_that_ended_meanwhile_left_out(router
         found = list(Subscriptions.follow(client).patterns(datetime.now(UTC)))
 
     assert found == [TopicPattern(MatchPolicy.PREFIX, "container.")]
+
+
+def test_more_subscriptions_than_fit_into_an_answer_leave_those_that_are_announced(router, monkeypatch):
+    announced = {"id": 1, "uri": "container.", "match": "prefix"}
+    with session(router) as client:
+        found = Subscriptions.follow(client)
+        found._add([announced])
+        monkeypatch.setattr(LiveClient, "call", refusing)
+
+        assert list(found.patterns(datetime.now(UTC))) == [TopicPattern(MatchPolicy.PREFIX, "container.")]
+
+
+def refusing(*_: object) -> None:
+    raise RequestRefused(PAYLOAD_SIZE_EXCEEDED, "the result has 135099 bytes")

@@ -261,6 +261,13 @@ def test_the_requests_of_an_instance_share_its_memory(log) -> None:
         assert alone.events(REALM, A, live=LIVE, now=NOW) == [event(1)]
 
 
+def test_an_invocation_that_is_late_reads_nothing_more(log) -> None:
+    log.append(REALM, [event(1)], live=LIVE)
+
+    with replace(log, is_late=lambda: True).request() as late, pytest.raises(ReadsBusy):
+        late.events(REALM, A, live=LIVE, now=NOW)
+
+
 @pytest.mark.parametrize("text", ["[" + "[]," * 1_000 + "[]]", '{"' + '":{},"'.join(map(str, range(500))) + '":0}'])
 def test_the_cost_of_an_event_is_at_least_the_memory_that_it_needs(text: str) -> None:
     tracemalloc.start()
