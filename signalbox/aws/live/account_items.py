@@ -1,9 +1,11 @@
 """The items of grants, groups and credentials in the table `Live`."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 
 from signalbox.aws.exchange.items import FORMS, user_of
-from signalbox.aws.live.items import GRANTS, PRINCIPAL, grants_key, group_grants_key, secret_key
+from signalbox.aws.live.items import GRANTS, PRINCIPAL, ended_tokens_key, grants_key, group_grants_key, secret_key
+from signalbox.aws.shared.dynamodb import ttl
 from signalbox.aws.shared.expressions import Item
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.rights.coverage import may_overlap
@@ -16,6 +18,7 @@ USER = "user"  # the sort key of a user's record
 # The lists of an item `principal`.
 GROUPS, DENIES, LIMITED = "groups", "denies", "limited_grants"
 ItemsByKind = Mapping[str, Item]  # by sort key
+TOKENS_END_FOR = timedelta(days=31)  # longer than any sensible token is valid
 
 
 def grants_item(realm: ExchangeName, user: str, grants: Iterable[Grant], *, version: int) -> Item:
@@ -27,6 +30,12 @@ def group_grants_item(realm: ExchangeName, principal: PrincipalName, granted: Gr
     """Return the item of the grants and denies of a group in a realm."""
     lists = {"grants": documents(granted.grants), "denies": documents(granted.denies)}
     return group_grants_key(realm, principal) | {"realm": realm, "principal": principal, **lists, "version": version}
+
+
+def ended_tokens_item(realm: ExchangeName, user: UserName, *, now: datetime) -> Item:
+    """Return the item by which tokens of a user of an issuer are refused that were issued before a time."""
+    # Issuers write whole seconds; a token of the same second was issued after the end as likely as before.
+    return ended_tokens_key(realm, user) | {"ended_at": int(now.timestamp())} | ttl(now + TOKENS_END_FOR)
 
 
 def documents(grants: Iterable[Grant]) -> list[dict[str, str]]:

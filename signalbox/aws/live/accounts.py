@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from signalbox.aws.exchange.items import user_key, user_of
-from signalbox.aws.live.account_items import CREDENTIALS, USER, rights_in
+from signalbox.aws.live.account_items import CREDENTIALS, USER, ended_tokens_item, rights_in
 from signalbox.aws.live.group_grants import CachedGroupGrants
 from signalbox.aws.live.items import (
     VERSION,
@@ -31,7 +31,6 @@ from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 KEPT_FOR = timedelta(minutes=5)
-TOKENS_END_FOR = timedelta(days=31)  # longer than any sensible token is valid
 
 
 def stage_pepper(live: DynamoTable, fresh: str) -> str:
@@ -97,9 +96,7 @@ class DynamoAccounts:
 
     def end_tokens(self, realm: ExchangeName, user: UserName, *, now: datetime) -> None:
         """Refuse the tokens of a user of an issuer that were issued before a time. Repeating it is harmless."""
-        # Issuers write whole seconds; a token of the same second was issued after the end as likely as before.
-        end = {"ended_at": int(now.timestamp())} | ttl(now + TOKENS_END_FOR)
-        self.live.write(Put(ended_tokens_key(realm, user) | end))
+        self.live.write(Put(ended_tokens_item(realm, user, now=now)))
 
     def tokens_ended_at(self, realm: ExchangeName, user: UserName) -> datetime | None:
         """Return the time before which tokens of a user must not have been issued, or None."""

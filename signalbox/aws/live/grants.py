@@ -1,8 +1,9 @@
 """Grants and denies of users and groups, the members of groups, and users' credentials in the table `Live`."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from signalbox.aws.live.account_items import (
     DENIES,
@@ -10,6 +11,7 @@ from signalbox.aws.live.account_items import (
     LIMITED,
     credentials_item,
     documents,
+    ended_tokens_item,
     granted_split,
     grants_item,
     grants_of,
@@ -137,9 +139,10 @@ class DynamoSecrets:
         """Store users' credentials, replacing older ones, 25 in a call. Raises `ItemBusy`; some may then be stored."""
         self.table.write_all(Put(credentials_item(user, credentials)) for user, credentials in secrets.items())
 
-    def remove(self, user: UserName) -> None:
-        """Delete a user's credentials. Deleting twice is harmless."""
-        self.table.write(Delete(secret_key(user)))
+    def remove(self, user: UserName, realms: Iterable[ExchangeName], *, now: datetime) -> None:
+        """Delete a user's credentials, and refuse tokens of the name in realms that were issued before a time."""
+        ended = (Put(ended_tokens_item(realm, user, now=now)) for realm in realms)
+        self.table.write_all([Delete(secret_key(user)), *ended])
 
 
 def _user_writes(

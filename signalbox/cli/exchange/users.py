@@ -166,9 +166,11 @@ def remove(*, name: Name, yes: Yes = False, options: OutputOptions) -> None:
     confirm(question, yes=yes or known is None, as_json=options.as_json)
     # Also of a live-only user: an interrupted change of its kind may have left an identity.
     users.identities.remove(users.name)
-    users.records.remove(users.name)
-    forget_user_key(users.deployment, users.name)
+    # While the record has the name, no token of it is accepted; once it is gone, no late command stores a secret.
     ended = users.end_rights()
+    users.records.remove(users.name)
+    users.end_rights()
+    forget_user_key(users.deployment, users.name)
     left = users.unbind(before=known)
     if options.as_json:
         print_json({"user": name, "removed": known is not None, "ended": ended, **left})

@@ -133,6 +133,8 @@ class AppUsers:
         for name in names:
             known = self.ports.store.users.find(name)
             if known is None or known.is_live_only:
+                # While the record has the name, no token of it is accepted; then no late command stores a secret.
+                self.execute({"command": "forget_user", "user": name})
                 self.ports.store.users.remove(name)
                 self.execute({"command": "forget_user", "user": name})
                 self.execute({"command": "unbind_user", "user": name})

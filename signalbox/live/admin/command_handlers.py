@@ -196,7 +196,7 @@ class _Execution:
         for one in every:
             if one.live is not None and one.live.anonymous == command.user:
                 self._changes.refuse_anonymous(one)
-        return self._changes.remove_user(command.user, [one.name for one in every])  # also those that are no realms now
+        return self._changes.remove_user(command.user, every)
 
     def _realms(self) -> Sequence[ExchangeName]:
         return [one.name for one in self.ports.exchanges.every() if one.live]

@@ -135,10 +135,10 @@ class PutSecrets:
 
 @dataclass(frozen=True, slots=True)
 class ForgetUser:
-    """`forget_user {user}`: delete a user's secret, grants, denies and memberships, and end the user's sessions.
+    """`forget_user {user}`: delete a user's secret, grants, denies and memberships, and end the sessions and tokens.
 
     Result: {user, ended, notified_sessions}; `ended` has {exchange, grants, denies, groups} of each realm where the
-    user had any. Send it after the user was removed.
+    user had any. Send it before the user is removed, and again afterwards.
     """
 
     user: UserName

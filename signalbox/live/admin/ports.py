@@ -3,8 +3,9 @@
 All methods raise `RejectedError` for permanent failures and `UnavailableError` for failures that may be retried.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from signalbox.clock import Clock
@@ -88,8 +89,8 @@ class Secrets(Protocol):
     def put(self, secrets: Mapping[UserName, StoredSecret]) -> None:
         """Store users' credentials, replacing older ones. A failure may leave some of them stored."""
 
-    def remove(self, user: UserName) -> None:
-        """Delete a user's credentials. Deleting twice is harmless."""
+    def remove(self, user: UserName, realms: Iterable[ExchangeName], *, now: datetime) -> None:
+        """Delete a user's credentials, and refuse tokens of the name in realms that were issued before a time."""
 
 
 class RightsVersion(Protocol):

@@ -108,9 +108,11 @@ class RightsChanges:
         sessions.notify(sessions.of_users(realm, [*command.groups]))
         return {"exchange": realm, "changed": len(found[:MAXIMUM_CHANGES]), "left": len(found[MAXIMUM_CHANGES:])}
 
-    def remove_user(self, user: UserName, realms: Sequence[ExchangeName]) -> dict[str, object]:
+    def remove_user(self, user: UserName, exchanges: Sequence[ExchangeRecord]) -> dict[str, object]:
         """Remove a user, and return the result of the command `forget_user`. Repeating it is harmless."""
-        self.ports.secrets.remove(user)
+        realms = [one.name for one in exchanges]  # also those that are no realms now
+        trusting = [one.name for one in exchanges if one.live is not None and one.live.issuers]
+        self.ports.secrets.remove(user, trusting, now=self.ports.clock.now())
         ended = list(self._ended_rights(user, realms))
         sessions = ConcernedSessions(self.ports)
         sessions.settle()

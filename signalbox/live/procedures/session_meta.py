@@ -9,6 +9,7 @@ from signalbox.live.ports import Member
 from signalbox.live.procedures.calls import CallContext, NoSuchSession
 from signalbox.live.wamp.messages import Payload, SessionId
 from signalbox.live.wamp.uris import parse_procedure
+from signalbox.sarracenia.rights.names import UserName
 
 
 def count(context: CallContext, payload: Payload) -> Payload:
@@ -31,13 +32,18 @@ def get(context: CallContext, payload: Payload) -> Payload:
 
 
 def kill(context: CallContext, payload: Payload) -> Payload:
-    """End another session, with the keywords `reason` and `message`. Raises `NoSuchSession`."""
+    """End another session, with the keywords `reason` and `message`. Raises `NoSuchSession`.
+
+    The client must not join again with the token that it has, even if it closes the connection before the signal.
+    """
     member = _member(context, payload)
     if member.connection == context.session.connection:
         raise NoSuchSession("a session cannot kill itself: send GOODBYE")
     reason = _text(payload, "reason") or KILLED
     parse_procedure(reason)  # a URI like any other
     killed = Killed(reason, _text(payload, "message") or "")
+    user, accounts = UserName(member.listener.authid), context.ports.store.accounts
+    accounts.end_tokens(context.realm, user, now=context.cause.at)
     request = f"{context.cause.frame}:{context.call.request}"
     context.ports.inbox.notify(member.connection, killed, request=request)
     return Payload()

@@ -30,7 +30,6 @@ from signalbox.live.session.effect_executor import FrameEffects
 from signalbox.live.session.inbox import InboxMessage, InvalidInboxMessage
 from signalbox.live.session.machine import receive
 from signalbox.live.wamp.messages import Abort
-from signalbox.sarracenia.rights.names import UserName
 
 # A session's item has room for its subscriptions, and for the effects of frames of this size and of one more frame.
 MAXIMUM_BATCH_BYTES = 65_536
@@ -135,10 +134,6 @@ class InboxProcessor:
     def _execute(self, decision: _Decision) -> None:
         session, arrival, effects = decision.outcome.session, decision.arrival, decision.outcome.effects
         received = decision.message.received
-        if isinstance(received, Killed) and session.token and session.realm and session.identity:
-            # The client must not join again with the token that it has.
-            user = UserName(session.identity.authid)
-            self.ports.store.accounts.end_tokens(session.realm, user, now=arrival.at)
         is_revoked = isinstance(received, RightsChanged)
         cause = Cause(arrival.frame, arrival.at, _reason(decision.outcome, received), is_revoked=is_revoked)
         access, watched = partial(self._context.access, session, arrival.at), partial(self._watched_in, session)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +13,13 @@ from signalbox.aws.live import group_grants as module
 from signalbox.aws.live.account_items import CREDENTIALS, grants_of
 from signalbox.aws.live.grants import DynamoGrants, DynamoGroups, DynamoSecrets
 from signalbox.aws.live.group_grants import CachedGroupGrants
-from signalbox.aws.live.items import grants_key, group_grants_version_key, principal_key, secret_key
+from signalbox.aws.live.items import (
+    ended_tokens_key,
+    grants_key,
+    group_grants_version_key,
+    principal_key,
+    secret_key,
+)
 from signalbox.aws.live.recent import Recent
 from signalbox.live.admin.ports import GrantsTooLarge, StoredGrants, TooManyGroups
 from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS
@@ -235,9 +242,10 @@ def test_a_secret_replaces_the_one_before_until_it_is_deleted(live_table):  # no
     secrets.put({BOB: second})
     assert CREDENTIALS.read(table.get_item(Key=secret_key(BOB))["Item"]) == second
 
-    secrets.remove(BOB)
-    secrets.remove(BOB)
+    for _ in range(2):
+        secrets.remove(BOB, [REALM], now=datetime.fromtimestamp(7.9, UTC))
     assert "Item" not in table.get_item(Key=secret_key(BOB))
+    assert table.get_item(Key=ended_tokens_key(REALM, BOB))["Item"]["ended_at"] == 7
 
 
 def test_the_item_of_groups_is_apart_from_the_users_grants(groups, live_table):  # noqa: F811

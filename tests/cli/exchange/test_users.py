@@ -219,6 +219,16 @@ def test_a_mistyped_live_only_user_is_answered_with_the_nearest(removals):
     assert signalbox("user", "remove", "lea").stdout == "lea  did not exist; did you mean 'lee'?\n"
 
 
+def test_a_removal_ends_rights_before_a_token_can_have_the_name_and_after_the_last_command(removals):
+    known = []
+    removals.replies["forget_user"] = lambda _: known.append([one["user"] for one in listed()]) or {"ended": []}
+    added()
+
+    signalbox("user", "remove", "alice", "--yes")
+
+    assert known == [["alice"], []]
+
+
 def test_a_removal_reports_the_rights_that_end_in_each_realm(removals):
     ended = [
         {"exchange": "xs_a.fifo", "grants": 2, "denies": 1, "groups": []},

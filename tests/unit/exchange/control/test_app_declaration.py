@@ -216,7 +216,9 @@ def test_users_are_there_after_a_deployment_changed_with_it_and_gone_with_it(sta
     assert guest not in stage.users.users
     assert ALICE in stage.users.users
     assert stage.commands == [
-        {"command": command, "user": user} for user in (lab, guest) for command in ("forget_user", "unbind_user")
+        {"command": command, "user": user}
+        for user in (lab, guest)
+        for command in ("forget_user", "forget_user", "unbind_user")
     ]
 
 

@@ -42,8 +42,13 @@ class MemorySecrets(dict):
     def put(self, secrets):
         self.update(secrets)
 
-    def remove(self, user):
+    def __init__(self):
+        super().__init__()
+        self.tokens_ended = {}
+
+    def remove(self, user, realms, *, now):
         self.pop(user, None)
+        self.tokens_ended |= {(realm, user): now for realm in realms}
 
 
 @dataclass
@@ -677,6 +682,7 @@ def test_a_removed_user_leaves_no_secret_rights_and_sessions_in_any_realm(stage)
     }
 
     assert (stage.secrets, stage.groups.kept) == ({}, set())
+    assert stage.secrets.tokens_ended.keys() == {(OTHER, "bob")}
     assert [one["user"] for one in stage.ask("grants")] == ["alice"]
     assert {connection: stage.inbox.bodies[connection][-1] for connection in ("c1", "c2")} == dict.fromkeys(
         ("c1", "c2"), '{"heard": "killed", "reason": "wamp.close.killed", "message": "the user was removed"}'

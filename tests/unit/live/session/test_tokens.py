@@ -10,7 +10,7 @@ from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.identity.trust import trust_of
-from signalbox.live.model.state import MAXIMUM_TIMER, Elapsed, Killed, RightsChanged, SessionState
+from signalbox.live.model.state import MAXIMUM_TIMER, ConnectionId, Elapsed, RightsChanged, SessionState
 from signalbox.live.session.inbox import frame_body
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.permissions import Right, Role
@@ -324,9 +324,11 @@ def test_another_role_needs_a_new_session(world, client) -> None:
 
 
 def test_a_killed_session_cannot_be_opened_again_with_an_old_token(world, client) -> None:
+    """Not even if its client has closed the connection before the signal comes."""
     joined(client)
     world.moment += SECOND
-    client.notify(Killed("wamp.close.killed", "by root"))
+    admin = Client(world, ConnectionId("c9")).open().join("admin")
+    assert admin.say(48, 7, {}, "wamp.session.kill", [client.session])[0][0] == 50
 
     second = Client(world, "c2").open()
     greet(second)
