@@ -1,5 +1,6 @@
 """The table of fields that come from outside, compared with the types that edges parse, and with the tests."""
 
+import ast
 import re
 from dataclasses import fields
 from typing import get_args
@@ -8,9 +9,14 @@ import pytest
 
 from lambdas.shared.http import Request
 from signalbox.control.envelope import Envelope
-from signalbox.exchange.messages.properties import MessageProperties
+from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties
+from signalbox.kombu.messages import Received
+from signalbox.live.arvados.cluster import ClusterUser
 from signalbox.live.arvados.requests import BadRequest, SubscribeRequest, UnsubscribeRequest
+from signalbox.live.arvados.rows import LogRow
 from signalbox.live.bridge.rows import DatabaseRow
+from signalbox.live.identity.tokens import TokenIdentity, VerifiedToken
+from signalbox.live.log.history_request import HistoryRequest
 from signalbox.live.model.state import Signal
 from signalbox.live.router.publication_metadata import PublicationMetadata
 from signalbox.live.session.machine import ARVADOS_RULES, RULES
@@ -27,28 +33,39 @@ from signalbox.live.wamp.messages import (
     Unregister,
     Unsubscribe,
 )
+from signalbox.live.wamp.options import PublishOptions, SubscribeOptions
 from signalbox.messages import Message
 from signalbox.rendezvous.model.states import OfferDelivery
 from signalbox.rendezvous.wire.offer import Offer
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, ProxyPoll
+from signalbox.rendezvous.wire.reply import ClientReply
 from tests.docs.markdown import ROOT
 
 EDGES = (
     *(Envelope, Message, MessageProperties, PublicationMetadata, Offer, OfferDelivery, ProxyPoll, ProxyAnswer),
     *(Request, Hello, Authenticate, Publish, Subscribe, Unsubscribe, Call, DatabaseRow),
-    *(SubscribeRequest, UnsubscribeRequest),
+    *(SubscribeRequest, UnsubscribeRequest, LogRow, ClusterUser, VerifiedToken, TokenIdentity, ClientReply),
+    *(PublishOptions, SubscribeOptions, HistoryRequest, DeliveredMessage, Received),
 )
+# Types with a method `parse` that read no field from outside: what the stage wrote, what its operator wrote, and words
+# of a field of an edge.
+STAGE = {"Checkpoint", "LogPositions", "OverviewCall", "ControlReply", "SessionStatus", "PollResponse", "QueueTag"}
+STAGE |= {"IndexedDay", "ReplayProgress", "KeptObject", "Sources"}
+OPERATOR = {"AppExchange", "Bridge", "BridgeList", "BrokerAccount", "ContainerSelection", "FilterCriteria"}
+OPERATOR |= {"KeptSelection"}
+WORDS = {"Nat", "Pattern", "RelayPattern", "SessionDescription", "Target", "TopicPattern"}
 # Of these messages of clients, a rule reads the id of the request at most.
 UNREAD = {Abort, Goodbye, Cancel, Register, Unregister, BadRequest}
+FIELD = re.compile(r"`([A-Z]\w+\.\w+)`")
 ROWS = [
     [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
     for line in (ROOT / "docs/security.md").read_text().splitlines()
-    if re.match(r"\| `[A-Z]\w+\.\w+`", line)
+    if FIELD.match(line[2:])
 ]
 
 
 def test_the_table_has_each_field_that_an_edge_reads_once() -> None:
-    named = [row[0].strip("`") for row in ROWS]
+    named = [name for row in ROWS for name in FIELD.findall(row[0])]
 
     assert sorted(named) == sorted(f"{edge.__name__}.{one.name}" for edge in EDGES for one in fields(edge))
 
@@ -57,6 +74,15 @@ def test_every_message_of_a_client_that_a_rule_reads_is_an_edge() -> None:
     rules = [*RULES.values(), *ARVADOS_RULES.values()]
 
     assert {kind for each in rules for kind in each} - {*get_args(Signal)} - UNREAD <= {*EDGES}
+
+
+def test_every_type_that_is_parsed_is_an_edge_or_has_a_known_writer() -> None:
+    parsed = set()
+    for path in (ROOT / "signalbox").rglob("*.py"):
+        classes = [one for one in ast.walk(ast.parse(path.read_text())) if isinstance(one, ast.ClassDef)]
+        parsed |= {one.name for one in classes if any(getattr(part, "name", "") == "parse" for part in one.body)}
+
+    assert parsed - {edge.__name__ for edge in EDGES} == STAGE | OPERATOR | WORDS
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0].strip("`") for row in ROWS])
