@@ -222,10 +222,14 @@ class MemorySubscribers:
 
 @dataclass
 class MemoryTopicLog:
-    """A log without retention; `append` is the routers' method. A `problem` is raised to requests."""
+    """A log without retention; `append` is the routers' method. A `problem` is raised to requests.
+
+    `taken` counts the events that backfills have read.
+    """
 
     logged: dict[ExchangeName, dict[RoutingKey, list[LoggedEvent]]] = field(default_factory=lambda: defaultdict(dict))
     problem: SignalboxError | None = None
+    taken: int = 0
 
     def request(self) -> "AbstractContextManager[MemoryTopicLog]":
         return nullcontext(self)
@@ -237,11 +241,20 @@ class MemoryTopicLog:
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
         return [event for event in self.logged[realm].get(topic, ()) if is_logged(event)]
 
-    def events_since(
-        self, realm: ExchangeName, topic: RoutingKey, sequence: int | None, *, live: LiveSettings, now: datetime
-    ) -> list[LoggedEvent]:
-        everything = self.logged[realm].get(topic, ())
-        return [one for one in everything if is_logged(one) or (sequence and (one.sequence or 0) >= sequence)]
+    def newest_first(
+        self,
+        realm: ExchangeName,
+        topic: RoutingKey,
+        sequence: int | None,
+        *,
+        live: LiveSettings,
+        now: datetime,
+        page: int | None = None,
+    ) -> Iterator[LoggedEvent]:
+        for one in self.logged[realm].get(topic, ())[::-1]:
+            if is_logged(one) or (sequence and (one.sequence or 0) >= sequence):
+                self.taken += 1
+                yield one
 
     def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
         if self.problem is not None:

@@ -99,26 +99,35 @@ class DynamoTopicLog:
 
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
         """Return the unexpired events of a topic in their order, by a strongly consistent read."""
-        return self.events_since(realm, topic, None, live=live, now=now)
+        return [*self.newest_first(realm, topic, None, live=live, now=now)][::-1]
 
-    def events_since(
-        self, realm: ExchangeName, topic: RoutingKey, sequence: int | None, *, live: LiveSettings, now: datetime
-    ) -> list[LoggedEvent]:
-        """Return the events of `events`, and in addition every event from a number on, even if it has expired."""
+    def newest_first(
+        self,
+        realm: ExchangeName,
+        topic: RoutingKey,
+        sequence: int | None,
+        *,
+        live: LiveSettings,
+        now: datetime,
+        page: int | None = None,
+    ) -> Iterator[LoggedEvent]:
+        """Yield the events of `events` backwards, and in addition every one from a number on, even if it has expired.
+
+        Events are read as they are taken, `page` at a time or all kept ones.
+        """
         retention = retention_of(topic, live.rules, otherwise=live.retention)
-        found: list[LoggedEvent] = []
         kept = 0
         self._spend(QUERY)
-        for item in self._newest_first(log_partition(realm, topic), limit=retention.count):
+        limit = min((one for one in (retention.count, page) if one), default=None)
+        for item in self._newest_first(log_partition(realm, topic), limit=limit):
             event = self._spent_for(item)
             is_expired = kept == retention.count or (retention.age is not None and now - event.at > retention.age)
             is_requested = sequence is not None and (event.sequence or 0) >= sequence
             if is_expired and not is_requested:
-                break
+                return
             if is_logged(event) or is_requested:
-                found.append(event)
+                yield event
             kept += is_logged(event) and not is_expired
-        return found[::-1]
 
     def every_topic(self, realm: ExchangeName) -> Iterator[RoutingKey]:
         """Yield all topics of a realm that ever had an event, sorted by name."""

@@ -75,18 +75,18 @@ def _is_found(event: LoggedEvent, request: HistoryRequest, listener: Listener) -
         and (request.before_time is None or event.at < request.before_time)
         and (request.until_time is None or event.at <= request.until_time)
         and (request.topic is None or event.topic == request.topic)
-        and _admits(event, listener)
+        and admits(event, listener)
     )
 
 
-def _admits(event: LoggedEvent, listener: Listener) -> bool:
+def admits(event: LoggedEvent, listener: Listener) -> bool:
     """Return whether a logged event admits a session. The publisher's exclusion ends with the publishing session."""
     return replace(event.audience, excluded_publisher=None).admits(listener)
 
 
 def backfill_page(events: Sequence[LoggedEvent], start: BackfillStart, listener: Listener) -> HistoryPage:
     """Return the backfill of a subscription from a start, given all events that the subscription matches."""
-    admitted = [event for event in events if _admits(event, listener)]
+    admitted = [event for event in events if admits(event, listener)]
     if isinstance(start, LastEvents):
         return HistoryPage(tuple(admitted[-start.count :]), has_more=len(admitted) > start.count)
     if isinstance(start, AfterTime):
@@ -120,7 +120,7 @@ def _all_continue(events: Sequence[LoggedEvent], start: AfterTopicSequences) -> 
 def _page_after_publication(events: Sequence[LoggedEvent], start: AfterPublication, listener: Listener) -> HistoryPage:
     positions = {event.publication: position for position, event in enumerate(events)}
     rest = events[_position(positions, start.publication, offset=1) :]
-    return HistoryPage(tuple(event for event in rest if _admits(event, listener)), start.publication in positions)
+    return HistoryPage(tuple(event for event in rest if admits(event, listener)), start.publication in positions)
 
 
 def latest_retained(events: Iterable[LoggedEvent], listener: Listener) -> list[LoggedEvent]:

@@ -7,13 +7,20 @@ from datetime import datetime
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.selection import backfill_page, in_order, is_logged, latest_retained
+from signalbox.live.log.selection import admits, backfill_page, in_order, is_logged, latest_retained
 from signalbox.live.outbox.decisions import WATERMARKS_KEPT_FOR, SequenceNumbers
 from signalbox.live.outbox.items import BackfillRequest
 from signalbox.live.outbox.ports import TopicLog
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import PublicationId
-from signalbox.live.wamp.options import AfterPublication, AfterSequence, AfterTime, AfterTopicSequences
+from signalbox.live.wamp.options import (
+    AfterPublication,
+    AfterSequence,
+    AfterTime,
+    AfterTopicSequences,
+    BackfillStart,
+    LastEvents,
+)
 from signalbox.parallel import ParallelMap
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -57,7 +64,7 @@ class BackfillReader:
         # The retained events are read before the logs, so an event newer than the retained one follows it.
         latest = self.log.retained(self.realm, request.pattern) if request.get_retained else []
         topics = self.log.topics(self.realm, request.pattern) if request.history else list(deferred)
-        logs = list(self.parallel_map(lambda topic: self._log(topic, deferred), topics))
+        logs = list(self.parallel_map(lambda topic: self._log(topic, request.history, listener, deferred), topics))
         logged = in_order(logs)
         selected = _selected(logged, request, listener, deferred)
         retained = [one for one in latest_retained(latest, listener) if one.publication not in selected]
@@ -73,20 +80,47 @@ class BackfillReader:
             if self.now - newest.at <= WATERMARKS_KEPT_FOR:
                 yield newest.topic, newest.sequence or 0
 
-    def _log(self, topic: RoutingKey, deferred: SequenceNumbers) -> Sequence[LoggedEvent]:
-        return self.log.events_since(self.realm, topic, deferred.get(topic), live=self.live, now=self.now)
+    def _log(
+        self, topic: RoutingKey, history: BackfillStart | None, listener: Listener, deferred: SequenceNumbers
+    ) -> Sequence[LoggedEvent]:
+        """Return the newest events of a topic, back to the first that is requested, and at least one."""
+        live_from, page = deferred.get(topic), history.count if isinstance(history, LastEvents) else None
+        found: list[LoggedEvent] = []
+        past = 0
+        for event in self.log.newest_first(self.realm, topic, live_from, live=self.live, now=self.now, page=page):
+            found.append(event)
+            past += is_logged(event) and _is_of_others(event, listener) and admits(event, listener)
+            is_deferred = live_from is not None and (event.sequence or 0) > live_from
+            if not is_deferred and _has_no_earlier(event, history, past):
+                break
+        return found[::-1]
 
 
 def _selected(
     logged: Sequence[LoggedEvent], request: BackfillRequest, listener: Listener, deferred: SequenceNumbers
 ) -> Collection[PublicationId]:
-    others = [event for event in logged if event.audience.excluded_publisher != listener.session]
+    others = [event for event in logged if _is_of_others(event, listener)]
     if isinstance(request.history, ResumePoint):
         return {event.publication for event in backfill_page(others, request.history, listener).events}
     stored = [event for event in others if is_logged(event)]
     history = backfill_page(stored, request.history, listener).events if request.history else ()
     live = (event for event in others if _is_deferred(event, deferred) and event.audience.admits(listener))
     return {event.publication for event in (*history, *live)}
+
+
+def _has_no_earlier(event: LoggedEvent, history: BackfillStart | None, past: int) -> bool:
+    """Return whether a topic has no requested event before one; `past` are those that a session gets, up to it."""
+    if isinstance(history, LastEvents):
+        return past >= history.count
+    if isinstance(history, AfterSequence):
+        return (event.sequence or 0) <= history.sequence + 1
+    if isinstance(history, AfterTopicSequences):
+        return (event.sequence or 0) <= history.numbers.get(event.topic, -1) + 1
+    return history is None
+
+
+def _is_of_others(event: LoggedEvent, listener: Listener) -> bool:
+    return event.audience.excluded_publisher != listener.session
 
 
 def _is_deferred(event: LoggedEvent, deferred: SequenceNumbers) -> bool:

@@ -54,10 +54,20 @@ class TopicLog(Protocol):
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
         """Return the unexpired events of a topic in their order, with strong read-after-write consistency."""
 
-    def events_since(
-        self, realm: ExchangeName, topic: RoutingKey, sequence: int | None, *, live: LiveSettings, now: datetime
-    ) -> list[LoggedEvent]:
-        """Return the events of `events`, and in addition every event from a number on, even if it has expired."""
+    def newest_first(
+        self,
+        realm: ExchangeName,
+        topic: RoutingKey,
+        sequence: int | None,
+        *,
+        live: LiveSettings,
+        now: datetime,
+        page: int | None = None,
+    ) -> Iterator[LoggedEvent]:
+        """Yield the events of `events` backwards, and in addition every one from a number on, even if it has expired.
+
+        Events are read as they are taken, `page` at a time or all kept ones.
+        """
 
     def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
         """Return the topics with events that match a pattern."""

@@ -85,7 +85,7 @@ def test_requested_events_are_read_even_if_expired(log) -> None:
     live = LiveSettings(retention=Retention(count=1, age=timedelta(hours=1)))
     log.append(REALM, [event(1), event(2, audience=FOR_A_SESSION), event(3), event(4)], live=live)
 
-    assert [one.sequence for one in log.events_since(REALM, A, 2, live=live, now=NOW)] == [2, 3, 4]
+    assert [one.sequence for one in log.newest_first(REALM, A, 2, live=live, now=NOW)] == [4, 3, 2]
     assert numbers(log, live=live) == [4]
 
 
@@ -241,6 +241,10 @@ def test_a_request_reads_a_limited_part_of_the_log(log) -> None:
 
     with log.request() as limited, pytest.raises(PastTooLarge):
         limited.events(REALM, A, live=LIVE, now=NOW)
+
+    with log.request() as limited:
+        newest = limited.newest_first(REALM, A, None, live=LIVE, now=NOW, page=2)
+        assert [next(newest).sequence for _ in range(3)] == [40, 39, 38]
 
     with log.request() as limited:
         assert (limited.topics(REALM, every), len(limited.retained(REALM, every))) == ([A, B], 1)

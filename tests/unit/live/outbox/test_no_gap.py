@@ -6,7 +6,7 @@ other actors read and write, in an order that hypothesis chooses.
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -72,9 +72,9 @@ class Log(MemoryTopicLog):
                 log.append(event)
         self.step()
 
-    def events_since(self, *given: Any, **limits: Any) -> list[LoggedEvent]:
+    def newest_first(self, *given: Any, **limits: Any) -> Iterator[LoggedEvent]:
         self.step()
-        return super().events_since(*given, **limits)
+        return super().newest_first(*given, **limits)
 
     def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
         self.step()

@@ -45,7 +45,7 @@ from signalbox.live.wamp.messages import (
     Subscribed,
     Unsubscribed,
 )
-from signalbox.live.wamp.options import AfterSequence, BackfillStart, LastEvents
+from signalbox.live.wamp.options import AfterSequence, AfterTopicSequences, BackfillStart, LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -252,6 +252,29 @@ def test_a_backfill_that_runs_out_of_time_continues_where_it_stopped(world: Worl
         DeliveryOutcome.DONE,
     ]
     assert (first.not_done, world.numbers()) == (("m-p", "m-b"), list(range(1, 12)))
+
+
+@pytest.mark.parametrize(
+    ("start", "posted", "taken"),
+    [
+        (LastEvents(2), [8, 10, 11], 3),
+        (AfterSequence(7), [8, 10, 11], 3),
+        (AfterTopicSequences(NOW, {"open.a": 7}), [8, 10, 11], 3),
+        (AfterSequence(10), [11], 1),
+        (None, [10, 11], 1),
+    ],
+    ids=["last", "number", "number of the topic", "newest number", "none"],
+)
+def test_a_backfill_takes_no_earlier_events_of_a_log_than_it_posts(
+    world: World, start: BackfillStart | None, posted: list[int], taken: int
+) -> None:
+    """Event 9 is for another user, and event 10 arrives before the backfill."""
+    others = {9: {"audience": Audience(eligible_authid=frozenset({"bob"}))}}
+    world.log.append(REALM, *(event(number, **others.get(number, {})) for number in range(1, 11)))
+
+    world.deliver(subscribed(), event_batch(event(10)), backfill(start), event_batch(event(11), item="c"))
+
+    assert (world.numbers(), world.log.taken) == (posted, taken)
 
 
 def test_a_client_that_requests_too_many_past_events_is_told_so_and_disconnected(world: World) -> None:
