@@ -15,7 +15,10 @@ TIMED_OUT = '{"error":"timed out waiting for answer!"}'
 
 @dataclass
 class Broker:
-    """A running broker; while `is_late`, it answers only after `until` is set."""
+    """A running broker; while `is_late`, it answers only after `until` is set, at the end.
+
+    While it `drips`, the answer begins at once and continues byte by byte until then.
+    """
 
     url: str
     status: int = 200
@@ -23,6 +26,7 @@ class Broker:
     offers: list[tuple[str, bytes]] = field(default_factory=list)
     until: threading.Event = field(default_factory=threading.Event)
     is_late: bool = False
+    drips: bool = False
 
 
 @contextmanager
@@ -36,6 +40,8 @@ def running_broker() -> Iterator[Broker]:
                 broker.until.wait()
             self.send_response(broker.status)
             self.end_headers()
+            while broker.drips and not broker.until.wait(0.01):
+                self.wfile.write(b" ")
             self.wfile.write(broker.body)
 
         def log_message(self, *_: object) -> None:

@@ -23,7 +23,7 @@ BUDGET = {
     "rendezvous.offer": ({"rendezvous"}, 40),
     "rendezvous.proxies": ({"rendezvous"}, 50),
     "rendezvous.clients": ({"rendezvous"}, 47),
-    "rendezvous.forward": ({"rendezvous"}, 46),
+    "rendezvous.forward": ({"rendezvous"}, 47),
     "rendezvous.sweep": ({"rendezvous"}, 44),
     "splitting.split": ({"splitting"}, 64),
     "splitting.control": ({"splitting"}, 126),
@@ -31,7 +31,7 @@ BUDGET = {
     "exchange.control": (LIVE, 147),
     "live.connect": (LIVE, 57),
     "live.receive": (LIVE, 55),
-    "live.session": (LIVE, 114),
+    "live.session": (LIVE, 115),
     "live.deliver": (LIVE, 96),
     "live.page": (LIVE, 29),
     # It summarizes every capability.

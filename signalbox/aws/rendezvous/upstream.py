@@ -1,19 +1,17 @@
 """An existing Snowflake broker, to which offers are posted over HTTP."""
 
 import logging
-import ssl
 from dataclasses import dataclass
-from functools import cache
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPException
 from urllib.parse import urlsplit
 
+from signalbox.aws.shared.bounded_http import OK, BoundedHttp
 from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES
 from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, ClientReply, InvalidReply, error_reply
 
 # Upstream's broker answers within 5 s, and versions before 2.11 within 10 s (common/constants).
 ANSWER_SECONDS = 11.0
 LARGEST_REPLY_BYTES = 200_000
-OK, BAD_REQUEST = 200, 400
 
 logger = logging.getLogger(__name__)
 
@@ -47,23 +45,6 @@ class HttpBroker:
             return error_reply(NO_PROXIES)
 
     def _posted(self, body: bytes) -> tuple[int, bytes]:
-        connection = self._connection()
-        try:
-            connection.request("POST", f"{urlsplit(self.url).path.rstrip('/')}/client", body)
-            response = connection.getresponse()
-            # A longer reply is cut short, and is then no reply.
-            return response.status, response.read(LARGEST_REPLY_BYTES)
-        finally:
-            connection.close()
-
-    def _connection(self) -> HTTPConnection:
         parts = urlsplit(self.url)
-        host = parts.hostname or ""
-        if parts.scheme == "https":
-            return HTTPSConnection(host, parts.port, timeout=self.timeout, context=_tls())
-        return HTTPConnection(host, parts.port, timeout=self.timeout)
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    return ssl.create_default_context()
+        parts = parts._replace(path=f"{parts.path.rstrip('/')}/client", query="")
+        return BoundedHttp(self.timeout, LARGEST_REPLY_BYTES).answer(parts, "POST", body)

@@ -49,6 +49,18 @@ def test_a_late_broker_is_a_timeout(broker):
     assert reply(broker, timeout=0.05) == TIMED_OUT
 
 
+def test_a_broker_that_answers_drop_by_drop_is_a_timeout(broker):
+    broker.drips = True
+
+    assert reply(broker, timeout=0.2) == TIMED_OUT
+
+
+def test_a_broker_that_answers_too_much_has_no_proxies(broker):
+    broker.body = b" " * 200_000 + broker.body
+
+    assert reply(broker) == NO_PROXIES
+
+
 def test_the_brokers_own_error_is_returned(broker):
     broker.body = b'{"error":"invalid NAT type"}'
 
