@@ -14,7 +14,7 @@ from signalbox.kombu.messages import Received
 from signalbox.live.arvados.cluster import ClusterUser
 from signalbox.live.arvados.requests import BadRequest, SubscribeRequest, UnsubscribeRequest
 from signalbox.live.arvados.rows import LogRow
-from signalbox.live.bridge.rows import DatabaseRow
+from signalbox.live.bridge.rows import DatabaseRow, ObjectRecord, RowContainer
 from signalbox.live.identity.tokens import TokenIdentity, VerifiedToken
 from signalbox.live.log.history_request import HistoryRequest
 from signalbox.live.model.state import Signal
@@ -44,6 +44,7 @@ from tests.docs.markdown import ROOT
 EDGES = (
     *(Envelope, Message, MessageProperties, PublicationMetadata, Offer, OfferDelivery, ProxyPoll, ProxyAnswer),
     *(Request, Hello, Authenticate, Publish, Subscribe, Unsubscribe, Call, DatabaseRow),
+    *(ObjectRecord, RowContainer),
     *(SubscribeRequest, UnsubscribeRequest, LogRow, ClusterUser, VerifiedToken, TokenIdentity, ClientReply),
     *(PublishOptions, SubscribeOptions, HistoryRequest, DeliveredMessage, Received),
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import yaml
 
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.live.bridge.rows import DatabaseRow, IdRange, RowContainer
+from signalbox.live.bridge.rows import STATE_COLUMNS, DatabaseRow, IdRange, ObjectRecord, RowContainer
 from signalbox.live.bridge.topics import CONTAINER, REQUEST, kind_of
 
 if TYPE_CHECKING:
@@ -47,21 +47,21 @@ WRITERS = """
     WHERE locktype = 'relation' AND relation = 'logs'::regclass AND mode = 'RowExclusiveLock' AND granted
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
-# Each user may create rows with any `event_at`, and only Arvados sets `created_at`: a row of the future would stay the
-# newest one of its object.
 ROWS = """
     SELECT id, uuid, object_uuid, object_owner_uuid, event_type,
-           CASE WHEN event_at BETWEEN '0001-01-01' AND '9999-12-31' THEN event_at END, created_at, properties::text,
-           (event_at <= created_at + interval '1 minute') IS NOT FALSE AND NOT EXISTS (
-               SELECT 1 FROM logs AS newer
-               WHERE newer.object_uuid = logs.object_uuid AND newer.event_type IN ('create', 'update', 'delete')
-                 AND (newer.event_at, newer.id) > (logs.event_at, logs.id)
-                 AND newer.event_at <= newer.created_at + interval '1 minute'
-           )
+           CASE WHEN event_at BETWEEN '0001-01-01' AND '9999-12-31' THEN event_at END, created_at, properties::text
     FROM logs WHERE id = ANY(%s)
 """
+# As JSON, which has any time of PostgreSQL and any number.
+RECORD = """
+    SELECT uuid, owner_uuid, to_jsonb(found) - 'uuid' - 'owner_uuid'
+    FROM (SELECT uuid, owner_uuid, created_at, modified_at, {columns} FROM {table} WHERE uuid = ANY(%s)) AS found
+"""
+RECORDS = "UNION ALL".join(
+    RECORD.format(table=table, columns=", ".join(columns)) for table, columns in STATE_COLUMNS.values()
+)
 CONTAINERS = """
-    SELECT uuid, state,
+    SELECT uuid, owner_uuid, state,
            EXISTS (SELECT 1 FROM container_requests
                    WHERE container_uuid = containers.uuid AND state = 'Committed' AND priority > 0),
            ARRAY(SELECT DISTINCT owner_uuid FROM container_requests
@@ -127,11 +127,17 @@ class PostgresLogs:
         return [number for (number,) in self._query(IDS_WITHIN, low, high)]
 
     def rows(self, ids: Sequence[int]) -> Sequence[DatabaseRow]:
-        """Return the rows that still exist, with the present containers of those of containers and of requests."""
+        """Return the rows that still exist, with the present records of their objects and, if any, their containers.
+
+        Records are read after the rows, so they have the changes that the rows describe.
+        """
         rows = [self._row(*values) for values in self._query(ROWS, list(ids))]
         uuids = {row.id: _container_of(row) for row in rows}
         containers = self._containers(sorted({*uuids.values()} - {""}))
-        return [replace(row, container=containers.get(uuids[row.id])) for row in rows]
+        records = self._records(sorted({row.object_uuid for row in rows}))
+        return [
+            replace(row, container=containers.get(uuids[row.id]), record=records.get(row.object_uuid)) for row in rows
+        ]
 
     def writers(self) -> Collection[str]:
         """Return the transactions that write to the table."""
@@ -142,8 +148,8 @@ class PostgresLogs:
 
     def _containers(self, uuids: Sequence[str]) -> Mapping[str, RowContainer]:
         found = {}
-        for uuid, state, is_wanted, owners in self._query(CONTAINERS, uuids) if uuids else ():
-            known = tuple(owners) or self._owners.get(uuid, ())
+        for uuid, owner, state, is_wanted, owners in self._query(CONTAINERS, uuids) if uuids else ():
+            known = tuple(owners) or self._owners.get(uuid) or (owner or "",)
             self._owners.pop(uuid, None)
             self._owners[uuid] = known
             found[uuid] = RowContainer(uuid, state or "", is_wanted, known)
@@ -151,12 +157,16 @@ class PostgresLogs:
             del self._owners[next(iter(self._owners))]
         return found
 
+    def _records(self, uuids: Sequence[str]) -> Mapping[str, ObjectRecord]:
+        found = self._query(RECORDS, *[uuids] * len(STATE_COLUMNS))
+        return {uuid: ObjectRecord(owner or "", _with_zones(columns)) for uuid, owner, columns in found}
+
     def _query(self, statement: str, *values: object) -> Sequence[tuple[Any, ...]]:
         with translated_errors():
             return self.connection.execute(statement.encode(), values).fetchall()
 
     def _row(self, number: int, uuid: str, *values: Any) -> DatabaseRow:  # noqa: ANN401 - columns of a row
-        object_uuid, object_owner_uuid, event_type, event_at, created_at, properties, is_newest = values
+        object_uuid, object_owner_uuid, event_type, event_at, created_at, properties = values
         found = parse_properties(properties)
         self.unreadable += found is None
         return DatabaseRow(
@@ -168,8 +178,12 @@ class PostgresLogs:
             event_at,
             created_at,
             found or {},
-            is_newest,
         )
+
+
+def _with_zones(columns: Mapping[str, object]) -> Mapping[str, object]:
+    """Return columns with their times in UTC as texts; PostgreSQL has them without a zone."""
+    return {name: f"{one}Z" if one and name.endswith("_at") else one for name, one in columns.items()}
 
 
 def _container_of(row: DatabaseRow) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from signalbox.live.bridge.log_text import has_token
-from signalbox.live.bridge.rows import NEW, OLD, DatabaseRow, RowContainer
+from signalbox.live.bridge.rows import NEW, OLD, STATE_COLUMNS, DatabaseRow, RowContainer
 from signalbox.live.bridge.topics import (
     CONTAINER,
     MAXIMUM_WORD,
@@ -29,15 +29,7 @@ MOVED = "moved"
 CREATE, UPDATE, DELETE = "create", "update", "delete"
 # The attributes that arvados-ws sends of an object (services/ws/session_v0.go, sendObjectAttributes).
 SENT_ATTRIBUTES = ("is_trashed", "name", "owner_uuid", "portable_data_hash", "requesting_container_uuid", "state")
-# The attributes of a state: short ones, none of which is hidden from a reader of the object. Users may write rows with
-# longer ones, whose state must fit into a message.
-MAXIMUM_ATTRIBUTE = 500
-STATE_ATTRIBUTES = (
-    *("name", "created_at", "modified_at", "is_trashed", "trash_at", "delete_at", "frozen_by_uuid", "group_class"),
-    *("portable_data_hash", "version", "state", "priority", "container_uuid", "requesting_container_uuid", "exit_code"),
-    *("progress", "cost", "started_at", "finished_at", "output", "log", "output_uuid", "log_uuid", "locked_by_uuid"),
-    *("link_class", "tail_uuid", "head_uuid", "is_active", "is_admin"),
-)
+MAXIMUM_ATTRIBUTE = 500  # characters of an attribute of a state
 CONTAINER_EVENTS = {
     "Queued": "queued",
     "Locked": "locked",
@@ -46,6 +38,8 @@ CONTAINER_EVENTS = {
     "Cancelled": "cancelled",
 }
 IS_OPEN = ("Queued", "Locked", "Running")
+# A container was never in a state of a higher number (services/api/app/models/container.rb, State_transitions).
+ORDER = {"Queued": 0, "Locked": 0, "Running": 1, "Complete": 2, "Cancelled": 3}
 # Changes of these attributes change who may read what (lib/update_permissions.rb, and readable_by).
 PERMISSION_ATTRIBUTES = ("owner_uuid", "is_trashed", "trash_at", "frozen_by_uuid", "is_active", "is_admin")
 PERMISSION_LINK = "permission"
@@ -88,9 +82,9 @@ def _every(row: DatabaseRow) -> Iterator[RowPublication]:
 
 
 def _owners(row: DatabaseRow) -> tuple[str, ...]:
-    """Return whose readers may read the object: for a container those of its requests."""
-    is_container = kind_of(row.object_uuid) == CONTAINER and row.container is not None
-    return (row.container.owners if is_container and row.container else ()) or (row.object_owner_uuid,)
+    """Return whose readers get the row: of a container those of its requests."""
+    is_container = kind_of(row.object_uuid) == CONTAINER
+    return row.container.owners if is_container and row.container else (row.object_owner_uuid,)
 
 
 def _event(row: DatabaseRow, topic: str) -> RowPublication:
@@ -103,23 +97,33 @@ def _event(row: DatabaseRow, topic: str) -> RowPublication:
 
 
 def _states(row: DatabaseRow) -> Iterator[RowPublication]:
-    """Yield the object's state for its readers, and before it for those of its old owner that it has moved."""
-    uuid, old_owner = row.object_uuid, row.old.get("owner_uuid")
-    has_old_owner = row.event_type == UPDATE and old_owner != row.object_owner_uuid
+    """Yield the object's present state for its readers, and that it is gone for those of other owners in the row."""
+    uuid, kind, old_owner = row.object_uuid, kind_of(row.object_uuid), row.old.get("owner_uuid")
+    if kind not in STATE_COLUMNS:
+        return
+    owners = _present_owners(row)
+    has_old_owner = row.event_type == UPDATE and old_owner not in (row.object_owner_uuid, *owners)
     if has_old_owner and isinstance(old_owner, str) and len(old_owner) <= MAXIMUM_WORD:
         yield from _moved(row, uuid, old_owner)
         container = row.container
-        if kind_of(uuid) == REQUEST and container is not None and old_owner not in container.owners:
+        if kind == REQUEST and container is not None and old_owner not in container.owners:
             yield from _moved(row, container.uuid, old_owner)
-    if row.is_newest:
-        state = {name: row.new[name] for name in STATE_ATTRIBUTES if _is_short(row.new.get(name))}
-        for owner in _owners(row):
-            yield _publication(
-                row,
-                state_topic(owner, uuid),
-                {"uuid": uuid, "owner_uuid": owner, "event_type": row.event_type, **state},
-                is_retained=True,
-            )
+    if row.record is None:
+        yield _state(row, uuid, row.object_owner_uuid, {"event_type": DELETE})
+        return
+    event_type = row.event_type if row.event_type in (CREATE, UPDATE) else UPDATE
+    attributes = {name: one for name, one in row.record.attributes.items() if _is_short(one)}
+    for owner in owners:
+        yield _state(row, uuid, owner, {"event_type": event_type, **attributes})
+
+
+def _present_owners(row: DatabaseRow) -> tuple[str, ...]:
+    """Return whose readers may read the object, as the cluster's tables say."""
+    if row.record is None:
+        return ()
+    if kind_of(row.object_uuid) == CONTAINER:
+        return row.container.owners if row.container else ()
+    return (row.record.owner_uuid,)
 
 
 def _is_short(attribute: object) -> bool:
@@ -132,7 +136,14 @@ def _moved(row: DatabaseRow, uuid: str, owner: str) -> Iterator[RowPublication]:
     """Yield the publications for the readers of an old owner: neither the new owner nor an attribute."""
     gone = {"uuid": uuid, "owner_uuid": owner, "event_type": MOVED}
     yield _publication(row, event_topic(owner, uuid, MOVED), gone)
-    yield _publication(row, state_topic(owner, uuid), gone, is_retained=True)
+    yield _state(row, uuid, owner, {"event_type": MOVED})
+
+
+def _state(row: DatabaseRow, uuid: str, owner: str, attributes: Mapping[str, object]) -> RowPublication:
+    """Return an object's state: its time is that of its record, or when Arvados stored the row."""
+    at = attributes.get("modified_at") or time_text(row.created_at)
+    document = {"uuid": uuid, "owner_uuid": owner, **attributes, "event_at": at}
+    return _publication(row, state_topic(owner, uuid), document, is_retained=True)
 
 
 def _container_events(row: DatabaseRow) -> Iterator[RowPublication]:
@@ -142,19 +153,20 @@ def _container_events(row: DatabaseRow) -> Iterator[RowPublication]:
     if kind == CONTAINER and row.has_changed("state"):
         state = str(row.new.get("state", ""))
         # Without a request's priority, a container is on hold: the next priority of a request has another row.
-        if state in CONTAINER_EVENTS and (state != "Queued" or container.is_wanted):
+        was_reached = state in ORDER and ORDER[state] <= ORDER.get(container.state, -1)
+        if was_reached and (state != "Queued" or container.is_wanted):
             yield from _container_event(row, CONTAINER_EVENTS[state], container, state)
     if kind == REQUEST and container.state in IS_OPEN and row.has_changed("priority"):
         yield _publication(row, cache_topic(container.uuid), {"uuid": container.uuid})
         was_wanted, is_wanted = _is_wanted(row.old), _is_wanted(row.new)
         if was_wanted and not container.is_wanted:
             yield from _container_event(row, "cancelled", container, container.state)
-        elif is_wanted and row.old.get("state") == "Committed" and container.state == "Queued":
+        elif is_wanted and container.is_wanted and row.old.get("state") == "Committed" and container.state == "Queued":
             yield from _container_event(row, "queued", container, container.state)
 
 
 def _container_event(row: DatabaseRow, event: str, container: RowContainer, state: str) -> Iterator[RowPublication]:
-    for owner in container.owners or (row.object_owner_uuid,):
+    for owner in container.owners:
         body = {"uuid": container.uuid, "state": state, "is_wanted": container.is_wanted}
         yield _publication(row, container_topic(owner, container.uuid, event), body)
 
@@ -174,7 +186,7 @@ def _changes_permissions(row: DatabaseRow) -> bool:
 def _publication(
     row: DatabaseRow, topic: str, document: Mapping[str, object], *, is_retained: bool = False
 ) -> RowPublication:
-    body = _text({**document, "event_at": time_text(row.event_at), LOG_ID: row.id})
+    body = _text({"event_at": time_text(row.event_at), **document, LOG_ID: row.id})
     retained = {RETAIN_HEADER: RETAINED} if is_retained else {}
     return RowPublication(row.id, topic, body, headers={LOG_ID: str(row.id), **retained})
 

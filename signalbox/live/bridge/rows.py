@@ -5,6 +5,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 OLD, NEW = "old_attributes", "new_attributes"
+# The tables of the kinds of objects that have states, and the columns of a state except times: short ones, none of
+# which is hidden from a reader of the object.
+_TRASH = ("is_trashed", "trash_at", "delete_at")
+_RUN = ("exit_code", "progress", "cost", "started_at", "finished_at", "output", "log", "locked_by_uuid")
+_OF_REQUEST = ("container_uuid", "requesting_container_uuid", "output_uuid", "log_uuid")
+STATE_COLUMNS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "collection": ("collections", ("name", *_TRASH, "portable_data_hash", "version")),
+    "container": ("containers", ("state", "priority", *_RUN)),
+    "containerRequest": ("container_requests", ("name", "state", "priority", *_OF_REQUEST)),
+    "group": ("groups", ("name", *_TRASH, "group_class", "frozen_by_uuid")),
+    "link": ("links", ("name", "link_class", "tail_uuid", "head_uuid")),
+    "user": ("users", ("is_active", "is_admin")),
+    "workflow": ("workflows", ("name",)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +26,8 @@ class RowContainer:
     """The present container of a row, or that of a row's container request.
 
     Containers belong to the system user, and who may read a request may read its container, so `owners` are those of
-    its requests. It `is_wanted` if one of them has a priority; that of the container itself changes without a row.
+    its requests, or its own if there is none. It `is_wanted` if a request has a priority; the container's own changes
+    without a row.
     """
 
     uuid: str
@@ -22,10 +37,19 @@ class RowContainer:
 
 
 @dataclass(frozen=True, slots=True)
+class ObjectRecord:
+    """The present record of an object in the table of its kind: its owner, and the attributes of its state."""
+
+    owner_uuid: str
+    attributes: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class DatabaseRow:
     """A row; an absent text is empty, and times are in UTC.
 
-    `is_newest` if no row of the object has a later `event_at`: then its attributes are the object's present state.
+    Each user may write rows about any object: `id`, `created_at`, `record` and `container` alone are the cluster's.
+    `record` is None if the object does not exist any more, or has no state.
     """
 
     id: int
@@ -36,7 +60,7 @@ class DatabaseRow:
     event_at: datetime | None = None
     created_at: datetime | None = None
     properties: Mapping[str, object] = field(default_factory=dict)
-    is_newest: bool = True
+    record: ObjectRecord | None = None
     container: RowContainer | None = None
 
     @property

@@ -44,10 +44,16 @@ def test_rows_are_read_with_their_columns(cluster_database, logs):
     assert row.created_at is not None
 
 
-def test_a_row_of_the_future_is_never_the_newest_of_its_object(cluster_database, logs):
-    numbers = [cluster_database.insert(event_at=at) for at in (None, "2999-01-01", None)]
+@pytest.mark.parametrize("at", ["20000-01-01", "infinity", "0044-03-15 BC"])
+def test_a_record_has_any_time_of_postgresql(cluster_database, logs, at):
+    insert = b"INSERT INTO collections (uuid, owner_uuid, trash_at) VALUES ('zzzzz-4zz18-000000000000000', 'x', %s)"
+    cluster_database.connection.execute(insert, [at])
 
-    assert [row.is_newest for row in sorted(logs.rows(numbers), key=lambda row: row.id)] == [False, False, True]
+    (row,) = logs.rows([cluster_database.insert()])
+
+    assert row.record is not None
+    assert row.record.owner_uuid == "x"
+    assert str(row.record.attributes["trash_at"]).endswith("Z")
 
 
 @pytest.mark.parametrize("at", ["20000-01-01", "infinity", "-infinity", "0044-03-15 BC"])
@@ -206,6 +212,12 @@ def test_a_server_that_does_not_answer_is_unavailable(tmp_path):
 def test_the_bridge_needs_no_right_to_write(cluster_database, logs):
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         logs.connection.execute(b"SET default_transaction_read_only = off").connection.execute(b"DELETE FROM logs")
+
+
+@pytest.mark.parametrize("table", ["collections", "containers", "container_requests", "users", "workflows"])
+def test_the_bridge_needs_no_right_to_other_columns(logs, table):
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        logs.connection.execute(f"TABLE {table}".encode())
 
 
 def test_a_missing_right_is_refused(cluster_database, logs):

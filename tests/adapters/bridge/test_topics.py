@@ -9,12 +9,8 @@ from typing import Any
 import pytest
 
 from signalbox.clients.bridge.postgres import PostgresLogs
-from signalbox.live.bridge.publications import (
-    MAXIMUM_BODY_BYTES,
-    STATE_ATTRIBUTES,
-    RowPublication,
-    row_publications,
-)
+from signalbox.live.bridge.publications import MAXIMUM_BODY_BYTES, RowPublication, row_publications
+from signalbox.live.bridge.rows import STATE_COLUMNS
 from signalbox.live.bridge.topics import log_topic
 from tests.docs.markdown import ROOT
 from tests.fakes.arvados.cluster import SYSTEM, ArvadosCluster, new_uuid
@@ -191,17 +187,17 @@ def test_each_owner_of_a_shared_container_gets_its_state(stage):
 
 
 def test_one_topic_has_the_present_state_of_an_object(stage):
-    """A newer row at the time of reading makes the state of an older one superfluous, also when that one is late."""
+    """Also a row that is read late has the state of the time of reading."""
     collection = stage.cluster.create("collection", OWNER, name="reads", manifest_text="." * 200_000)
     stage.cluster.update(collection, name="aligned", is_trashed=False)
 
     found = stage.published()
-    (state,) = states(found).values()
-    assert [one.topic for one in found if one.headers.get("retain")] == [f"record.collection.{OWNER}.{collection}"]
-    assert (state["uuid"], state["owner_uuid"], state["name"], state["event_type"]) == (
-        *(collection, OWNER, "aligned"),
-        "update",
-    )
+    topic = f"record.collection.{OWNER}.{collection}"
+    retained = [one for one in found if one.headers.get("retain")]
+    assert [(one.topic, document(one)["name"]) for one in retained] == [(topic, "aligned")] * 2
+    state = states(found)[topic]
+    assert (state["uuid"], state["owner_uuid"], state["event_type"]) == (collection, OWNER, "update")
+    assert state["event_at"] == state["modified_at"] > state["created_at"]
     assert "manifest_text" not in state
     assert [one.is_cut for one in found if one.topic.endswith(".create")] == [False]
 
@@ -270,7 +266,8 @@ def test_the_permission_graph_changes_with_links_groups_and_users(stage, kind, b
 )
 def test_no_row_of_a_user_stops_the_bridge(stage, value):
     """Each active user may write rows, of any object and with any properties."""
-    attributes = dict.fromkeys((*STATE_ATTRIBUTES, "owner_uuid"), value)
+    names = {name for _, columns in STATE_COLUMNS.values() for name in columns}
+    attributes = dict.fromkeys((*names, "owner_uuid"), value)
     for kind in ("request", "container", "collection", "group"):
         for old, new in ((attributes, {}), ({}, attributes), (value, value)):
             properties = json.dumps({"old_attributes": old, "new_attributes": new})
@@ -297,3 +294,69 @@ def test_rows_that_no_record_has_written_are_events_only(stage):
     assert [one.topic.rpartition(".")[2] for one in found] == ["file_upload", "dispatch"]
     assert found[1].topic == f"record.container.{OWNER}.{container}.dispatch"
     assert [document(one)["properties"] for one in found] == [{}, text]
+
+
+def forge(stage: Stage, uuid: str, event: str, change: tuple[dict[str, Any], dict[str, Any]], owner: str) -> None:
+    """Write a row as any active user may, with a time that no later row has."""
+    properties = json.dumps(dict(zip(("old_attributes", "new_attributes"), change, strict=True)))
+    columns = {"object_uuid": uuid, "object_owner_uuid": owner, "event_type": event, "properties": properties}
+    stage.cluster.database.insert(event_at="2999-01-01", **columns)
+
+
+@pytest.mark.parametrize("event", ["create", "update", "delete"])
+def test_a_row_of_a_user_changes_no_state(stage, event):
+    """Neither the attributes, nor whether the object exists, nor who owns it."""
+    collection = stage.cluster.create("collection", OWNER, name="reads", is_trashed=False)
+    before = states(stage.published())
+    change = {"owner_uuid": OWNER, "name": "reads"}, {"owner_uuid": OTHER, "name": "forged", "is_trashed": True}
+
+    forge(stage, collection, event, change, OTHER)
+
+    after = states(stage.published())
+    expected = {"event_type": "update" if event == "delete" else event}
+    changing = {"log_id": 0, **expected}
+    assert {topic: {**state, **changing} for topic, state in after.items()} == {
+        topic: {**state, **changing} for topic, state in before.items()
+    }
+    assert [state["event_type"] for state in after.values()] == [*expected.values()]
+
+
+def test_a_row_of_a_user_shows_its_author_nothing_of_the_object(stage):
+    """A container that no request names any more has no readers but those of the system user."""
+    container = stage.cluster.create("container", SYSTEM, state="Running", priority=7)
+    request, collection = new_uuid("request"), stage.cluster.create("collection", OWNER, name="reads")
+    stage.published()
+
+    forge(stage, container, "update", ({}, {"state": "Running"}), OTHER)
+    forge(stage, request, "update", ({"priority": 1}, {"priority": 0, "container_uuid": container}), OTHER)
+    forge(stage, collection, "update", ({"owner_uuid": OTHER}, {}), OTHER)
+
+    found = [one for one in stage.published() if f".{OTHER}." in one.topic]
+    assert {one.topic for one in found} == {
+        f"record.containerRequest.{OTHER}.{request}.update",
+        f"record.containerRequest.{OTHER}.{request}",
+        f"record.collection.{OTHER}.{collection}.update",
+    }
+    assert not any("reads" in one.body or "Running" in one.body for one in found)
+
+
+@pytest.mark.parametrize(
+    ("event", "of_request", "old", "new"),
+    [
+        ("complete", False, {"state": "Running"}, {"state": "Complete"}),
+        ("cancelled", False, {"state": "Running"}, {"state": "Cancelled"}),
+        ("cancelled", True, {"priority": 1, "state": "Committed"}, {"priority": 0, "state": "Committed"}),
+        ("queued", True, {"priority": 0, "state": "Committed"}, {"priority": 1, "state": "Committed"}),
+    ],
+)
+def test_no_row_of_a_user_ends_or_queues_a_container(stage, event, of_request, old, new):
+    request, container = stage.cluster.submit(OWNER)
+    stage.cluster.lock(container)
+    stage.cluster.run(container)
+    stage.published()
+
+    named = {"container_uuid": container} if of_request else {}
+    change = {**old, **named}, {**new, **named}
+    forge(stage, request if of_request else container, "update", change, OWNER)
+
+    assert event not in stage.container_events()

@@ -13,18 +13,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from signalbox.live.bridge.rows import STATE_COLUMNS
+from signalbox.live.bridge.topics import kind_of
 from tests.fakes.arvados.log_endpoint import Answer, ContainerLog, LogEndpoint, State
 from tests.postgres import ClusterDatabase
 
 SYSTEM = "zzzzz-tpzed-000000000000000"
 INFIXES = {"container": "dz642", "request": "xvhdp", "collection": "4zz18", "group": "j7d0g", "link": "o0j2j"}
 INFIXES |= {"user": "tpzed"}
-# The columns of the tables that exist; a row of `logs` has every attribute.
-TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "dz642": ("containers", ("uuid", "owner_uuid", "state", "priority", "modified_at", "finished_at")),
-    "xvhdp": ("container_requests", ("uuid", "owner_uuid", "state", "priority", "container_uuid", "modified_at")),
-    "tpzed": ("users", ("uuid", "is_admin", "is_active")),
-}
+OF_EVERY_OBJECT = ("uuid", "owner_uuid", "created_at", "modified_at")  # columns; a row of `logs` has every attribute
 LEVELS = {"can_read": 1, "can_write": 2, "can_manage": 3}
 Attributes = dict[str, Any]
 
@@ -202,9 +199,8 @@ class Transaction:
     def delete(self, uuid: str) -> None:
         """Delete an object."""
         before = self.cluster.objects.pop(uuid)
-        if (table := TABLES.get(uuid[6:11])) is not None:
-            statement = f"DELETE FROM {table[0]} WHERE uuid = %s"  # noqa: S608 - names of tables
-            self.connection.execute(statement.encode(), [uuid])
+        table, _ = STATE_COLUMNS[kind_of(uuid)]
+        self.connection.execute(f"DELETE FROM {table} WHERE uuid = %s".encode(), [uuid])  # noqa: S608 - names of tables
         self._log("delete", uuid, before, {})
 
     def silently(self, uuid: str, **changes: object) -> None:
@@ -221,9 +217,8 @@ class Transaction:
             self.connection.execute(insert, [user, target, level])
 
     def _store(self, uuid: str, found: Mapping[str, Any], *, is_new: bool = False) -> None:
-        table, names = TABLES.get(uuid[6:11], ("", ()))
-        if not table:
-            return
+        table, columns = STATE_COLUMNS[kind_of(uuid)]
+        names = OF_EVERY_OBJECT + columns
         values = [found.get(name) for name in names]
         if is_new:
             marks = ", ".join(["%s"] * len(names))

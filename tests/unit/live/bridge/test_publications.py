@@ -13,8 +13,9 @@ from signalbox.live.bridge.publications import (
     row_publications,
     time_text,
 )
-from signalbox.live.bridge.rows import DatabaseRow, RowContainer
+from signalbox.live.bridge.rows import DatabaseRow, ObjectRecord, RowContainer
 
+OTHER = "zzzzz-j7d0g-0123456789abcdf"
 OWNER, REQUEST = "zzzzz-j7d0g-0123456789abcde", "zzzzz-xvhdp-0123456789abcde"
 COLLECTION, CONTAINER = "zzzzz-4zz18-0123456789abcde", "zzzzz-dz642-0123456789abcde"
 AT = datetime(2026, 11, 23, 7, 0, 0, 120_000)  # noqa: DTZ001 - as PostgreSQL's timestamps without a zone
@@ -107,7 +108,10 @@ def test_no_publication_of_a_row_has_a_token(slash):
     token = slash.join(["v2", "zzzzz-gj3su-0123456789abcde", "secretofthecontainer"])
     rows = [
         row(event_type="dispatch", properties={"text": f'container token "{token}"'}),
-        row(properties={"old_attributes": {"owner_uuid": token}, "new_attributes": {"name": token, "state": "Final"}}),
+        row(
+            properties={"old_attributes": {"owner_uuid": token}, "new_attributes": {"name": token, "state": "Final"}},
+            record=ObjectRecord(OWNER, {"name": token, "state": "Final"}),
+        ),
     ]
 
     found = [one for changed in rows for one in row_publications(changed)]
@@ -117,10 +121,37 @@ def test_no_publication_of_a_row_has_a_token(slash):
     assert '"state":"Final"' in found[2].body
 
 
-def test_a_newer_row_has_the_state():
-    topics = [one.topic for one in row_publications(row(is_newest=False))]
+def test_a_state_has_the_objects_own_record_and_nothing_of_the_row_but_its_event():
+    record = ObjectRecord(OTHER, {"name": "reads", "version": 2, "modified_at": "2026-11-23T07:00:00.12Z", "log": None})
+    changed = row(event_at=AT + timedelta(days=1), properties={"new_attributes": {"name": "forged"}}, record=record)
 
-    assert topics == [f"record.collection.{OWNER}.{COLLECTION}.update", f"cache.collection.{COLLECTION}"]
+    _, state, _ = row_publications(changed)
+
+    assert state.topic == f"record.collection.{OTHER}.{COLLECTION}"
+    times = dict.fromkeys(("modified_at", "event_at"), "2026-11-23T07:00:00.12Z")
+    own = {"uuid": COLLECTION, "owner_uuid": OTHER, "name": "reads", "version": 2}
+    assert json.loads(state.body) == {**own, **times, "event_type": "update", "log_id": 7}
+
+
+def test_an_object_without_a_record_is_gone():
+    state = json.loads(row_publications(row(event_at=AT + timedelta(days=1)))[1].body)
+
+    assert (state["event_type"], state["event_at"]) == ("delete", "2026-11-23T07:00:00.12Z")
+
+
+def test_a_container_that_is_gone_between_two_reads_has_no_state():
+    found = row_publications(row(object_uuid=CONTAINER, record=ObjectRecord("zzzzz-tpzed-000000000000000")))
+
+    assert [one.topic for one in found if one.headers.get("retain")] == []
+
+
+def test_an_object_of_a_kind_without_a_table_has_events_only():
+    key = "zzzzz-fngyi-0123456789abcde"
+
+    assert [one.topic for one in row_publications(row(object_uuid=key))] == [
+        f"record.authorizedKey.{OWNER}.{key}.update",
+        f"cache.authorizedKey.{key}",
+    ]
 
 
 def test_a_row_of_a_request_without_priority_and_with_an_ended_container_is_no_event_of_the_container():

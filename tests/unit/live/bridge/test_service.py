@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from signalbox.errors import UnavailableError
 from signalbox.live.bridge.checkpoints import Checkpoint, StoredCheckpoint
-from signalbox.live.bridge.rows import DatabaseRow, IdRange, RowContainer
+from signalbox.live.bridge.rows import DatabaseRow, IdRange, ObjectRecord, RowContainer
 from signalbox.live.bridge.service import READ_IDS, WINDOW_ROWS, ArvadosBridge
 from tests.fakes.bridge import NOON, FakeCluster, FakeRealm, Killed, counted_calls, intents
 
@@ -97,7 +97,8 @@ def test_a_bridge_that_is_killed_after_publishing_does_not_publish_again(accepte
 def test_a_row_with_more_publications_than_a_window_is_a_window():
     requests = RowContainer(CONTAINER, "Queued", is_wanted=True, owners=tuple(f"owner{one}" for one in range(40)))
     cluster, realm = committed(2), FakeRealm()
-    cluster.rows_by_id[1] = DatabaseRow(1, object_uuid=CONTAINER, event_type="update", container=requests)
+    record = ObjectRecord("system")
+    cluster.rows_by_id[1] = DatabaseRow(1, "", CONTAINER, "", "update", container=requests, record=record)
 
     run_until_done(bridge(cluster, realm))
 
