@@ -39,7 +39,8 @@ from signalbox.rendezvous.model.states import OfferDelivery
 from signalbox.rendezvous.wire.offer import Offer
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, ProxyPoll
 from signalbox.rendezvous.wire.reply import ClientReply
-from tests.docs.markdown import ROOT
+from tests.docs.markdown import ROOT, section
+from tests.integration.shared.test_actors import REACHES
 
 EDGES = (
     *(Envelope, Message, MessageProperties, PublicationMetadata, Offer, OfferDelivery, ProxyPoll, ProxyAnswer),
@@ -58,6 +59,15 @@ WORDS = {"Nat", "Pattern", "RelayPattern", "SessionDescription", "Target", "Topi
 # Of these messages of clients, a rule reads the id of the request at most.
 UNREAD = {Abort, Goodbye, Cancel, Register, Unregister, BadRequest}
 FIELD = re.compile(r"`([A-Z]\w+\.\w+)`")
+# Where the limits of actors without a session of AWS are tested; test_actors.py has the others. Two have no limits.
+ELSEWHERE = {
+    "user of a token": "tests/adapters/live/test_accounts.py::test_a_token_s_user_owns_nothing_by_name",
+    "other user of a machine with a local stage": "tests/local/emulator/test_isolation.py::"
+    "test_no_key_is_in_a_command_line_or_in_the_log",
+    "user of an Arvados cluster with a [bridge](arvados.md#rights)": "tests/adapters/bridge/test_topics.py::"
+    "test_a_row_of_a_user_changes_no_state",
+}
+UNLIMITED = {"who deploys", "administrator"}
 ROWS = [
     [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
     for line in (ROOT / "docs/security.md").read_text().splitlines()
@@ -86,12 +96,23 @@ def test_every_type_that_is_parsed_is_an_edge_or_has_a_known_writer() -> None:
     assert parsed - {edge.__name__ for edge in EDGES} == STAGE | OPERATOR | WORDS
 
 
+def test_every_actor_has_a_test_of_its_limits() -> None:
+    table = [line for line in section(ROOT / "docs/security.md", "Who can do what").splitlines() if line[:2] == "| "]
+    actors = {line.split(" | ")[0].strip("| ") for line in table}
+
+    assert actors - {"Actor"} == {*REACHES, *ELSEWHERE, *UNLIMITED}
+    assert all(map(_exists, ELSEWHERE.values()))
+
+
 @pytest.mark.parametrize("row", ROWS, ids=[row[0].strip("`") for row in ROWS])
 def test_each_field_names_who_sets_it_what_it_is_trusted_for_and_its_test(row: list[str]) -> None:
     _, set_by, trusted_for, _check, test = row
-    path, _, name = test.strip("`").partition("::")
 
     assert set_by
     assert trusted_for
-    assert (ROOT / path).exists()
-    assert not name or re.search(rf"def {name}\(", (ROOT / path).read_text())
+    assert _exists(test.strip("`"))
+
+
+def _exists(test: str) -> bool:
+    path, _, name = test.partition("::")
+    return (ROOT / path).exists() and (not name or f"def {name}(" in (ROOT / path).read_text())

@@ -32,12 +32,17 @@ SEND, RECEIVE = "send", "receive"
 REACHES: Mapping[str, set[tuple[str, str]]] = {
     "stranger": set(),
     "Snowflake client": {(SEND, "BrokerQueueUrl"), (RECEIVE, "snowflake-client-of-another")},
-    "subscriber": {(SEND, "control"), (RECEIVE, "replies")},
+    "user of the exchange": {(SEND, "control"), (RECEIVE, "replies")},
     "live-only user": set(),
     "user of splitting": {(SEND, "SplitControlQueueUrl"), (RECEIVE, "SplitReplyQueueUrl"), (RECEIVE, "mirrord-own")}
     | {(RECEIVE, "mirrord-of-another")},
+    "owner of a consumer": set(),
     "developer with a session": {(RECEIVE, "mirrord-own")},
-    "owner of another queue": {(SEND, "others-queue"), (RECEIVE, "others-queue"), ("change", "others-queue")},
+    "owner of another queue in the account": {
+        (SEND, "others-queue"),
+        (RECEIVE, "others-queue"),
+        ("change", "others-queue"),
+    },
 }
 MADE = ("snowflake-client-of-another", "mirrord-own", "mirrord-of-another", "others-queue")
 
@@ -64,6 +69,9 @@ class Ground:
         for function in ("ControlFunctionName", "ExchangeControlFunctionName", "RouteFunctionName"):
             name = outputs[function]
             calls["invoke", function] = lambda name=name: session.client("lambda").invoke(FunctionName=name)
+            calls["change", function] = lambda name=name: session.client("lambda").update_function_configuration(
+                FunctionName=name, Description="changed"
+            )
         bucket = outputs["HistoryBucket"]
         calls["list", "HistoryBucket"] = lambda: session.client("s3").list_objects_v2(Bucket=bucket)
         calls["write", "HistoryBucket"] = lambda: session.client("s3").put_object(Bucket=bucket, Key="audits/a")
@@ -125,7 +133,7 @@ def acting(actor: str, ground: Ground, parties: Parties) -> Iterator[tuple[Groun
         match actor:
             case "Snowflake client":
                 yield ground, parties.client_session
-            case "subscriber":
+            case "user of the exchange":  # a subscriber
                 user = stack.enter_context(exchange_user(deployment, UserName("actor"), Role.SUBSCRIBER))
                 key = ExchangeUsers.of(deployment.session(), deployment.outputs).new_key(UserName("actor"))
                 own = {
@@ -141,10 +149,15 @@ def acting(actor: str, ground: Ground, parties: Parties) -> Iterator[tuple[Groun
                     ground,
                     stack.enter_context(iam_user(deployment, managed=deployment.outputs["SplitUserPolicyArn"])),
                 )
+            case "owner of a consumer":  # a function, and everything of ECS and EKS
+                function = f"{arns.replace(':sqs:', ':lambda:')}:function:consumer-*"
+                own = {"Effect": "Allow", "Action": ["lambda:Update*", "lambda:Invoke*"], "Resource": function}
+                clusters = {"Effect": "Allow", "Action": ["ecs:*", "eks:*"], "Resource": "*"}
+                yield ground, stack.enter_context(iam_user(deployment, statements=(own, clusters)))
             case "developer with a session":
                 receive = {"Effect": "Allow", "Action": "sqs:ReceiveMessage", "Resource": f"{arns}:mirrord-own"}
                 yield ground, stack.enter_context(iam_user(deployment, statements=(receive,)))
-            case "owner of another queue":
+            case "owner of another queue in the account":
                 others = use | {"Resource": f"{arns}:others-*"}
                 yield ground, stack.enter_context(iam_user(deployment, statements=(others,)))
             case _:  # a stranger, and a live-only user, who is no identity of AWS
