@@ -30,16 +30,9 @@ CREATE, UPDATE, DELETE = "create", "update", "delete"
 # The attributes that arvados-ws sends of an object (services/ws/session_v0.go, sendObjectAttributes).
 SENT_ATTRIBUTES = ("is_trashed", "name", "owner_uuid", "portable_data_hash", "requesting_container_uuid", "state")
 MAXIMUM_ATTRIBUTE = 500  # characters of an attribute of a state
-CONTAINER_EVENTS = {
-    "Queued": "queued",
-    "Locked": "locked",
-    "Running": "running",
-    "Complete": "complete",
-    "Cancelled": "cancelled",
-}
-IS_OPEN = ("Queued", "Locked", "Running")
-# A container was never in a state of a higher number (services/api/app/models/container.rb, State_transitions).
-ORDER = {"Queued": 0, "Locked": 0, "Running": 1, "Complete": 2, "Cancelled": 3}
+# None is in a state before one of a lower number (services/api/app/models/container.rb, State_transitions).
+STATES = {"Queued": 0, "Locked": 0, "Running": 1, "Complete": 2, "Cancelled": 3}
+ENDED = STATES["Complete"]
 # Changes of these attributes change who may read what (lib/update_permissions.rb, and readable_by).
 PERMISSION_ATTRIBUTES = ("owner_uuid", "is_trashed", "trash_at", "frozen_by_uuid", "is_active", "is_admin")
 PERMISSION_LINK = "permission"
@@ -153,10 +146,10 @@ def _container_events(row: DatabaseRow) -> Iterator[RowPublication]:
     if kind == CONTAINER and row.has_changed("state"):
         state = str(row.new.get("state", ""))
         # Without a request's priority, a container is on hold: the next priority of a request has another row.
-        was_reached = state in ORDER and ORDER[state] <= ORDER.get(container.state, -1)
+        was_reached = state in STATES and STATES[state] <= STATES.get(container.state, -1)
         if was_reached and (state != "Queued" or container.is_wanted):
-            yield from _container_event(row, CONTAINER_EVENTS[state], container, state)
-    if kind == REQUEST and container.state in IS_OPEN and row.has_changed("priority"):
+            yield from _container_event(row, state.lower(), container, state)
+    if kind == REQUEST and STATES.get(container.state, ENDED) < ENDED and row.has_changed("priority"):
         yield _publication(row, cache_topic(container.uuid), {"uuid": container.uuid})
         was_wanted, is_wanted = _is_wanted(row.old), _is_wanted(row.new)
         if was_wanted and not container.is_wanted:
