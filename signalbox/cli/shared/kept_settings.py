@@ -47,7 +47,10 @@ class SettingsPlan:
 
 def new_stage(context: Sequence[str], *, reset: Collection[str] = ()) -> SettingsPlan:
     """Return the plan for a stage that does not exist. Raises `InvalidSettings`."""
-    _check_reset(reset, context)
+    require_settings()
+    from stacks.settings.record import defaults
+
+    _check_reset(reset, context, defaults())
     return SettingsPlan(context, ())
 
 
@@ -58,11 +61,12 @@ def plan(
 
     Raises `InvalidSettings`.
     """
-    _check_reset(reset, context)
     require_settings()
     from stacks.settings.record import defaults, recorded
 
     record = {name: str(value) for name, value in json.loads(outputs[SETTINGS_OUTPUT]).items()}
+    _check_reset(reset, context, defaults() | record)
+    _check_record(sorted(record.keys() - defaults().keys() - {*reset}))
     before, standard = defaults() | record, defaults() | recorded(read_settings(place))
     settled = {*given_settings(context), *reset}
     kept = {name: before[name] for name in standard if before[name] != standard[name] and name not in settled}
@@ -81,11 +85,8 @@ def plan(
     return SettingsPlan(effective, (*_version_lines(outputs), *lines), taken_away)
 
 
-def _check_reset(reset: Iterable[str], context: Iterable[str]) -> None:
-    require_settings()
-    from stacks.settings.record import defaults
-
-    known, given = list(defaults()), {setting.partition("=")[0] for setting in context}
+def _check_reset(reset: Iterable[str], context: Iterable[str], known: Collection[str]) -> None:
+    given = {setting.partition("=")[0] for setting in context}
     problems = []
     for name in reset:
         if name in given:
@@ -95,6 +96,14 @@ def _check_reset(reset: Iterable[str], context: Iterable[str]) -> None:
             problems.append(f"{name!r} is not a setting that a stage keeps{near}")
     if problems:
         raise InvalidSettings("\n".join(problems))
+
+
+def _check_record(unknown: Sequence[str]) -> None:
+    """Refuse settings of a stage that a later or earlier version has deployed, unless they are reset."""
+    if unknown:
+        options = " ".join(f"--reset {name}" for name in unknown)
+        names = ", ".join(unknown)
+        raise InvalidSettings(f"this version does not know settings of the stage: {names}; `{options}` takes them back")
 
 
 def _hint(kept: Iterable[str]) -> str:
@@ -112,8 +121,8 @@ def _lines(before: Mapping[str, str], after: Mapping[str, str], *, kept: Collect
     for name in sorted(before):
         if name in kept:
             yield f"setting kept: {name} = {_shown(before[name])}"
-        elif before[name] != after[name]:
-            yield f"setting changed: {name} = {_shown(before[name])} → {_shown(after[name])}"
+        elif before[name] != after.get(name):
+            yield f"setting changed: {name} = {_shown(before[name])} → {_shown(after.get(name, ''))}"
 
 
 def _shown(value: str) -> str:

@@ -57,6 +57,19 @@ def test_a_deployment_of_another_version_names_both():
     assert found.lines == (f"version changed: 0.1.0 → {__version__}",)
 
 
+def test_settings_of_another_version_are_refused_by_name_until_they_are_reset():
+    record = {"poll_hold_seconds": "5", "a_later_one": "1", "poll_budget_usd": "5"}
+
+    with pytest.raises(InvalidSettings, match=r": a_later_one, poll_hold_seconds; `--reset a_later_one --reset poll_h"):
+        plan(record)
+    with pytest.raises(InvalidSettings, match="settings of the stage: poll_hold_seconds;"):
+        plan(record, reset=("a_later_one",))
+    found = plan(record, reset=("a_later_one", "poll_hold_seconds"))
+
+    assert found.context == ["poll_budget_usd=5"]
+    assert found.lines[0] == "setting changed: a_later_one = 1 → not set"
+
+
 def test_a_kept_setting_that_contradicts_a_given_one_names_the_option(tmp_path):
     with pytest.raises(InvalidSettings, match=r"(?s)broker_queue_retention_seconds must.*kept from the stage: bro"):
         plan({"broker_queue_retention_seconds": "200"}, "offer_patience_seconds=300")
