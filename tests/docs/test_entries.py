@@ -4,6 +4,7 @@ import ast
 import importlib
 import pkgutil
 import re
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -32,6 +33,7 @@ from tests.infrastructure.templates import EVERYTHING, Templates, templates
 
 DOCS = ROOT / "docs"
 BY_A_JOB = "replayed"  # and no function, which alone write metrics
+FIGURE = re.compile(r"\d+ (?:minutes|MB|GB)")
 CAPABILITIES = ["rendezvous", "history", "splitting", "exchange", "live"]
 KINDS = {"rendezvous": "Kinds", "splitting": "Kinds of splitting", "exchange": "Kinds of the exchange"}
 KINDS |= {"live": "Kinds of live"}
@@ -278,3 +280,26 @@ def test_every_make_target_has_its_entry():
 
     documented = entries(section(ROOT / "CONTRIBUTING.md", "Make targets"))
     assert sorted(documented) == sorted(f"make {target}" for target in targets)
+
+
+def test_every_program_that_writes_a_page_has_its_entry():
+    writers = re.compile(r"^    +(?:PAGE|PICTURE)\.write_text", re.MULTILINE)
+    programs = {path.stem for path in (ROOT / "tests/docs").glob("*.py") if writers.search(path.read_text())}
+
+    assert set(entries(section(ROOT / "CONTRIBUTING.md", "Documentation"))) == programs
+
+
+def test_make_help_and_the_pages_agree_on_what_a_target_takes():
+    printed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    shown = {
+        target: set(FIGURE.findall(line)) for target, line in re.findall(r"^(make \w+)\t(.*)$", printed, re.MULTILINE)
+    }
+    tiers = rows(section(ROOT / "CONTRIBUTING.md", "Tiers"))
+    quick_start = section(ROOT / "README.md", "Quick start")
+
+    for target in ("make check", "make test", "make release"):
+        assert set(FIGURE.findall(tiers[target][1])) == shown[target]
+    for target in ("make up", "make test"):
+        sentence = re.search(rf"`{target}` .*?\.(?= |$)", quick_start)
+        assert sentence
+        assert set(FIGURE.findall(sentence[0])) == shown[target]

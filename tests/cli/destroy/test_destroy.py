@@ -202,6 +202,8 @@ def test_a_dry_run_removes_nothing(stage):
 
     assert {"kind": "queue", "name": "xpublic", "note": "about 1 messages are lost"} in document["remove"]
     assert "xpublic" in shown
+    assert shown.strip().startswith("To be removed from stage signalbox")
+    assert "are removed" not in shown
     assert stacks() == ["signalbox", "signalbox-state"]
 
 
