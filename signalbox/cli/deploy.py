@@ -14,8 +14,6 @@ from signalbox.cli.shared.stage import say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from signalbox.cli.shared.kept_settings import SettingsPlan
-
 OBSTRUCTED = 1
 
 
@@ -41,32 +39,19 @@ def deploy(
 
     The stage keeps the settings that the command leaves out.
     """
+    from signalbox.cli.shared.deployment import settings_session
+    from signalbox.cli.shared.kept_settings import plan_of_stage
     from signalbox.local.cdk import deploy_to_aws
     from signalbox.local.files import require_checkout
 
     require_checkout()
     _say_place(context or [])
-    settings = _settings_of_stage(context or [], reset or [])
+    settings = plan_of_stage(settings_session, context or [], reset=reset or [])
     settings.say()
     settings.confirm(yes=yes)
     if not skip_doctor:
         _examine(settings.context, force=force)
     raise typer.Exit(deploy_to_aws(settings.context, bootstrap=bootstrap, approve=approve))
-
-
-def _settings_of_stage(context: list[str], reset: list[str]) -> "SettingsPlan":
-    """Return the settings of a deployment, with those that the stage keeps. Raises `InvalidSettings`."""
-    from signalbox.cli.doctor.settings import read_settings
-    from signalbox.cli.shared.deployment import settings_session
-    from signalbox.cli.shared.kept_settings import new_stage, plan
-    from signalbox.clients.stage_session import StageMissing, stack_outputs
-
-    config = read_settings(context)
-    try:
-        outputs = stack_outputs(settings_session(config.region), config.stage)
-        return plan(outputs, context, reset=reset)
-    except StageMissing:
-        return new_stage(context, reset=reset)
 
 
 def _say_place(context: "Sequence[str]") -> None:

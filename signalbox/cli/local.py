@@ -124,15 +124,14 @@ def _print_rows(rows: "Sequence[Row]", *, as_json: bool) -> None:
 
 def _settings(folder: "StageFolder", context: list[str], reset: list[str], *, fresh: bool) -> "SettingsPlan":
     """Return the settings of a deployment, with those that a running stage keeps. Raises `InvalidSettings`."""
-    from signalbox.cli.shared.kept_settings import new_stage, plan
+    from signalbox.cli.shared.kept_settings import new_stage, plan_of_stage
     from signalbox.local import stage
     from signalbox.local.emulator import lifecycle
-    from signalbox.local.files import read_json
 
-    local = None if fresh or lifecycle.running(folder) is None else read_json(folder.local)
-    if local is None:
+    running = None if fresh else lifecycle.running(folder)
+    if running is None:
         return new_stage(context, reset=reset)
-    found = plan(local["outputs"], context, reset=reset, place=stage.local_context([]))
+    found = plan_of_stage(lambda _: running.session(), context, reset=reset, place=stage.local_context([]))
     found.say()
     return found
 

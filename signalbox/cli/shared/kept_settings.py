@@ -1,9 +1,9 @@
 """The settings that a stage keeps: a deployment that leaves one out does not take it back."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,9 @@ from signalbox.cli.shared.stage import SETTINGS_OUTPUT, VERSION_OUTPUT, say
 from signalbox.clients.deployment import capabilities_of
 from signalbox.local.files import require_settings
 from signalbox.nearest import suggestion
+
+if TYPE_CHECKING:
+    import boto3
 
 KEPT_CAPABILITIES = "kept_capabilities"
 Reset = Annotated[
@@ -43,6 +46,29 @@ class SettingsPlan:
         """Print the lines to standard error."""
         for line in self.lines:
             say(line)
+
+
+def plan_of_stage(
+    session: "Callable[[str | None], boto3.Session]",
+    context: Sequence[str],
+    *,
+    reset: Collection[str],
+    place: Sequence[str] = (),
+) -> SettingsPlan:
+    """Return the plan for the stage that the context names; `session` gets the region of the settings.
+
+    A stack without outputs, as after a failed first deployment, is no stage yet. Raises `InvalidSettings`.
+    """
+    from signalbox.clients.stage_session import StageMissing, stack_outputs
+
+    config = read_settings([*place, *context])
+    try:
+        outputs = stack_outputs(session(config.region), config.stage)
+    except StageMissing:
+        outputs = {}
+    if SETTINGS_OUTPUT not in outputs:
+        return new_stage(context, reset=reset)
+    return plan(outputs, context, reset=reset, place=place)
 
 
 def new_stage(context: Sequence[str], *, reset: Collection[str] = ()) -> SettingsPlan:

@@ -3,19 +3,22 @@
 import json
 from dataclasses import replace
 
+import boto3
 import pytest
 
 from signalbox import __version__
 from signalbox.cli.doctor.settings import InvalidSettings
 from signalbox.cli.shared import kept_settings
-from signalbox.cli.shared.kept_settings import new_stage
+from signalbox.cli.shared.kept_settings import new_stage, plan_of_stage
 from signalbox.errors import RejectedError
 from signalbox.local import stage
 from stacks.settings.clusters import KubernetesClusters
 from stacks.settings.config import Config
 from stacks.settings.context import read_config
 from stacks.settings.record import defaults, recorded
+from tests.fakes.aws import aws
 
+__all__ = ["aws"]
 LOCAL = stage.local_context([])
 
 
@@ -44,6 +47,21 @@ def test_a_setting_returns_to_its_default_only_when_it_is_named(context, reset):
 
     assert found.context == list(context)
     assert found.lines == ("setting changed: poll_budget_usd = 5 → 25",)
+
+
+def test_the_settings_are_those_of_the_stage_that_is_named_and_a_failed_first_deployment_has_none(aws):
+    session, resources = boto3.Session(region_name="eu-west-1"), {"T": {"Type": "AWS::SNS::Topic"}}
+    for name, outputs in (("first", {"Settings": {"Value": '{"exchange_prefix": "one-"}'}}), ("failed", {})):
+        template = json.dumps({"Resources": resources, "Outputs": outputs})
+        session.client("cloudformation").create_stack(StackName=name, TemplateBody=template)
+
+    first, failed, missing = (
+        plan_of_stage(lambda _: session, [f"stage={name}"], reset=()) for name in ("first", "failed", "missing")
+    )
+
+    assert first.lines == ("setting kept: exchange_prefix = one-",)
+    assert (failed.context, failed.lines) == (["stage=failed"], ())
+    assert (missing.context, missing.lines) == (["stage=missing"], ())
 
 
 def test_the_same_settings_change_nothing():
