@@ -87,7 +87,7 @@ class MessageReturner:
         budget.on_stopped = self._end
         decisions = {one.message_id: self._decision(one, left_by, budget) for one in messages}
         # Copies for mirroring sessions were sent when the messages were first forwarded.
-        planned = [(one, self.route.deliveries(one, decisions[one.message_id])[0]) for one in messages]
+        planned = [(one, Delivery(one, self._destination(decisions[one.message_id]))) for one in messages]
         work = FifoBatch(planned, is_fifo)
         copies: dict[MessageId, MessageId] = {}
         dead_lettered = set(self._send(work, copies))
@@ -134,9 +134,12 @@ class MessageReturner:
             asked = [one.session_id for one in heirs if one.session_id not in without]
             claims = [self.route.claims[one] for one in asked if one in self.route.claims]
             decision = decide(message, claims, sns=self.route.queue.sns, metadata=metadata, budget=budget)
-            if decision.owner is None or self.uses.is_open(self.route.queue_of(decision.owner)):
+            if decision.owner is None or self.uses.is_open(self._destination(decision)):
                 return decision
             without.add(decision.owner)
+
+    def _destination(self, decision: Decision) -> QueueName:
+        return self.route.queue.deployed if decision.owner is None else self.route.session_queues[decision.owner]
 
     def _end(self, session: str, reason: str) -> None:
         end = partial(ended, session_id=SessionId(session), reason=FILTER_STOPPED + reason, now=self.uses.now())

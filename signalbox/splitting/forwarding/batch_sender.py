@@ -12,6 +12,7 @@ from signalbox.messages import MessageId
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery, QueueSender, SentBatch, batches
 from signalbox.splitting.forwarding.decider import DecidedBatch
+from signalbox.splitting.forwarding.deliveries import deliveries
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.ports import ORIGINAL_QUEUE, Ledger, SplitQueues
 
@@ -55,7 +56,11 @@ class BatchSender:
     def send(self, decided: DecidedBatch, *, call_id: str) -> SentMessages:
         """Send the messages of a batch; with a ledger while the forwarding of their queue is about to pause."""
         route = decided.route
-        planned = [(one, route.deliveries(one, decided.decisions[one.message_id])) for one in decided.messages]
+        queues, deployed = route.session_queues, route.queue.deployed
+        planned = [
+            (one, deliveries(one, decided.decisions[one.message_id], deployed=deployed, sessions=queues))
+            for one in decided.messages
+        ]
         work = _Progress(route.original, FifoBatch(planned, route.queue.is_fifo))
         if route.split.is_closing(route.original):
             self._send_with_ledger(decided, work, call_id)

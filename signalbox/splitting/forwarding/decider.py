@@ -9,12 +9,13 @@ from signalbox.messages import Message, MessageId
 from signalbox.optimistic_update import optimistic_update
 from signalbox.queues import QueueName, is_fifo
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
+from signalbox.splitting.forwarding.matching import decide
 from signalbox.splitting.forwarding.route import FILTER_STOPPED, Route
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
-from signalbox.splitting.model.claims import Decision, SessionId
+from signalbox.splitting.model.claims import Claim, Decision, SessionId
 from signalbox.splitting.model.filters import Compiler
 from signalbox.splitting.model.s3_objects import BatchMetadata, ObjectMetadata
-from signalbox.splitting.model.split import ended
+from signalbox.splitting.model.split import Phase, SplitSession, ended
 from signalbox.splitting.ports import Splits
 
 RECORD_AGE = timedelta(seconds=2)
@@ -114,11 +115,11 @@ class Decider:
         """
         # In a FIFO queue every message is evaluated: a retry must send it to the same queue again.
         without = set() if route.queue.is_fifo else {SessionId(one) for one in budget.stopped}
+        claims = _claims(route, received_at)
         while True:
-            decision = route.decision(
-                message, received_at=received_at, without=without, metadata=metadata, budget=budget
-            )
-            if decision.owner is None or self.uses.is_open(route.queue_of(decision.owner)):
+            asked = [claim for claim in claims if claim.session not in without]
+            decision = decide(message, asked, sns=route.queue.sns, metadata=metadata, budget=budget)
+            if decision.owner is None or self.uses.is_open(route.session_queues[decision.owner]):
                 return decision
             without.add(decision.owner)
 
@@ -149,3 +150,21 @@ class Decider:
 
         # After too many concurrent writes, the next call finds the same filter and tries again.
         return optimistic_update(attempt, tries=SAVE_TRIES) or False
+
+
+def _claims(route: Route, received_at: datetime) -> list[Claim]:
+    """Return the claims of the sessions that may get a message first received at `received_at`."""
+    routed = route.split.routed(route.original, received_at=received_at)
+    if route.queue.is_fifo:
+        routed = tuple(one for one in routed if not _is_silent(one, received_at, settle=route.settle))
+    return [route.claims[one.session_id] for one in routed if one.session_id in route.claims]
+
+
+def _is_silent(session: SplitSession, received_at: datetime, *, settle: timedelta) -> bool:
+    """Return whether a session whose stopped filter ended it is skipped for a message of a FIFO queue.
+
+    A message that was first received before all functions had the new record is still evaluated: a different answer
+    than at the first attempt could send it to two sessions.
+    """
+    is_stopped = session.phase is Phase.ENDING and (session.reason or "").startswith(FILTER_STOPPED)
+    return is_stopped and received_at >= session.since + settle

@@ -73,6 +73,5 @@ def _taken(message: Message, decided: DecidedBatch, sent: SentMessages) -> Decis
     """Return the decision on a message without its refused copies."""
     decision = decided.decisions[message.message_id]
     lost = {destination for message_id, destination in sent.lost_copies if message_id == message.message_id}
-    route = decided.route
-    queues = {session.session_id: session.queues[route.original] for session in route.split.sessions}
+    queues = decided.route.session_queues
     return replace(decision, copies=tuple(one for one in decision.copies if queues[one] not in lost))
