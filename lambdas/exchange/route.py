@@ -10,8 +10,8 @@ from lambdas.shared.poison import Read, is_suspect, poison_of
 from lambdas.shared.records import in_flight, messages_of
 from signalbox.aws.shared.telemetry import measure_oldest_message
 from signalbox.errors import UnavailableError
-from signalbox.exchange.messages.copies import read_retry, sent_at
-from signalbox.exchange.messages.publications import read_publication
+from signalbox.exchange.messages.copies import read_retry
+from signalbox.exchange.messages.publications import read_publication, sent_at
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.exchange.routing.batch_reader import ExchangeUnknown
 from signalbox.exchange.routing.batch_report import RoutingResult

@@ -45,7 +45,7 @@ def router() -> Router:
         Numberer(heads(), key_holder()),
         distributor() if wiring.has_live() else None,
         CopyRouter(dispatcher(), keeper(), copy_settings, wiring.names(), instance.CLOCK.now),
-        Reporter(counters(), instance.CLOCK.now, parallel_map, instance.record),
+        Reporter(counters(), parallel_map, instance.record),
     )
 
 

@@ -2,17 +2,19 @@
 
 import hashlib
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from signalbox.errors import RejectedError
 from signalbox.exchange.messages.headers import announced_file
 from signalbox.exchange.messages.properties import PUBLISHER, DeliveredMessage, InvalidDelivery, copy_group, group_of
+from signalbox.exchange.messages.publications import Publication, attempt, sent_at
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import GroupBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.messages import TRACE_HEADER, Attribute, InvalidMessage, Message, MessageId, moment, size_bytes
+from signalbox.messages import TRACE_HEADER, Attribute, InvalidMessage, Message, MessageId, size_bytes
 from signalbox.queues import QueueName, is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -53,6 +55,47 @@ class Copy:
     def keeps_order(self) -> bool:
         """Return whether no later message of the key may reach the queue before this one."""
         return self.sequence is not None and is_fifo(self.destination)
+
+
+def copies(
+    publication: Publication,
+    *,
+    exchange: ExchangeName,
+    names: StageNames,
+    message_ttls: Mapping[DeclaredName, timedelta],
+    groups: Mapping[DeclaredName, GroupBy],
+    sequence: int | None,
+    now: datetime,
+) -> Iterator[Copy]:
+    """Yield the copy for each queue. Copies with equal content share one message object."""
+    message, properties = publication.message, publication.properties
+    shared: dict[tuple[bool, timedelta | None, GroupBy], tuple[Message, int]] = {}
+    for queue in publication.routes.queues:
+        destination, lifetime = names.queue(queue), message_ttls.get(queue)
+        variant = is_fifo(destination), lifetime, groups.get(queue, GroupBy.PUBLISHER)
+        if variant not in shared:
+            copied = properties.delivered(
+                message,
+                exchange=exchange,
+                publisher=publication.publisher,
+                sequence=sequence,
+                expires_at=None if lifetime is None else now + lifetime,
+                is_fifo=is_fifo(destination),
+                group_by=variant[2],
+            )
+            shared[variant] = copied, size_bytes(copied)
+        yield Copy(
+            queue=queue,
+            destination=destination,
+            message=shared[variant][0],
+            size_bytes=shared[variant][1],
+            exchange=exchange,
+            key=properties.key,
+            sequence=sequence,
+            published_at=sent_at(message),
+            attempt=attempt(message),
+            file=publication.file,
+        )
 
 
 def retry_message(copy: Copy) -> Message:
@@ -111,11 +154,6 @@ def _group(delivered: DeliveredMessage, written: object, *, is_ordered: bool) ->
     return copy_group(
         delivered.key, delivered.publisher, delivered.message_id, is_fifo=is_ordered, group_by=GroupBy.PUBLISHER
     )
-
-
-def sent_at(message: Message) -> datetime:
-    """Return the time when a message was sent."""
-    return moment(message.system_attributes["SentTimestamp"])
 
 
 def _text(message: Message) -> str:

@@ -1,20 +1,16 @@
-"""Messages of an exchange's queue: publications with their copies, and rejected messages."""
+"""Messages of an exchange's queue: publications, and rejected messages."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from signalbox.exchange.matching.graph import Routes
-from signalbox.exchange.messages.copies import Copy, sent_at
 from signalbox.exchange.messages.headers import announced_file
 from signalbox.exchange.messages.properties import LIVE, PUBLISHER, TOPIC, InvalidPublication, MessageProperties
-from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.names import StageNames
-from signalbox.exchange.model.records import GroupBy, OrderBy
+from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RESERVED_WORD, RoutingKey, is_reserved, shown
-from signalbox.messages import Attribute, Message, size_bytes
-from signalbox.queues import is_fifo
-from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.messages import Attribute, Message, moment
+from signalbox.sarracenia.rights.names import UserName
 
 UNKNOWN_PUBLISHER = "unknown"
 
@@ -127,45 +123,9 @@ def principal_id(message: Message) -> str:
     return message.system_attributes.get("SenderId", "").partition(":")[0]
 
 
-def copies(
-    publication: Publication,
-    *,
-    exchange: ExchangeName,
-    names: StageNames,
-    message_ttls: Mapping[DeclaredName, timedelta],
-    groups: Mapping[DeclaredName, GroupBy],
-    sequence: int | None,
-    now: datetime,
-) -> Iterator[Copy]:
-    """Yield the copy for each queue. Copies with equal content share one message object."""
-    message, properties = publication.message, publication.properties
-    shared: dict[tuple[bool, timedelta | None, GroupBy], tuple[Message, int]] = {}
-    for queue in publication.routes.queues:
-        destination, lifetime = names.queue(queue), message_ttls.get(queue)
-        variant = is_fifo(destination), lifetime, groups.get(queue, GroupBy.PUBLISHER)
-        if variant not in shared:
-            copied = properties.delivered(
-                message,
-                exchange=exchange,
-                publisher=publication.publisher,
-                sequence=sequence,
-                expires_at=None if lifetime is None else now + lifetime,
-                is_fifo=is_fifo(destination),
-                group_by=variant[2],
-            )
-            shared[variant] = copied, size_bytes(copied)
-        yield Copy(
-            queue=queue,
-            destination=destination,
-            message=shared[variant][0],
-            size_bytes=shared[variant][1],
-            exchange=exchange,
-            key=properties.key,
-            sequence=sequence,
-            published_at=sent_at(message),
-            attempt=attempt(message),
-            file=publication.file,
-        )
+def sent_at(message: Message) -> datetime:
+    """Return the time when a message was sent."""
+    return moment(message.system_attributes["SentTimestamp"])
 
 
 def attempt(message: Message) -> int:

@@ -12,6 +12,7 @@ from signalbox.exchange.messages.publications import (
     Publication,
     Rejection,
     TrustedSenders,
+    attempt,
     checked_group,
     principal_id,
     publication,
@@ -19,13 +20,13 @@ from signalbox.exchange.messages.publications import (
     read_publication,
 )
 from signalbox.exchange.model.denies import DenyReader
-from signalbox.exchange.model.records import ExchangeRecord, OrderBy
+from signalbox.exchange.model.records import ExchangeRecord, OrderBy, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.denied_routes import RouteDenies
 from signalbox.exchange.routing.ports import RoutingTable
 from signalbox.exchange.routing.sequences import Head
-from signalbox.messages import Message, MessageId
+from signalbox.messages import Message, MessageId, size_bytes
 from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
@@ -45,6 +46,15 @@ class ReadBatch:
     exchange: ExchangeRecord
     entries: Sequence[Entry]
     heads: Mapping[RoutingKey, Head]
+    read_at: datetime
+
+    @property
+    def received(self) -> Mapping[ResourceRef, Mapping[str, int]]:
+        """Return the counters of the received messages."""
+        messages = [entry.message for entry in self.entries]
+        redelivered = sum(1 for message in messages if attempt(message) > 1)
+        counted = {"received": len(messages), "redelivered": redelivered, "bytes": sum(map(size_bytes, messages))}
+        return {self.exchange.resource: {name: number for name, number in counted.items() if number}}
 
 
 @dataclass(slots=True)
@@ -79,7 +89,9 @@ class BatchReader:
             for (message, content), publisher in zip(contents, publishers, strict=True)
         ]
         record = self.graph.exchange(exchange)
-        return ReadBatch(record, _ordered(entries, heads) if record.order_by is OrderBy.PUBLISHER else entries, heads)
+        if record.order_by is OrderBy.PUBLISHER:
+            entries = _ordered(entries, heads)
+        return ReadBatch(record, entries, heads, self.now())
 
     def _content(self, message: Message, poison: Mapping[MessageId, str]) -> MessageProperties | Rejection:
         if message.message_id in poison:

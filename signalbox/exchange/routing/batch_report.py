@@ -1,22 +1,22 @@
 """The report of a routed batch: history events, and counters of exchanges and queues."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from signalbox.exchange.messages.copies import Copy
-from signalbox.exchange.messages.publications import Publication, Rejection, attempt
+from signalbox.exchange.messages.publications import Publication, Rejection
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.exchange.routing import events
-from signalbox.exchange.routing.batch_reader import Entry
+from signalbox.exchange.routing.batch_reader import Entry, ReadBatch
 from signalbox.exchange.routing.copy_dispatcher import DispatchResult
 from signalbox.exchange.routing.copy_router import RoutedEntries
 from signalbox.exchange.routing.ports import CounterWriter
 from signalbox.fifo import FifoBatch
 from signalbox.history.event import HistoryEvent
-from signalbox.messages import Message, MessageId, size_bytes
+from signalbox.messages import MessageId
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -41,12 +41,10 @@ class BatchReport:
     events: list[HistoryEvent] = field(default_factory=list)
     _counts: defaultdict[ResourceRef, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
-    def count_received(self, messages: Sequence[Message], exchange: ExchangeName) -> None:
-        """Count received messages."""
-        counted = self._counts[ResourceRef(ResourceKind.EXCHANGE, exchange)]
-        counted["received"] += len(messages)
-        counted["redelivered"] += sum(1 for message in messages if attempt(message) > 1)
-        counted["bytes"] += sum(size_bytes(message) for message in messages)
+    def count(self, counts: Mapping[ResourceRef, Mapping[str, int]]) -> None:
+        """Add increments of counters."""
+        for resource, counted in counts.items():
+            self._counts[resource].update(counted)
 
     def add_rejection(self, rejection: Rejection, exchange: ExchangeName | None) -> None:
         """Add a dead-lettered message: one that is no valid publication, or no valid copy of a retry queue."""
@@ -62,7 +60,7 @@ class BatchReport:
         sequences: Mapping[MessageId, int],
         publication_id: Callable[[Publication], int] | None,
     ) -> None:
-        """Add the outcome of entries. `publication_id` returns the id in the log of a live exchange."""
+        """Add the outcome of entries."""
         for entry in routed.handled:
             if isinstance(entry, Rejection):
                 self.add_rejection(entry, exchange)
@@ -86,10 +84,6 @@ class BatchReport:
         for dead in outcome.dead:
             self._count(dead.copy, exchange="dead", queue="dead")
             self.events.append(events.dead_copy(dead.copy, reason=dead.reason, at=self.at))
-
-    def counted(self) -> None:
-        """Forget the increments so far, since they were stored."""
-        self._counts.clear()
 
     def counts(self) -> Mapping[ResourceRef, Mapping[str, int]]:
         """Return the increments of the counters of each exchange and queue."""
@@ -129,14 +123,27 @@ class Reporter:
     """
 
     counters: CounterWriter
-    now: Callable[[], datetime]
     parallel_map: ParallelMap = serial_map
     record: Callable[[Sequence[HistoryEvent]], None] | None = None
 
-    def begin(self, messages: Sequence[Message], exchange: ExchangeName) -> BatchReport:
-        """Return the report of a batch, in which its messages are received."""
-        report = BatchReport(self.now())
-        report.count_received(messages, exchange)
+    def report(
+        self,
+        batch: ReadBatch,
+        routed: Iterable[RoutedEntries],
+        *,
+        sequences: Mapping[MessageId, int],
+        publication_id: Callable[[Publication], int] | None = None,
+        is_counted: bool = False,
+    ) -> BatchReport:
+        """Return the report of a batch. `publication_id` returns the id in the log of a live exchange.
+
+        With `is_counted`, the counters of its received messages were stored.
+        """
+        report = BatchReport(batch.read_at)
+        if not is_counted:
+            report.count(batch.received)
+        for one in routed:
+            report.add_routed(one, batch.exchange.name, sequences=sequences, publication_id=publication_id)
         return report
 
     def finish(self, report: BatchReport, work: FifoBatch[Entry], *tasks: Callable[[], None]) -> RoutingResult:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from signalbox.exchange.messages.copies import Copy
-from signalbox.exchange.messages.publications import Publication, Rejection, copies
+from signalbox.exchange.messages.copies import Copy, copies
+from signalbox.exchange.messages.publications import Publication, Rejection
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.routing.batch_reader import Entry
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult

@@ -88,8 +88,7 @@ class KeyHolder:
             EndingHold(key, waiting, [one for one in dict.fromkeys(waiting) if one in left])
             for key, waiting in held.items()
         ]
-        if ending:
-            self.holds.release(exchange, ending)
+        self.holds.release(exchange, ending)
 
     def _acquired(
         self, exchange: ExchangeName, key: RoutingKey, messages: Sequence[MessageId], deadline: datetime

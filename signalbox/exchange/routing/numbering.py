@@ -52,6 +52,11 @@ class BatchNumbers:
     held: HeldKeys = field(default_factory=dict)
     known: frozenset[MessageId] = frozenset()
 
+    @property
+    def numbered(self) -> frozenset[MessageId]:
+        """Return the messages that have a number; others may come after those of other publishers."""
+        return self.known | self.sequences.keys()
+
     def fifo_batch(self, entries: Sequence[Entry]) -> FifoBatch[Entry]:
         """Return a batch in the order of its keys, in which the publications without a number have failed."""
         batch = FifoBatch([(entry.message, entry) for entry in entries], is_fifo=True, key_of=self._key_of)
@@ -67,49 +72,49 @@ class BatchNumbers:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedNumbers:
+    """The numbers of a batch, which are valid as soon as the changes of heads are stored."""
+
+    numbers: BatchNumbers
+    changes: Sequence[HeadChange]
+
+
+@dataclass(frozen=True, slots=True)
 class Numberer:
     """Numbers the messages of each key. `holder` holds the keys that other routers may work on at the same time."""
 
     heads: Heads
     holder: KeyHolder
 
-    def plan(self, batch: ReadBatch) -> list[KeyNumbers]:
-        """Return the numbers of all publications of a batch by the heads that were read with it."""
-        return _numbers(batch.entries, batch.heads, kept=KEPT_OF_MANY if _is_shared(batch) else KEPT)
+    def plan(self, batch: ReadBatch) -> PlannedNumbers | None:
+        """Return the numbers of a batch by the heads that were read with it; None if they are stored before the log.
 
-    def changes(self, batch: ReadBatch, planned: Sequence[KeyNumbers]) -> list[HeadChange]:
-        """Return the changes of heads to store with the log; without any, they must be stored before it.
-
-        Heads with detours are not stored so: the transaction would make the writes of the retrier fail. Where the keys
-        of a batch may be in other batches, they are held by the same transaction.
+        Heads with detours are not stored with the log: the transaction would make the writes of the retrier fail. Where
+        the keys of a batch may be in other batches, they are held by the same transaction.
         """
-        if any(one.change.replacing.detours for one in planned):
-            return []
-        if not _is_shared(batch):
-            return [one.change for one in planned if not one.is_stored]
-        if any(one.is_known for one in planned):
-            return []  # its key may be held
-        return [replace(one.change, hold=self.holder.new_hold(one.messages)) for one in planned]
-
-    def stored(self, batch: ReadBatch, planned: Sequence[KeyNumbers]) -> BatchNumbers:
-        """Return numbers that were stored with the log."""
-        return BatchNumbers(
+        planned = self._planned(batch)
+        changes = [one.change for one in planned if not one.is_stored]
+        if _is_shared(batch):
+            if any(one.is_known for one in planned):
+                return None  # its key may be held
+            changes = [replace(one.change, hold=self.holder.new_hold(one.messages)) for one in planned]
+        if not changes or any(one.change.replacing.detours for one in planned):
+            return None
+        numbers = BatchNumbers(
             {message: number for one in planned for message, number in one.sequences.items()},
             {one.change.key: {} for one in planned},
             held={one.change.key: one.messages for one in planned} if _is_shared(batch) else {},
         )
+        return PlannedNumbers(numbers, changes)
 
     def number(self, batch: ReadBatch) -> BatchNumbers:
         """Hold the keys of a batch if other routers may work on them, and store the numbers of its publications."""
         if _is_shared(batch):
             return self._number_held(batch)
-        return self._saved(batch.exchange.name, self.plan(batch))
+        return self._saved(batch.exchange.name, self._planned(batch))
 
-    def release(self, batch: ReadBatch, numbers: BatchNumbers, not_done: Iterable[MessageId]) -> None:
-        """End holds of keys, except for the messages with a number that are not done."""
-        done = {entry.message.message_id for entry in batch.entries} - set(not_done)
-        # Messages without a number may come after those of other publishers.
-        self.holder.release(batch.exchange.name, numbers.held, left=(numbers.known | numbers.sequences.keys()) - done)
+    def _planned(self, batch: ReadBatch) -> list[KeyNumbers]:
+        return _numbers(batch.entries, batch.heads, kept=KEPT_OF_MANY if _is_shared(batch) else KEPT)
 
     def _number_held(self, batch: ReadBatch) -> BatchNumbers:
         """Hold keys, and store the numbers of their messages that follow no unfinished message of the key."""

@@ -6,8 +6,8 @@ from functools import partial
 
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.routing.batch_reader import NO_POISON, BatchReader, Entry, ReadBatch
-from signalbox.exchange.routing.batch_report import BatchReport, Reporter, RoutingResult
-from signalbox.exchange.routing.copy_router import CopyRouter
+from signalbox.exchange.routing.batch_report import Reporter, RoutingResult
+from signalbox.exchange.routing.copy_router import CopyRouter, RoutedEntries
 from signalbox.exchange.routing.detours import Detours
 from signalbox.exchange.routing.numbering import BatchNumbers, Numberer
 from signalbox.exchange.routing.ports import BatchWrites, Delivery, LiveDelivery, NumberedPublication
@@ -46,58 +46,57 @@ class Router:
         Messages in `poison` are dead-lettered unread, each with its reason. Raises `ExchangeUnknown`.
         """
         batch = self.reader.read(messages, exchange, poison)
-        report = self.reporter.begin(messages, exchange)
-        if (live := self._live_of(batch)) is not None:
-            return self._route_live(batch, report, live=live)
+        if self.live is not None and batch.exchange.live is not None:
+            return self._route_live(batch, self.live)
         if batch.exchange.order_by is not None:
-            return self._route_ordered(batch, report)
-        return self._route_standard(batch, report)
+            return self._route_ordered(batch)
+        return self._route_standard(batch)
 
-    def _route_standard(self, batch: ReadBatch, report: BatchReport) -> RoutingResult:
+    def _route_standard(self, batch: ReadBatch) -> RoutingResult:
         """Copy all publications at once."""
-        work = FifoBatch([(entry.message, entry) for entry in batch.entries], is_fifo=False)
-        self._copy(work, batch, BatchNumbers(), report)
+        numbers, work = BatchNumbers(), FifoBatch([(entry.message, entry) for entry in batch.entries], is_fifo=False)
+        report = self.reporter.report(batch, self._copied(work, batch, numbers), sequences={})
         return self.reporter.finish(report, work)
 
-    def _route_ordered(self, batch: ReadBatch, report: BatchReport) -> RoutingResult:
+    def _route_ordered(self, batch: ReadBatch) -> RoutingResult:
         """Store the numbers of publications, and copy them in the order of each key."""
         numbers = self.numberer.number(batch)
         work = numbers.fifo_batch(batch.entries)
-        self._copy(work, batch, numbers, report)
+        report = self.reporter.report(batch, self._copied(work, batch, numbers), sequences=numbers.sequences)
         result = self.reporter.finish(report, work)
-        self.numberer.release(batch, numbers, result.not_done)
+        self._release(batch, numbers, result)
         return result
 
-    def _live_of(self, batch: ReadBatch) -> LiveDelivery | None:
-        return self.live if batch.exchange.live is not None else None
-
-    def _route_live(self, batch: ReadBatch, report: BatchReport, *, live: LiveDelivery) -> RoutingResult:
+    def _route_live(self, batch: ReadBatch, live: LiveDelivery) -> RoutingResult:
         """Store numbers and logs of publications, deliver them to connections, copy and acknowledge them."""
-        logged = self._logged_at_once(batch, report, live=live) or self._logged(batch, live)
+        at_once = self._logged_at_once(batch, live)
+        logged = at_once or self._logged(batch, live)
         work = logged.numbers.fifo_batch(batch.entries)
         if any(isinstance(entry, Publication) and entry.routes.queues for entry in batch.entries):
             _deliver(logged, work)  # before any copy: a failure redelivers a message with all of its copies
             last = partial(_acknowledge, live, batch, work)
         else:
             last = partial(_deliver_and_acknowledge, live, logged, batch, work)
-        self._copy(work, batch, logged.numbers, report)
+        report = self.reporter.report(
+            batch,
+            self._copied(work, batch, logged.numbers),
+            sequences=logged.numbers.sequences,
+            publication_id=live.publication_id,
+            is_counted=at_once is not None,
+        )
         result = self.reporter.finish(report, work, last)
-        self.numberer.release(batch, logged.numbers, result.not_done)
+        self._release(batch, logged.numbers, result)
         return result
 
-    def _logged_at_once(self, batch: ReadBatch, report: BatchReport, *, live: LiveDelivery) -> _Logged | None:
-        """Store the heads together with the logs; return None if nothing was stored."""
+    def _logged_at_once(self, batch: ReadBatch, live: LiveDelivery) -> _Logged | None:
+        """Store the heads and the counters together with the logs; return None if nothing was stored."""
         planned = self.numberer.plan(batch)
-        changes = self.numberer.changes(batch, planned)
-        if not changes:
+        if planned is None:
             return None
-        numbers = self.numberer.stored(batch, planned)
-        published = _published(batch.entries, numbers)
-        delivery = live.store_with(batch.exchange, published, BatchWrites(changes, report.counts(), report.at))
-        if delivery is None:
-            return None
-        report.counted()
-        return _Logged(numbers, published, delivery)
+        published = _published(batch.entries, planned.numbers)
+        writes = BatchWrites(planned.changes, batch.received, batch.read_at)
+        delivery = live.store_with(batch.exchange, published, writes)
+        return None if delivery is None else _Logged(planned.numbers, published, delivery)
 
     def _logged(self, batch: ReadBatch, live: LiveDelivery) -> _Logged:
         """Store the heads, and then publications in the logs, except those without a number and all behind them."""
@@ -105,16 +104,22 @@ class Router:
         published = _published(numbers.fifo_batch(batch.entries).unblocked(), numbers)
         return _Logged(numbers, published, live.store(batch.exchange, published))
 
-    def _copy(self, work: FifoBatch[Entry], batch: ReadBatch, numbers: BatchNumbers, report: BatchReport) -> None:
-        """Copy publications as soon as they may be sent, and report them."""
+    def _copied(self, work: FifoBatch[Entry], batch: ReadBatch, numbers: BatchNumbers) -> list[RoutedEntries]:
+        """Copy publications as soon as they may be sent; return their outcomes."""
         name, detours = batch.exchange.name, Detours(self.numberer.heads, numbers.detours)
-        live = self._live_of(batch)
-        publication_id = live.publication_id if live is not None else None
+        outcomes = []
         while ready := work.take_ready():
-            routed = self.copies.route(ready, name, sequences=numbers.sequences, detours=detours, at=report.at)
-            report.add_routed(routed, name, sequences=numbers.sequences, publication_id=publication_id)
+            routed = self.copies.route(ready, name, sequences=numbers.sequences, detours=detours, at=batch.read_at)
+            outcomes.append(routed)
             for message_id in routed.failed:
                 work.fail(message_id)
+        return outcomes
+
+    def _release(self, batch: ReadBatch, numbers: BatchNumbers, result: RoutingResult) -> None:
+        """End holds of keys, except for the messages with a number that are not done."""
+        if numbers.held:
+            done = {entry.message.message_id for entry in batch.entries} - set(result.not_done)
+            self.numberer.holder.release(batch.exchange.name, numbers.held, left=numbers.numbered - done)
 
 
 def _deliver(logged: _Logged, work: FifoBatch[Entry]) -> None:

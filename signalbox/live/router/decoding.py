@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from signalbox.exchange.messages.copies import sent_at
 from signalbox.exchange.messages.properties import MessageProperties
-from signalbox.exchange.messages.publications import Publication
+from signalbox.exchange.messages.publications import Publication, sent_at
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent
 from signalbox.live.log.payloads import PAYLOAD_HEADER, RETAIN_HEADER, RETAINED, payload_from_body, publication_id
 from signalbox.live.router.publication_metadata import InvalidMetadata, PublicationMetadata, parse_metadata

@@ -323,7 +323,7 @@ class World:
             Numberer(self.heads, KeyHolder(self.holds, self.now, self.sleep, HOLD_FOR)),
             self.live,
             CopyRouter(self.dispatcher, CopyKeeper(self.kept), copy_settings, NAMES, self.now),
-            Reporter(self.counters, self.now, record=self.record),
+            Reporter(self.counters, record=self.record),
         )
 
     def _metadata_problem(self, publication: Publication) -> str | None:
