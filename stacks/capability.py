@@ -14,18 +14,15 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from stacks.exchange import construct as exchange
 from stacks.grants.schedules import grant_schedules
 from stacks.properties import require_choice, require_known, require_resource, require_truth
-from stacks.rendezvous import construct as rendezvous
-from stacks.rendezvous.front import Front
 from stacks.settings.config import Config
 from stacks.settings.context import InvalidConfig, check_config
-from stacks.shared.function import program
+from stacks.shared.function import Surroundings, program
 from stacks.shared.logs import RETENTION
+from stacks.shared.part import Part, composed
 from stacks.shared.queue import require_tls
 from stacks.shared.schedules import Schedules, Task
-from stacks.splitting import construct as splitting
 from stacks.state_stack import State
 
 # A context key, for apps that are deployed to the local stage.
@@ -41,9 +38,8 @@ PROPERTIES = {
     "bridge_list_file": "bridges",
 }
 
-AnyPart = exchange.ExchangeResources | splitting.SplittingResources | rendezvous.RendezvousResources | Front
-Part = TypeVar("Part", bound=AnyPart)
-Made = TypeVar("Made", bound=AnyPart)
+Made = TypeVar("Made", bound=Part)
+AnyPart = TypeVar("AnyPart", bound=Part)
 
 
 class Properties(TypedDict, total=False):
@@ -67,14 +63,14 @@ DEFAULTS: Properties = {
 }
 
 
-class Capability(Construct, Generic[Part]):
+class Capability(Construct, Generic[Made]):
     """A capability with its own data, permissions and schedules.
 
     `settings` gets the beginning of the names of its queues. Raises `InvalidConfig` for settings that a stage would
     refuse, too.
     """
 
-    _part: Part
+    _part: Made
 
     def __init__(
         self,
@@ -107,7 +103,7 @@ class Capability(Construct, Generic[Part]):
         except InvalidConfig as error:
             raise InvalidConfig(tuple(map(_with_properties, error.problems))) from None
         self._state = State(Construct(self, "State"), config=self._config, key=key)
-        self._program = program(self, self._config)
+        self._around = Surroundings(self._state, None, program(self, self._config), self._config)
 
     def _own_name(self, length: int) -> str:
         """Return the beginning of the names of a construct's resources, which are the same in each synthesis.
@@ -117,12 +113,11 @@ class Capability(Construct, Generic[Part]):
         """
         return Names.unique_resource_name(self, max_length=length).lower()
 
-    def _compose(self, make: Callable[..., Made], grant: Callable[..., None], **own: object) -> Made:
+    def _compose(self, make: Callable[..., AnyPart], grant: Callable[..., None], **own: object) -> AnyPart:
         """Create the capability of a stage with its permissions and schedules."""
-        state, config, name = self._state, self._config, self._config.capabilities.capitalize()
-        part = make(self, name, state=state, lake=None, program=self._program, config=config, **own)
+        name = self._config.capabilities.capitalize()
+        part = composed(self, name, make, grant, around=self._around, **own)
         self._part = part  # type: ignore[assignment]  # the part of this capability
-        grant(part, state=state, lake=None, config=config)
         self._schedules = Schedules(self, "Schedules", key=self._state.key, config=self._config)
         self._schedule(part.tasks(self._config))
         self.outputs: Mapping[str, str] = {

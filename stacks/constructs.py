@@ -36,7 +36,8 @@ from stacks.rendezvous.doors import Doors
 from stacks.rendezvous.front import Front
 from stacks.shared.activity_sources import activity_sources
 from stacks.shared.arns import queue_arn
-from stacks.shared.function import Function, program
+from stacks.shared.function import Function, Surroundings, program
+from stacks.shared.part import Part, composed
 from stacks.shared.queue import require_tls
 from stacks.splitting import construct as splitting
 from stacks.splitting.sources import queues_of
@@ -200,7 +201,7 @@ class Rendezvous(Capability[rendezvous.RendezvousResources | Front]):
         if self._config.is_front:
             self._compose(Front, grant_front)
         else:
-            doors_ = Doors(self, "Doors", state=self._state, program=self._program, config=self._config)
+            doors_ = Doors(self, "Doors", around=self._around)
             grant_doors(doors_, state=self._state, config=self._config)
             part = self._compose(rendezvous.RendezvousResources, grant_rendezvous, doors=doors_)
             self.url, self.clients_url = part.urls["RendezvousUrl"], part.urls["RendezvousClientsUrl"]
@@ -230,7 +231,7 @@ Role = Literal["admin", "feeder", "source", "subscriber"]
 class Live(Construct):
     """Connections of WAMP to an ordered exchange, with a log of each topic.
 
-    `anonymous` is a user that was added, and that connections without a secret have.
+    `anonymous` is the name of an added user, as which connections without a secret join.
     """
 
     def __init__(
@@ -253,13 +254,11 @@ class Live(Construct):
         self._exchange, self._users = exchange._declared, DeclaredUsers(self, part=part)  # noqa: SLF001 - as above
         config = replace(exchange._config, capabilities="live")  # noqa: SLF001 - as above
         own = State(Construct(self, "State"), config=config, parts=("live",), exchange=state)
-        self._part = live.LiveResources(
-            self, "Live", state=own, lake=None, program=program(self, config), config=config
-        )
+        around = Surroundings(own, None, program(self, config), config)
+        self._part = composed(self, "Live", live.LiveResources, grant_live, around=around)
         self._part.connect_to(part, state=own)
-        grant_live(self._part, state=own, lake=None, config=config)
         grant_live_routing(part, live=self._part, state=own)
-        parts: dict[str, exchange_part.ExchangeResources | live.LiveResources] = {"exchange": part, "live": self._part}
+        parts: dict[str, Part] = {"exchange": part, "live": self._part}
         sources = activity_sources(
             {name: one.queues for name, one in parts.items()}, {name: one.functions for name, one in parts.items()}
         )

@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from aws_cdk import Aws, CfnOutput, Stack
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from stacks.exchange.construct import ExchangeResources
@@ -25,7 +27,8 @@ from stacks.settings.config import Config
 from stacks.settings.record import recorded
 from stacks.shared.activity_sources import activity_sources
 from stacks.shared.dashboard import Monitoring
-from stacks.shared.function import Function, program
+from stacks.shared.function import Function, Surroundings, program
+from stacks.shared.part import Part, composed
 from stacks.shared.queue import require_tls
 from stacks.shared.schedules import Schedules, Task
 from stacks.splitting.construct import SplittingResources
@@ -53,6 +56,7 @@ class SignalboxStack(Stack):
         # In the state stack, and also there without the capability: volunteers have the URLs in their settings.
         self.doors = _doors(state, config) if "rendezvous" in config.stored_parts else None
         self.lake = HistoryLake(self, "HistoryLake", state=self.state, config=config) if config.has("history") else None
+        self.around = Surroundings(self.state, self.lake, program(self, config), config)
         self._compose()
         self.jobs: dict[str, HistoryJob] = {}
         self.overflow = None if self.lake is None else self._add_history(self.lake)
@@ -64,10 +68,7 @@ class SignalboxStack(Stack):
         self.monitoring = Monitoring(
             self,
             "Monitoring",
-            rendezvous=self.rendezvous or self.front,
-            splitting=self.splitting,
-            exchange=self.exchange,
-            live=self.live,
+            parts=list(self.parts.values()),
             lake=self.lake,
             overflow=self.overflow,
             jobs=self.jobs,
@@ -78,38 +79,30 @@ class SignalboxStack(Stack):
 
     def _compose(self) -> None:
         """Create the capabilities and grant their permissions."""
-        state, lake, config, built = self.state, self.lake, self.config, program(self, self.config)
+        config, add = self.config, partial(composed, self, around=self.around)
         self.rendezvous: RendezvousResources | None = None
         self.front: Front | None = None
         self.splitting: SplittingResources | None = None
         self.exchange: ExchangeResources | None = None
         self.live: LiveResources | None = None
         if config.has("rendezvous") and self.doors is not None:
-            self.rendezvous = RendezvousResources(
-                self, "Rendezvous", state=state, doors=self.doors, lake=lake, program=built, config=config
-            )
-            grant_rendezvous(self.rendezvous, state=state, lake=lake, config=config)
+            self.rendezvous = add("Rendezvous", RendezvousResources, grant_rendezvous, doors=self.doors)
         if config.is_front:
-            self.front = Front(self, "Rendezvous", state=state, lake=lake, program=built, config=config)
-            grant_front(self.front, state=state, lake=lake, config=config)
+            self.front = add("Rendezvous", Front, grant_front)
         if config.has("splitting"):
-            self.splitting = SplittingResources(self, "Splitting", state=state, lake=lake, program=built, config=config)
-            grant_splitting(self.splitting, state=state, lake=lake, config=config)
+            self.splitting = add("Splitting", SplittingResources, grant_splitting)
         if config.has("exchange"):
-            self.exchange = ExchangeResources(self, "Exchange", state=state, lake=lake, program=built, config=config)
-            grant_exchange(self.exchange, state=state, lake=lake, config=config)
+            self.exchange = add("Exchange", ExchangeResources, grant_exchange)
         if config.has("live") and self.exchange is not None:
-            self.live = LiveResources(self, "Live", state=state, lake=lake, program=built, config=config)
-            self.live.connect_to(self.exchange, state=state)
-            grant_live(self.live, state=state, lake=lake, config=config)
-            grant_live_routing(self.exchange, live=self.live, state=state)
-        self.program = built
+            self.live = add("Live", LiveResources, grant_live)
+            self.live.connect_to(self.exchange, state=self.state)
+            grant_live_routing(self.exchange, live=self.live, state=self.state)
 
     def _add_history(self, lake: HistoryLake) -> HistoryOverflow:
-        state, config, key = self.state, self.config, self.state.key
-        overflow = HistoryOverflow(self, "HistoryOverflow", lake=lake, state=state, program=self.program, config=config)
+        state, config = self.state, self.config
+        overflow = HistoryOverflow(self, "HistoryOverflow", lake=lake, around=self.around)
         overflow.connect_to(self._writers)
-        self.jobs = HistoryJobs(self, "HistoryJobs", state=state, lake=lake, key=key, config=config).jobs
+        self.jobs = HistoryJobs(self, "HistoryJobs", state=state, lake=lake, config=config).jobs
         grant_delivery(lake, state=state)
         grant_reader(lake)
         grant_overflow(overflow, writers=self._writers, state=state)
@@ -118,9 +111,7 @@ class SignalboxStack(Stack):
         return overflow
 
     @property
-    def parts(
-        self,
-    ) -> Mapping[str, RendezvousResources | Front | SplittingResources | ExchangeResources | LiveResources]:
+    def parts(self) -> Mapping[str, Part]:
         """The capabilities but history by name."""
         found = (self.rendezvous, self.front, self.splitting, self.exchange, self.live)
         return {part.node.id.lower(): part for part in found if part is not None}
@@ -133,7 +124,7 @@ class SignalboxStack(Stack):
             yield from (function for name, function in own.items() if name not in READERS)
 
     def _activity_sources(self) -> str:
-        queues = {name: part.queues for name, part in self.parts.items()}
+        queues: dict[str, Sequence[sqs.IQueue]] = {name: part.queues for name, part in self.parts.items()}
         functions: dict[str, Mapping[str, Function]] = {name: part.functions for name, part in self.parts.items()}
         if self.overflow is not None:
             queues["history"], functions["history"] = (self.overflow.queue,), {"drain": self.overflow.drain}
@@ -176,7 +167,7 @@ class SignalboxStack(Stack):
 
 
 def _doors(stack: StateStack, config: Config) -> Doors:
-    doors = Doors(stack, "Doors", state=stack.state, program=program(stack, config), config=config)
+    doors = Doors(stack, "Doors", around=Surroundings(stack.state, None, program(stack, config), config))
     grant_doors(doors, state=stack.state, config=config)
     for name in doors.names:
         stack.export_value(name)

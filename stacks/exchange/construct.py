@@ -6,7 +6,6 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from stacks.exchange.environment import environment
@@ -16,7 +15,8 @@ from stacks.settings.config import Config
 from stacks.shared.alarms import alarm
 from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, add_command_mapping, command_queue, reply_queue
 from stacks.shared.environment import stream
-from stacks.shared.function import METRICS_NAMESPACE, Function, Program
+from stacks.shared.function import METRICS_NAMESPACE, Function, Surroundings
+from stacks.shared.part import Part
 from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.shared.schedules import Task, daily, every
 from stacks.state_stack import State
@@ -32,20 +32,12 @@ DESCRIPTIONS = {
 }
 
 
-class ExchangeResources(Construct):
+class ExchangeResources(Part):
     """The topic exchange. Exchanges and queues are created by command; grants are in `stacks/grants/exchange.py`."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        name: str,
-        *,
-        state: State,
-        lake: HistoryLake | None,
-        program: Program,
-        config: Config,
-    ) -> None:
+    def __init__(self, scope: Construct, name: str, *, around: Surroundings) -> None:
         super().__init__(scope, name)
+        state, config = around.state, around.config
         self.dead_letters = DeadLetterQueue(
             self,
             "DeadLetters",
@@ -58,14 +50,13 @@ class ExchangeResources(Construct):
         retries = partial(self._retries, key=state.key, config=config)
         self.retries = retries("Retries", config.exchange_retry_queue)
         self.ordered_retries = retries("OrderedRetries", f"{config.exchange_retry_queue}.fifo", ordered=True)
-        resources = self._resources(state, lake)
+        self.queues = (self.control_queue, self.retries, self.ordered_retries)
+        resources = self._resources(state, around.lake)
         make = partial(
             Function,
             self,
             capability="exchange",
-            program=program,
-            key=state.key,
-            config=config,
+            around=around,
             memory_megabytes=MEMORY_MEGABYTES,
         )
         route = make(
@@ -89,11 +80,6 @@ class ExchangeResources(Construct):
         add_command_mapping(control, self.control_queue)
         # `control` creates the event source mappings of exchanges and retry queues with the exchanges.
         self.alarms = self._alarms(config)
-
-    @property
-    def queues(self) -> tuple[sqs.IQueue, ...]:
-        """The queues whose messages are the backlog, with those of exchanges."""
-        return (self.control_queue, self.retries, self.ordered_retries)
 
     def tasks(self, config: Config) -> dict[str, Task]:
         """Return the scheduled tasks by name."""

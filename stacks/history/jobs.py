@@ -59,10 +59,9 @@ LOG_KINDS = ("error", "output")
 class HistoryJobs(Construct):
     """The jobs by name, with one security configuration."""
 
-    def __init__(
-        self, scope: Construct, name: str, *, state: State, lake: HistoryLake, key: kms.IKey, config: Config
-    ) -> None:
+    def __init__(self, scope: Construct, name: str, *, state: State, lake: HistoryLake, config: Config) -> None:
         super().__init__(scope, name)
+        key = state.key
         security = None if config.local else _security(self, key)
         self.jobs = {
             job_name: HistoryJob(

@@ -7,10 +7,8 @@ from constructs import Construct
 
 from stacks.history.lake import HistoryLake
 from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
-from stacks.settings.config import Config
-from stacks.shared.function import Function, Program
+from stacks.shared.function import Function, Surroundings
 from stacks.shared.queue import Queue, age_alarm
-from stacks.state_stack import State
 
 TIMEOUT_SECONDS = 50
 VISIBILITY = Duration.seconds(VISIBILITY_PER_TIMEOUT * TIMEOUT_SECONDS)
@@ -24,20 +22,18 @@ CONCURRENCY = 10
 class HistoryOverflow(Construct):
     """The overflow queue and its function; the permissions are in `stacks/grants/history.py`."""
 
-    def __init__(
-        self, scope: Construct, name: str, *, lake: HistoryLake, state: State, program: Program, config: Config
-    ) -> None:
+    def __init__(self, scope: Construct, name: str, *, lake: HistoryLake, around: Surroundings) -> None:
         super().__init__(scope, name)
-        self.lake, self.state = lake, state
+        config, self.lake = around.config, lake
         self.queue = Queue(
             self,
             "Queue",
             queue_name=config.history_overflow_queue,
-            key=state.key,
+            key=around.state.key,
             visibility=VISIBILITY,
             retention=RETENTION,
         )
-        self.drain = self._drain(program, config)
+        self.drain = self._drain(lake, around)
         self.alarm = age_alarm(self, self.queue, oldest=MAX_AGE, config=config)
 
     def connect_to(self, writers: Iterable[Function]) -> None:
@@ -45,17 +41,15 @@ class HistoryOverflow(Construct):
         for function in writers:
             function.add_environment("HISTORY_OVERFLOW_URL", self.queue.queue_url)
 
-    def _drain(self, program: Program, config: Config) -> Function:
+    def _drain(self, lake: HistoryLake, around: Surroundings) -> Function:
         function = Function(
             self,
             "drain",
             capability="history",
             description="Sends history events from the overflow queue to Firehose",
-            program=program,
             timeout_seconds=TIMEOUT_SECONDS,
-            environment={"HISTORY_STREAM": self.lake.stream.delivery_stream_name},
-            key=self.state.key,
-            config=config,
+            environment={"HISTORY_STREAM": lake.stream.delivery_stream_name},
+            around=around,
         )
         function.add_event_source_mapping(
             "Overflow",

@@ -5,7 +5,6 @@ from functools import partial
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from stacks.exchange.construct import ExchangeResources
@@ -16,8 +15,9 @@ from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
 from stacks.shared import function
 from stacks.shared.environment import stream
-from stacks.shared.function import Function, Program
+from stacks.shared.function import Function, Surroundings
 from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, RouteTarget
+from stacks.shared.part import Part
 from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.shared.schedules import Task, every
 from stacks.state_stack import State
@@ -41,20 +41,12 @@ DESCRIPTIONS = {
 RECEIVE = "Puts frames into the inbox, where API Gateway has no integration with SQS"
 
 
-class LiveResources(Construct):
+class LiveResources(Part):
     """Delivers published events to WebSocket connections; permissions are in `stacks/grants/live.py`."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        name: str,
-        *,
-        state: State,
-        lake: HistoryLake | None,
-        program: Program,
-        config: Config,
-    ) -> None:
+    def __init__(self, scope: Construct, name: str, *, around: Surroundings) -> None:
         super().__init__(scope, name)
+        state, config = around.state, around.config
         self.dead_letters = DeadLetterQueue(
             self,
             "OrderedDeadLetters",
@@ -71,7 +63,8 @@ class LiveResources(Construct):
         self.websocket = WebSocketApi(
             self, "Connections", api_name=f"{config.stage}-live", frame_limit=config.live_frame_limit
         )
-        self.functions = self._functions(state, lake, program=program, config=config)
+        self.queues = (self.inbox, self.outbox, self.timers, self.overview_calls)
+        self.functions = self._functions(around)
         self._connect(config)
         self.page = PublicApi(
             self,
@@ -92,11 +85,6 @@ class LiveResources(Construct):
         control.add_environment("LIVE_INBOX_URL", self.inbox.queue_url)
         for function_ in (route, control):
             function_.add_environment("LIVE_TABLE", state.live_table.table_name)
-
-    @property
-    def queues(self) -> tuple[sqs.IQueue, ...]:
-        """The queues whose messages are the backlog."""
-        return (self.inbox, self.outbox, self.timers, self.overview_calls)
 
     def tasks(self, _config: Config) -> dict[str, Task]:
         """Return the scheduled tasks by name."""
@@ -128,10 +116,9 @@ class LiveResources(Construct):
             ordered=ordered,
         )
 
-    def _functions(
-        self, state: State, lake: HistoryLake | None, *, program: Program, config: Config
-    ) -> dict[str, Function]:
-        resources = self._resources(state) | _of_others(state, lake, config)
+    def _functions(self, around: Surroundings) -> dict[str, Function]:
+        config = around.config
+        resources = self._resources(around.state) | _of_others(around.state, around.lake, config)
         descriptions = DESCRIPTIONS | ({"receive": RECEIVE} if config.local else {})
         return {
             name: Function(
@@ -139,11 +126,9 @@ class LiveResources(Construct):
                 name,
                 capability="live",
                 description=description,
-                program=program,
                 timeout_seconds=PAGE_TIMEOUT_SECONDS if name == "page" else config.live_timeout_seconds,
                 environment=environment(name, resources, api_id=self.websocket.api.api_id, config=config),
-                key=state.key,
-                config=config,
+                around=around,
                 memory_megabytes=MEMORY_MEGABYTES.get(name, function.MEMORY_MEGABYTES),
             )
             for name, description in descriptions.items()

@@ -7,15 +7,15 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from stacks.history.lake import HistoryLake
 from stacks.rendezvous.broker import Broker
 from stacks.rendezvous.doors import Doors, open_urls
 from stacks.rendezvous.environment import environments
 from stacks.settings.choices import OFFER_VISIBILITY_SECONDS
 from stacks.settings.config import Config
 from stacks.shared.alarms import alarm
-from stacks.shared.function import Function, Program, function_alarms
+from stacks.shared.function import Function, Surroundings, function_alarms
 from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, RouteTarget
+from stacks.shared.part import Part
 from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.shared.schedules import Task, daily, every
 from stacks.state_stack import State
@@ -33,27 +33,17 @@ DESCRIPTIONS = {
 }
 
 
-class RendezvousResources(Construct):
+class RendezvousResources(Part):
     """The resources of rendezvous; their permissions are in `stacks/grants/rendezvous.py`."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        name: str,
-        *,
-        state: State,
-        doors: Doors,
-        lake: HistoryLake | None,
-        program: Program,
-        config: Config,
-    ) -> None:
+    def __init__(self, scope: Construct, name: str, *, doors: Doors, around: Surroundings) -> None:
         super().__init__(scope, name)
-        self.doors = doors
+        state, config, self.doors = around.state, around.config, doors
         self.broker = broker_of(self, key=state.key, config=config, visibility=OFFER_VISIBILITY_SECONDS)
-        self.age_alarm = age_alarm(
-            self, self.broker.queue, oldest=Duration.seconds(config.offer_age_limit_seconds), config=config
-        )
-        self.functions = self._functions(state, lake, program=program, config=config) | doors.functions
+        self.queues = (self.broker.queue,)
+        oldest = Duration.seconds(config.offer_age_limit_seconds)
+        age = age_alarm(self, self.broker.queue, oldest=oldest, config=config)
+        self.functions = self._functions(around) | doors.functions
         self.functions["offer"].add_event_source_mapping(
             "Offers",
             event_source_arn=self.broker.queue.queue_arn,
@@ -65,13 +55,9 @@ class RendezvousResources(Construct):
             function.alarms = function_alarms(Construct(self, door.capitalize()), function, config)
         self.api = self._api(state, config) if "api" in config.doors else None
         self.url_alarm = self._open_urls(config) if "url" in config.doors else None
+        of_doors = [self.url_alarm, self.api.alarm if self.api else None]
+        self.alarms = [age, self.broker.dead_letters.alarm, *(one for one in of_doors if one)]
         self.client_user = iam.User(self, "ClientUser", user_name=f"{config.stage}-snowflake-client")
-
-    @property
-    def alarms(self) -> list[cloudwatch.Alarm]:
-        """The alarms on the broker queue and the doors."""
-        doors = [self.url_alarm, self.api.alarm if self.api else None]
-        return [self.age_alarm, self.broker.dead_letters.alarm, *(one for one in doors if one)]
 
     @property
     def urls(self) -> dict[str, str]:
@@ -79,11 +65,6 @@ class RendezvousResources(Construct):
         of_api = {} if self.api is None else {"RendezvousApiUrl": self.api.stage.url}
         proxies, clients = self.doors.urls.values() if self.url_alarm else (*of_api.values(), *of_api.values())
         return {"RendezvousUrl": proxies, "RendezvousClientsUrl": clients, **of_api}
-
-    @property
-    def queues(self) -> tuple[sqs.IQueue, ...]:
-        """The queues whose messages are the backlog."""
-        return (self.broker.queue,)
 
     def tasks(self, config: Config) -> dict[str, Task]:
         """Return the scheduled tasks by name."""
@@ -109,22 +90,18 @@ class RendezvousResources(Construct):
             "ClientQueuePrefix": config.client_queue_prefix,
         }
 
-    def _functions(
-        self, state: State, lake: HistoryLake | None, *, program: Program, config: Config
-    ) -> dict[str, Function]:
-        environment = environments(self.broker, state=state, lake=lake, config=config)
-        timeouts = {"offer": config.offer_timeout_seconds, "sweep": SWEEP_TIMEOUT_SECONDS}
+    def _functions(self, around: Surroundings) -> dict[str, Function]:
+        environment = environments(self.broker, state=around.state, lake=around.lake, config=around.config)
+        timeouts = {"offer": around.config.offer_timeout_seconds, "sweep": SWEEP_TIMEOUT_SECONDS}
         return {
             name: Function(
                 self,
                 name,
                 capability="rendezvous",
                 description=description,
-                program=program,
                 timeout_seconds=timeouts[name],
                 environment=environment[name],
-                key=state.key,
-                config=config,
+                around=around,
                 serves_strangers=name == "offer",
             )
             for name, description in DESCRIPTIONS.items()

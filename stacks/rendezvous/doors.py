@@ -6,9 +6,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from stacks.rendezvous.environment import door_environments
-from stacks.settings.config import Config
-from stacks.shared.function import Function, Program
-from stacks.state_stack import State
+from stacks.shared.function import Function, Surroundings
 
 DESCRIPTIONS = {
     "proxies": "Returns offers to polling proxies and delivers their answers",
@@ -30,21 +28,19 @@ class Doors(Construct):
     lets strangers call them, so that they are closed when that stack is deleted.
     """
 
-    def __init__(self, scope: Construct, name: str, *, state: State, program: Program, config: Config) -> None:
+    def __init__(self, scope: Construct, name: str, *, around: Surroundings) -> None:
         super().__init__(scope, name)
-        environment = door_environments(state, config)
-        timeouts = {"proxies": PROXY_TIMEOUT_SECONDS, "clients": config.client_timeout_seconds}
+        environment = door_environments(around.state, around.config)
+        timeouts = {"proxies": PROXY_TIMEOUT_SECONDS, "clients": around.config.client_timeout_seconds}
         self.functions = {
             door: Function(
                 self,
                 door,
                 capability="rendezvous",
                 description=description,
-                program=program,
                 timeout_seconds=timeouts[door],
                 environment=environment[door],
-                key=state.key,
-                config=config,
+                around=around,
                 serves_strangers=True,
                 has_alarms=False,
             )

@@ -1,17 +1,15 @@
 """The construct of a front of an existing broker: the broker queue, one function and the client's user."""
 
 from aws_cdk import Duration
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from stacks.history.lake import HistoryLake
 from stacks.rendezvous.construct import BATCH, broker_of
 from stacks.rendezvous.environment import front_environment
 from stacks.settings.choices import FRONT_VISIBILITY_SECONDS
 from stacks.settings.config import Config
-from stacks.shared.function import Function, Program
+from stacks.shared.function import Function, Surroundings
+from stacks.shared.part import Part
 from stacks.shared.queue import age_alarm
 from stacks.shared.schedules import Task, every
 from stacks.state_stack import State
@@ -22,33 +20,24 @@ MEMORY_MEGABYTES = 128
 SWEPT_EVERY_MINUTES = 60
 
 
-class Front(Construct):
+class Front(Part):
     """Posts offers to an existing broker; the permissions are in `stacks/grants/rendezvous.py`."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        name: str,
-        *,
-        state: State,
-        lake: HistoryLake | None,
-        program: Program,
-        config: Config,
-    ) -> None:
+    def __init__(self, scope: Construct, name: str, *, around: Surroundings) -> None:
         super().__init__(scope, name)
+        state, config = around.state, around.config
         self.broker = broker_of(self, key=state.key, config=config, visibility=FRONT_VISIBILITY_SECONDS)
         oldest = Duration.seconds(config.offer_age_limit_seconds)
-        self.age_alarm = age_alarm(self, self.broker.queue, oldest=oldest, config=config)
+        age = age_alarm(self, self.broker.queue, oldest=oldest, config=config)
+        self.queues, self.alarms = (self.broker.queue,), [age, self.broker.dead_letters.alarm]
         forward = Function(
             self,
             "forward",
             capability="rendezvous",
             description="Posts offers to the existing broker, and its replies to the queues of clients",
-            program=program,
             timeout_seconds=FRONT_VISIBILITY_SECONDS,
-            environment=front_environment(self.broker, lake=lake, config=config),
-            key=state.key,
-            config=config,
+            environment=front_environment(self.broker, lake=around.lake, config=config),
+            around=around,
             memory_megabytes=MEMORY_MEGABYTES,
             serves_strangers=True,
         )
@@ -61,16 +50,6 @@ class Front(Construct):
         )
         self.functions = {"forward": forward}
         self.client_user = iam.User(self, "ClientUser", user_name=f"{config.stage}-snowflake-client")
-
-    @property
-    def alarms(self) -> list[cloudwatch.Alarm]:
-        """The alarms on the broker queue."""
-        return [self.age_alarm, self.broker.dead_letters.alarm]
-
-    @property
-    def queues(self) -> tuple[sqs.IQueue, ...]:
-        """The queues whose messages are the backlog."""
-        return (self.broker.queue,)
 
     def tasks(self, _config: Config) -> dict[str, Task]:
         """Return the scheduled tasks by name."""

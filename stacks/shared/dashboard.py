@@ -16,7 +16,8 @@ from stacks.live.construct import LiveResources
 from stacks.rendezvous.construct import RendezvousResources
 from stacks.rendezvous.front import Front
 from stacks.settings.config import Config
-from stacks.shared.function import METRICS_NAMESPACE, Function
+from stacks.shared.function import METRICS_NAMESPACE
+from stacks.shared.part import Part
 from stacks.shared.schedules import Schedules
 from stacks.splitting.construct import SplittingResources
 
@@ -36,10 +37,7 @@ class Monitoring(Construct):
         scope: Construct,
         name: str,
         *,
-        rendezvous: RendezvousResources | Front | None,
-        splitting: SplittingResources | None,
-        exchange: ExchangeResources | None,
-        live: LiveResources | None,
+        parts: Sequence[Part],
         lake: HistoryLake | None,
         overflow: HistoryOverflow | None,
         jobs: Mapping[str, HistoryJob],
@@ -47,7 +45,6 @@ class Monitoring(Construct):
         config: Config,
     ) -> None:
         super().__init__(scope, name)
-        parts = [part for part in (rendezvous, splitting, exchange, live) if part is not None]
         functions = [
             *(one for part in parts for one in part.functions.values()),
             *([overflow.drain] if overflow else []),
@@ -69,30 +66,27 @@ class Monitoring(Construct):
             dashboard_name=config.stage,
             widgets=[
                 *([[states]] if config.alarms else ()),
-                *(_rendezvous_rows(rendezvous) if isinstance(rendezvous, RendezvousResources) else ()),
-                *([_queue_row(rendezvous)] if isinstance(rendezvous, Front) else ()),
-                *(_splitting_rows(splitting) if splitting else ()),
-                *(_exchange_rows(exchange) if exchange else ()),
-                *(_live_rows(live) if live else ()),
+                *(row for part in parts for row in _rows(part)),
                 *([_history_row(lake, jobs)] if lake else ()),
             ],
         )
 
 
-def _rendezvous_rows(part: RendezvousResources) -> list[list[cloudwatch.IWidget]]:
-    return [_client_row(), _queue_row(part), _function_row(part.functions), *_door_rows(part)]
-
-
-def _splitting_rows(part: SplittingResources) -> list[list[cloudwatch.IWidget]]:
-    return [_message_row(), _command_row(part), _function_row(part.functions, of="splitting")]
-
-
-def _exchange_rows(part: ExchangeResources) -> list[list[cloudwatch.IWidget]]:
-    return [_routing_row(), _retry_row(part), _function_row(part.functions, of="exchange")]
-
-
-def _live_rows(part: LiveResources) -> list[list[cloudwatch.IWidget]]:
-    return [_connection_row(part), _inbox_row(part), _function_row(part.functions, of="live")]
+def _rows(part: Part) -> list[list[cloudwatch.IWidget]]:
+    """Return the rows of a capability."""
+    match part:
+        case RendezvousResources():
+            return [_client_row(), _queue_row(part), _function_row(part, of="rendezvous"), *_door_rows(part)]
+        case Front():
+            return [_queue_row(part)]
+        case SplittingResources():
+            return [_message_row(), _command_row(part), _function_row(part, of="splitting")]
+        case ExchangeResources():
+            return [_routing_row(), _retry_row(part), _function_row(part, of="exchange")]
+        case LiveResources():
+            return [_connection_row(part), _inbox_row(part), _function_row(part, of="live")]
+        case _:
+            raise TypeError(f"{part.node.path} has no rows")
 
 
 def _client_row() -> list[cloudwatch.IWidget]:
@@ -221,8 +215,8 @@ def _queue_row(rendezvous: RendezvousResources | Front) -> list[cloudwatch.IWidg
     ]
 
 
-def _function_row(of_capability: Mapping[str, Function], *, of: str = "rendezvous") -> list[cloudwatch.IWidget]:
-    functions = of_capability.items()
+def _function_row(part: Part, *, of: str) -> list[cloudwatch.IWidget]:
+    functions = part.functions.items()
     return [
         _graph(f"Invocations of {of}", (f.metric_invocations(label=name) for name, f in functions)),
         _graph(f"Duration of {of} p95 (ms)", (f.metric_duration(label=name, statistic="p95") for name, f in functions)),

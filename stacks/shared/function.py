@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from aws_cdk import AssetHashType, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
 from stacks.shared import packaging
 from stacks.shared.alarms import alarm
 from stacks.shared.logs import LogGroup
+from stacks.state_stack import State
 
 # Lambda allots processor time by memory: the first call takes 0.35 s for its clients at 512 MB, 0.7 s at 256.
 MEMORY_MEGABYTES = 512
@@ -29,6 +30,16 @@ class Program:
     code: lambda_.Code
     runtime: lambda_.Runtime
     architecture: lambda_.Architecture
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the constructs of all capabilities in a stack share; without history there is no lake."""
+
+    state: State
+    lake: HistoryLake | None
+    program: Program
+    config: Config
 
 
 def program(scope: Construct, config: Config) -> Program:
@@ -60,11 +71,9 @@ class Function(lambda_.Function):
         *,
         capability: str,
         description: str,
-        program: Program,
         timeout_seconds: int,
         environment: Mapping[str, str],
-        key: kms.IKey,
-        config: Config,
+        around: Surroundings,
         memory_megabytes: int = MEMORY_MEGABYTES,
         recursive_loop: lambda_.RecursiveLoop | None = None,
         serves_strangers: bool = False,
@@ -72,7 +81,8 @@ class Function(lambda_.Function):
     ) -> None:
         name = module.capitalize()
         role = iam.Role(scope, f"{name}Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
-        log_group = LogGroup(scope, f"{name}Logs", key=key, config=config)
+        config, program = around.config, around.program
+        log_group = LogGroup(scope, f"{name}Logs", key=around.state.key, config=config)
         super().__init__(
             scope,
             name,

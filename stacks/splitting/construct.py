@@ -2,17 +2,16 @@
 
 from functools import partial
 
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
 from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, add_command_mapping, command_queue, reply_queue
 from stacks.shared.environment import stream
-from stacks.shared.function import Function, Program
+from stacks.shared.function import Function, Surroundings
+from stacks.shared.part import Part
 from stacks.shared.queue import DeadLetterQueue, age_alarm
 from stacks.shared.schedules import Task, daily, every
 from stacks.splitting.environment import environment
@@ -37,20 +36,12 @@ def _history(lake: HistoryLake | None) -> dict[str, str]:
     }
 
 
-class SplittingResources(Construct):
+class SplittingResources(Part):
     """Lets several users consume a queue side by side; `stacks/grants/splitting.py` has the permissions."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        name: str,
-        *,
-        state: State,
-        lake: HistoryLake | None,
-        program: Program,
-        config: Config,
-    ) -> None:
+    def __init__(self, scope: Construct, name: str, *, around: Surroundings) -> None:
         super().__init__(scope, name)
+        state, config = around.state, around.config
         self.dead_letters = DeadLetterQueue(
             self,
             "DeadLetters",
@@ -60,10 +51,11 @@ class SplittingResources(Construct):
         )
         self.control_queue = command_queue(self, queue_name=config.control_queue, key=state.key)
         self.replies = reply_queue(self, queue_name=config.split_reply_queue, key=state.key)
-        self.age_alarm = age_alarm(self, self.control_queue, oldest=VISIBILITY, config=config)
+        self.queues = (self.control_queue,)
+        self.alarms = [age_alarm(self, self.control_queue, oldest=VISIBILITY, config=config), self.dead_letters.alarm]
         resources = {
             "SPLIT_TABLE": state.split_table.table_name,
-            **_history(lake),
+            **_history(around.lake),
             "CONTROL_QUEUE_URL": self.control_queue.queue_url,
             "SPLIT_DEAD_LETTER_QUEUE_URL": self.dead_letters.queue_url,
         }
@@ -71,9 +63,7 @@ class SplittingResources(Construct):
             Function,
             self,
             capability="splitting",
-            program=program,
-            key=state.key,
-            config=config,
+            around=around,
             memory_megabytes=MEMORY_MEGABYTES,
             # `control` continues its reconciles through its own queue, and ends a chain after 500 runs. A consumer may
             # send messages back to its split queue: whether that loop is allowed is the consumer's setting.
@@ -97,16 +87,6 @@ class SplittingResources(Construct):
         )
         # The forwarders of `split` are created at run time, with each split.
         add_command_mapping(self.functions["control"], self.control_queue)
-
-    @property
-    def alarms(self) -> list[cloudwatch.Alarm]:
-        """The alarms on the queues."""
-        return [self.age_alarm, self.dead_letters.alarm]
-
-    @property
-    def queues(self) -> tuple[sqs.IQueue, ...]:
-        """The queues whose messages are the backlog."""
-        return (self.control_queue,)
 
     def tasks(self, config: Config) -> dict[str, Task]:
         """Return the scheduled tasks by name."""
