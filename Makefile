@@ -2,7 +2,7 @@
 PYTHON ?= python3
 SETUP = $(PYTHON) signalbox/local/setup.py
 SIGNALBOX = $(SETUP) && .venv/bin/signalbox
-CHECK = .venv/bin/python -m signalbox.local.check
+CHECK = .venv/bin/python -m tests.tiers.check
 # What `make bench` measures: all, or with arguments, which are one program's own, what OF names.
 OF ?= rendezvous $(if $(ARGS),,splitting exchange live)
 MINUTES ?= 10
@@ -16,7 +16,7 @@ down: ; @$(SIGNALBOX) local down --yes ## stop everything that `make up` started
 check: ; @$(SETUP) && $(CHECK) check ## format, lint, types, contracts, fast tests, synth, documents: 3 minutes on two quiet cores
 test: ; @$(SETUP) && $(CHECK) test ## that, and each capability on a stage, the page in a browser, and Spark: 10 minutes, 400 MB at first
 release: ; @$(SETUP) && $(CHECK) release $(PART) ## everything else, in parts; 90 minutes; goes on after those that have passed (PART="core soak")
-format: ; @$(SETUP) && .venv/bin/ruff format . && .venv/bin/ruff check --fix . && .venv/bin/python -m signalbox.local.javascript ## put the code into the house format
+format: ; @$(SETUP) && .venv/bin/ruff format . && .venv/bin/ruff check --fix . && .venv/bin/python -m tests.tiers.javascript ## put the code into the house format
 bench: ; @$(SETUP) && for of in $(OF); do .venv/bin/python -m benchmarks.$$of $(ARGS) || exit 1; done ## measure, side by side with the originals
 soak: ; @$(SETUP) && .venv/bin/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS) ## load and kill everything under injected faults, then account for each message (MINUTES=10 SEED=1)
 deploy: ; @$(SIGNALBOX) deploy $(ARGS) ## deploy to the AWS account of your credentials

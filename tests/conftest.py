@@ -15,12 +15,12 @@ from signalbox.local import cdk, stage
 from signalbox.local.emulator import lifecycle
 from signalbox.local.identity import provider as identity
 from signalbox.local.stage_folder import StageFolder
-from signalbox.local.tiers import IN_TEST
 from tests import garbage, preparation
 from tests.environment import settle
 from tests.java import parts
 from tests.kubernetes.cluster import Namespace, Server
 from tests.sharing import SHARED
+from tests.tiers.tiers import IN_TEST
 
 settle()
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from signalbox.errors import SignalboxError, UnavailableError
-from signalbox.local import chromium, kubernetes, setup
+from signalbox.local import kubernetes, setup
 from signalbox.local.progress import step
 from signalbox.local.spark.jars import jars
+from tests.tiers import chromium
 
 
 def _cluster() -> None:

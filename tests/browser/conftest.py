@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
-from signalbox.local import chromium as local_chromium
 from signalbox.local import tools
 from tests.browser.site import serving
 from tests.fakes import live_router
+from tests.tiers import chromium as local_chromium
 
 ALL = live_router.grants("trial.", "signalbox.", "wamp.session.", "wamp.subscription.")
 # Browsers report connections that tests cut; the page reports them itself.

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from signalbox.local.background import AUTOGROUP
+from tests.tiers.background import AUTOGROUP
 
-BACKGROUND = (sys.executable, "-m", "signalbox.local.background")
+BACKGROUND = (sys.executable, "-m", "tests.tiers.background")
 
 
 def test_a_command_has_a_low_priority_in_a_session_of_its_own_and_keeps_its_status():

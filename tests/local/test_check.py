@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from signalbox.local import check_results, tiers
-from signalbox.local.check import REMARKS, run
-from signalbox.local.check_results import CheckResult, Counts, ReleaseRecord
 from signalbox.local.files import CHECKOUT
-from signalbox.local.tiers import Check
+from tests.tiers import check_results, tiers
+from tests.tiers.check import REMARKS, run
+from tests.tiers.check_results import CheckResult, Counts, ReleaseRecord
+from tests.tiers.tiers import Check
 
 OWN = Path(__file__)
 OF_JAVA = r"|params=STORES"

@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from signalbox.errors import UnavailableError
-from signalbox.local import chromium, tools
+from signalbox.local import tools
+from tests.tiers import chromium
 
 # Writes what it was asked to install into the folder after --prefix.
 NPM = """

@@ -21,12 +21,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from signalbox.local.check_results import REPORTS
 from signalbox.local.files import CHECKOUT
 from signalbox.local.stage_folder import StageFolder
 from tests import rabbitmq
 from tests.docs.celery import OURS, RABBITMQ, SQS, Outcomes, Results, missing
 from tests.integration.kombu.programs import working_folder
+from tests.tiers.check_results import REPORTS
 from tests.wheels import uv
 
 pytestmark = [

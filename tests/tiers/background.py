@@ -1,4 +1,4 @@
-"""Runs a command at a low priority: `python -m signalbox.local.background COMMAND…`.
+"""Runs a command at a low priority: `python -m tests.tiers.background COMMAND…`.
 
 Linux may schedule by session (autogroup, sched(7)): niceness then counts among the processes of one session only. So
 the command gets a session of its own, whose niceness is set, too: to a third of the share of others, since tests wait

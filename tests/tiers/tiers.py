@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from signalbox.local import javascript, tools
+from signalbox.local import tools
 from signalbox.local.files import CHECKOUT
+from tests.tiers import javascript
 
 PROGRAMS = Path(sys.executable).parent
 ASSEMBLY = CHECKOUT / ".signalbox" / "check"
@@ -43,7 +44,7 @@ REMARKS = ("-rfEs", "--durations=5")
 CORES = 2  # of the machine of reference
 SIMULATION_SECONDS = 600  # of processor time
 # What only computes gives way to the stages, since the functions on them have time-outs of seconds.
-GIVES_WAY = (sys.executable, "-m", "signalbox.local.background")
+GIVES_WAY = (sys.executable, "-m", "tests.tiers.background")
 # Where the tests with each marker are: pytest imports all files of the folders that it is given.
 FOLDERS = {
     "emulator": ("tests/integration", "tests/local/emulator", "tests/browser", "tests/docs/test_readme.py"),

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from signalbox.errors import RejectedError, SignalboxError
-from signalbox.local import check_results, tiers, tools
-from signalbox.local.check_results import REPORTS, CheckResult, Counts
+from signalbox.local import tools
 from signalbox.local.files import CHECKOUT
 from signalbox.local.processes import piped
-from signalbox.local.tiers import Check
+from tests.tiers import check_results, tiers
+from tests.tiers.check_results import REPORTS, CheckResult, Counts
+from tests.tiers.tiers import Check
 
 # pytest's lines of skipped tests with their reasons, and of the longest tests.
 REMARKS = r"^(?:SKIPPED|[\d.]+s (?:setup|call|teardown)) .*"
