@@ -1,11 +1,14 @@
 """The schema of raw events, their deduplication, and their selection by day."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
+    DataType,
+    DateType,
+    DoubleType,
     IntegerType,
     LongType,
     MapType,
@@ -15,25 +18,27 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-SCHEMA = StructType(
-    [
-        StructField("version", IntegerType()),
-        StructField("event_id", StringType()),
-        StructField("occurred_at", TimestampType()),
-        StructField("capability", StringType()),
-        StructField("kind", StringType()),
-        StructField("outcome", StringType()),
-        StructField("reason", StringType()),
-        StructField("message_id", StringType()),
-        StructField("topic", StringType()),
-        StructField("sequence", LongType()),
-        StructField("source", StringType()),
-        StructField("destination", StringType()),
-        StructField("size_bytes", LongType()),
-        StructField("latency_ms", LongType()),
-        StructField("attempt", IntegerType()),
-        StructField("labels", MapType(StringType(), StringType())),
-    ]
+TYPES: Mapping[str, DataType] = {
+    "date": DateType(),
+    "timestamp": TimestampType(),
+    "string": StringType(),
+    "int": IntegerType(),
+    "bigint": LongType(),
+    "double": DoubleType(),
+    "map<string,string>": MapType(StringType(), StringType()),
+}
+
+
+def schema(columns: str) -> StructType:
+    """Return the schema of columns with Spark's short names of types, such as `day date, number bigint`."""
+    pairs = (column.split() for column in columns.split(", "))
+    return StructType([StructField(name, TYPES[kind]) for name, kind in pairs])
+
+
+SCHEMA = schema(
+    "version int, event_id string, occurred_at timestamp, capability string, kind string, outcome string, "
+    "reason string, message_id string, topic string, sequence bigint, source string, destination string, "
+    "size_bytes bigint, latency_ms bigint, attempt int, labels map<string,string>"
 )
 
 

@@ -4,18 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from pyspark.sql.types import (
-    DateType,
-    DoubleType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import StructType
 
-from glue_jobs.transforms.events import SCHEMA
+from glue_jobs.transforms.events import SCHEMA, schema
 
 # Athena reads format version 2, not 3. Each commit deletes old metadata, which frequent commits would accumulate.
 COMMON = {
@@ -28,18 +19,6 @@ COMMON = {
 }
 # A merge that changes a row writes a delete file instead of rewriting the data file.
 MERGED = {"write.merge.mode": "merge-on-read"}
-TYPES = {
-    "date": DateType(),
-    "timestamp": TimestampType(),
-    "string": StringType(),
-    "bigint": LongType(),
-    "double": DoubleType(),
-}
-
-
-def schema(**types: str) -> StructType:
-    """Return a schema; values are Spark's short names of types."""
-    return StructType([StructField(name, TYPES[kind]) for name, kind in types.items()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,116 +61,52 @@ EVENTS = IcebergTable(
         }
     ),
 )
-RENDEZVOUS_DAILY = IcebergTable(
-    "rendezvous_daily",
-    schema(day="date", metric="string", label="string", exact="bigint", shown="bigint"),
-    time="day",
-    partitions=("day",),
-    order=("metric", "label"),
+
+
+def _report(name: str, columns: str, *, order: tuple[str, ...]) -> IcebergTable:
+    """Return the table of a daily report."""
+    return IcebergTable(name, schema(f"day date, {columns}"), time="day", partitions=("day",), order=order)
+
+
+RENDEZVOUS_DAILY = _report(
+    "rendezvous_daily", "metric string, label string, exact bigint, shown bigint", order=("metric", "label")
 )
-SPLIT_DAILY = IcebergTable(
+SPLIT_DAILY = _report(
     "split_daily",
-    schema(day="date", metric="string", queue="string", session="string", label="string", value="bigint"),
-    time="day",
-    partitions=("day",),
+    "metric string, queue string, session string, label string, value bigint",
     order=("metric", "queue", "session", "label"),
 )
-TOPIC_HOURLY = IcebergTable(
+TOPIC_HOURLY = _report(
     "topic_hourly",
-    schema(
-        day="date",
-        hour="timestamp",
-        exchange="string",
-        topic="string",
-        publisher="string",
-        publications="bigint",
-        copies="bigint",
-        retried="bigint",
-        dead="bigint",
-        dropped="bigint",
-        alternate="bigint",
-        logged="bigint",
-        bytes_in="bigint",
-        bytes_out="bigint",
-    ),
-    time="day",
-    partitions=("day",),
+    "hour timestamp, exchange string, topic string, publisher string, publications bigint, copies bigint, "
+    "retried bigint, dead bigint, dropped bigint, alternate bigint, logged bigint, bytes_in bigint, bytes_out bigint",
     order=("exchange", "topic", "hour"),
 )
-DELIVERY_HOURLY = IcebergTable(
+DELIVERY_HOURLY = _report(
     "delivery_hourly",
-    schema(
-        day="date",
-        hour="timestamp",
-        capability="string",
-        source="string",
-        destination="string",
-        reason="string",
-        delivered="bigint",
-        again="bigint",
-        retried="bigint",
-        dead="bigint",
-        bytes="bigint",
-        p50_ms="bigint",
-        p95_ms="bigint",
-        p99_ms="bigint",
-        max_ms="bigint",
-    ),
-    time="day",
-    partitions=("day",),
+    "hour timestamp, capability string, source string, destination string, reason string, delivered bigint, "
+    "again bigint, retried bigint, dead bigint, bytes bigint, p50_ms bigint, p95_ms bigint, p99_ms bigint, "
+    "max_ms bigint",
     order=("capability", "source", "destination", "hour"),
 )
-ORDER_AUDIT = IcebergTable(
+ORDER_AUDIT = _report(
     "order_audit",
-    schema(
-        day="date",
-        exchange="string",
-        topic="string",
-        queue="string",
-        finding="string",
-        first_sequence="bigint",
-        last_sequence="bigint",
-        number="bigint",
-        dead="bigint",
-        waiting="bigint",
-        elsewhere="bigint",
-        nowhere="bigint",
-        before_event_id="string",
-        before_at="timestamp",
-        after_event_id="string",
-        after_at="timestamp",
-    ),
-    time="day",
-    partitions=("day",),
+    "exchange string, topic string, queue string, finding string, first_sequence bigint, last_sequence bigint, "
+    "number bigint, dead bigint, waiting bigint, elsewhere bigint, nowhere bigint, before_event_id string, "
+    "before_at timestamp, after_event_id string, after_at timestamp",
     order=("finding", "exchange", "topic", "queue"),
 )
-COST_DAILY = IcebergTable(
+COST_DAILY = _report(
     "cost_daily",
-    schema(
-        day="date",
-        capability="string",
-        what="string",
-        item="string",
-        number="bigint",
-        bytes="bigint",
-        units_least="bigint",
-        units_most="bigint",
-        usd_least="double",
-        usd_most="double",
-    ),
-    time="day",
-    partitions=("day",),
+    "capability string, what string, item string, number bigint, bytes bigint, units_least bigint, "
+    "units_most bigint, usd_least double, usd_most double",
     order=("capability", "what", "item"),
 )
 LOGS = IcebergTable(
     "logs",
-    StructType(
-        [
-            *schema(exchange="string", topic="string", sequence="bigint", occurred_at="timestamp"),
-            *schema(publication="bigint", publisher="string", body="string", omitted_bytes="bigint"),
-            StructField("headers", MapType(StringType(), StringType())),
-            *schema(audience="string"),
-        ]
+    schema(
+        "exchange string, topic string, sequence bigint, occurred_at timestamp, publication bigint, publisher string, "
+        "body string, omitted_bytes bigint, headers map<string,string>, audience string"
     ),
     time="occurred_at",
     partitions=("exchange", "days(occurred_at)"),
@@ -201,14 +116,8 @@ LOGS = IcebergTable(
 LOG_TOPICS = IcebergTable(
     "log_topics",
     schema(
-        exchange="string",
-        topic="string",
-        complete_to="bigint",
-        events="bigint",
-        missing="bigint",
-        first_at="timestamp",
-        last_at="timestamp",
-        exported_at="timestamp",
+        "exchange string, topic string, complete_to bigint, events bigint, missing bigint, first_at timestamp, "
+        "last_at timestamp, exported_at timestamp"
     ),
     time="exported_at",
     partitions=("exchange",),
