@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 from benchmarks.parts.rendezvous.clients import real_clients
 from benchmarks.parts.rendezvous.original import build_client, build_transport
 from benchmarks.parts.rendezvous.proxies import polling
-from benchmarks.parts.rendezvous.transport import connected, running_transport, socks_arguments
 from benchmarks.shared.stage import Stage
 from signalbox.cli.main import app
 from signalbox.clients.deployment import Deployment
+from tests.integration.rendezvous.transport import connected, running_transport, socks_arguments
 from tests.patience import wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.release]

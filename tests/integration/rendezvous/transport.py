@@ -33,7 +33,9 @@ def running_transport(program: Path, folder: Path, environment: Mapping[str, str
         "TOR_PT_CLIENT_TRANSPORTS": "snowflake",
         "TOR_PT_STATE_LOCATION": str(folder),
     }
-    with subprocess.Popen(command, env=variables, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(  # noqa: S603 - the program that was just built
+        command, env=variables, cwd=folder, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             # `CMETHOD snowflake socks5 127.0.0.1:PORT` (pt-spec.txt, section 3.3.2)
