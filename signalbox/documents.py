@@ -1,11 +1,14 @@
 """Parsing of JSON and YAML documents: every field has a path, and all problems are reported together."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from signalbox.errors import RejectedError
 
 SHOWN_CHARACTERS = 80
+Value = TypeVar("Value")
+Default = TypeVar("Default")
 
 
 @dataclass(slots=True)
@@ -70,6 +73,26 @@ class Section:
             self.problem(name, "is missing or empty")
             return ""
         return self.text(name) or ""
+
+    def attempt(self, name: str, read: Callable[[], Value], *, default: Default) -> Value | Default:
+        """Return the result of `read`; an input that it rejects is a problem of the field and reads as `default`."""
+        try:
+            return read()
+        except RejectedError as error:
+            self.problem(name, str(error))
+            return default
+
+    def parsed(self, name: str, parse: Callable[[str], Value], *, default: Default) -> Value | Default:
+        """Return a required text as `parse` reads it; one that is absent, empty or rejected reads as `default`."""
+        text = self.required_text(name)
+        return self.attempt(name, lambda: parse(text), default=default) if text else default
+
+    def choice(self, name: str, choices: Iterable[Value], *, default: Default) -> Value | Default:
+        """Return the value of `choices` that a text names; one that is absent or names none reads as `default`."""
+        text, known = self.text(name), {str(one): one for one in choices}
+        if text is not None and text not in known:
+            self.problem(name, f"expected one of {', '.join(known)}, not {shown(text)}")
+        return default if text is None else known.get(text, default)
 
     def flag(self, name: str) -> bool:
         """Return a boolean; False when the field is absent."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from signalbox.documents import Section
 from signalbox.errors import RejectedError
@@ -10,7 +11,7 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.connections import QueueMissing
 from signalbox.exchange.model.control_ports import ChangedMeanwhile, ControlPorts
 from signalbox.exchange.model.names import existing_queue
-from signalbox.exchange.model.patterns import InvalidPattern, Pattern
+from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, BindOutcome, DeclaredQueue, ResourceKind, ResourceRef
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -48,11 +49,8 @@ def _bindings(section: Section, arn_prefix: str) -> Iterator[AppBinding]:
         arn = one.required_text("queue")
         if not arn.startswith(arn_prefix):
             one.problem("queue", f"expected a queue of this account and region, {arn_prefix}…, not {arn!r}")
-        try:
-            pattern = Pattern.parse(one.text("pattern") or "")
-        except InvalidPattern as error:
-            one.problem("pattern", str(error))
-            continue
+        text = one.text("pattern") or ""
+        pattern = one.attempt("pattern", partial(Pattern.parse, text), default=Pattern(()))
         yield AppBinding(QueueName(arn.removeprefix(arn_prefix)), pattern, one.text("key"))
 
 

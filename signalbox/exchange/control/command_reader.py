@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from enum import StrEnum
-from typing import TypeVar
 
 from signalbox.control.envelope import Commands
 from signalbox.documents import Section, shown
@@ -34,12 +32,9 @@ from signalbox.exchange.model.patterns import InvalidPattern, Pattern
 from signalbox.exchange.model.records import Binding, GroupBy, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey, short_string_problem
 from signalbox.messages import MessageId
-from signalbox.queues import InvalidQueueName
 from signalbox.sarracenia.rights.names import (
     MAXIMUM_NAME_BYTES,
     ExchangeName,
-    InvalidExchangeName,
-    InvalidUserName,
     UserName,
     parse_exchange_name,
     parse_queue_name,
@@ -60,36 +55,20 @@ MAXIMUM_MESSAGE_ID = 100  # SQS
 MAXIMUM_MILLISECONDS = 10**13 - 1  # the year 2286
 # Placeholders for missing and invalid fields, each of which is reported as a problem.
 NO_EXCHANGE, NO_QUEUE, NO_USER = ExchangeName("x"), DeclaredName("q_"), UserName("_")
-Member = TypeVar("Member", bound=StrEnum)
 NO_PROPERTIES = MessageProperties(RoutingKey(""), "-", {})
 
 
 def read_user(section: Section) -> UserName:
     """Return the field `user`, a user of the stage."""
-    text = section.required_text("user")
-    try:
-        return parse_user_name(text) if text else NO_USER
-    except InvalidUserName as error:
-        section.problem("user", str(error))
-        return NO_USER
+    return section.parsed("user", parse_user_name, default=NO_USER)
 
 
 def _exchange(section: Section, field: str = "exchange") -> ExchangeName:
-    text = section.required_text(field)
-    try:
-        return parse_exchange_name(text or NO_EXCHANGE)
-    except InvalidExchangeName as error:
-        section.problem(field, str(error))
-        return NO_EXCHANGE
+    return section.parsed(field, parse_exchange_name, default=NO_EXCHANGE)
 
 
 def _queue(section: Section) -> DeclaredName:
-    text = section.required_text("queue")
-    try:
-        return DeclaredName(parse_queue_name(text or NO_QUEUE))
-    except InvalidQueueName as error:
-        section.problem("queue", str(error))
-        return NO_QUEUE
+    return DeclaredName(section.parsed("queue", parse_queue_name, default=NO_QUEUE))
 
 
 def _declare_exchange(section: Section) -> Command:
@@ -111,17 +90,9 @@ def _declare_queue(section: Section) -> Command:
         message_ttl=_time(section, "message_ttl_seconds", least=1, most=MAXIMUM_TTL_SECONDS),
         prefetch=_number(section, "prefetch", most=MAXIMUM_PREFETCH),
         maximum_receives=_number(section, "maximum_receives", most=MAXIMUM_RECEIVES),
-        group_by=_group_by(section),
+        group_by=section.choice("group_by", GroupBy, default=None),
     )
     return DeclareQueue(_queue(section), patch)
-
-
-def _group_by(section: Section) -> GroupBy | None:
-    text = section.text("group_by")
-    if text is None or text in set(GroupBy):
-        return None if text is None else GroupBy(text)
-    section.problem("group_by", f"expected one of {', '.join(GroupBy)}, not {shown(text)}")
-    return None
 
 
 def _time(section: Section, field: str, *, least: int, most: int, note: str = "") -> timedelta | None:
@@ -153,19 +124,8 @@ def _unbind(section: Section) -> Command:
 
 
 def _unbind_user(section: Section) -> Command:
-    role = _member(section, "role", Role.SUBSCRIBER)
-    return UnbindUser(read_user(section), role, _member(section, "ownership", Ownership.STRICT))
-
-
-def _member(section: Section, field: str, default: Member) -> Member:
-    text, known = section.text(field), type(default)
-    if text is None:
-        return default
-    try:
-        return known(text)
-    except ValueError:
-        section.problem(field, f"expected one of {', '.join(known)}, not {shown(text)}")
-        return default
+    role = section.choice("role", Role, default=Role.SUBSCRIBER)
+    return UnbindUser(read_user(section), role, section.choice("ownership", Ownership, default=Ownership.STRICT))
 
 
 def _bound(section: Section, parse: Callable[[str], Pattern]) -> Binding:
@@ -181,11 +141,8 @@ def _target(section: Section) -> ResourceRef:
 
 
 def _pattern(section: Section, parse: Callable[[str], Pattern]) -> Pattern:
-    try:
-        return parse(_text(section, "pattern"))
-    except InvalidPattern as error:
-        section.problem("pattern", str(error))
-        return Pattern(())
+    text = _text(section, "pattern")
+    return section.attempt("pattern", lambda: parse(text), default=Pattern(()))
 
 
 def _stored(text: str) -> Pattern:

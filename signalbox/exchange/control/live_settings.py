@@ -10,7 +10,7 @@ from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings, OrderBy, Retention
 from signalbox.exchange.model.topics import short_string_problem
 from signalbox.queues import FIFO_SUFFIX, is_fifo
-from signalbox.sarracenia.rights.names import InvalidUserName, UserName, parse_user_name
+from signalbox.sarracenia.rights.names import UserName, parse_user_name
 
 LIVE_FIELDS = ("live", "order_by", "anonymous", "retention", "rules", "issuers", "arvados", "arvados_api")
 RETENTION_FIELDS = ("count", "age_seconds")
@@ -83,7 +83,7 @@ def read_live_settings(section: Section, *, exchange: str) -> LiveSettingsPatch 
     if not is_fifo(exchange):
         section.problem(given[0], f"only ordered exchanges can be live; their names end with {FIFO_SUFFIX!r}")
     return LiveSettingsPatch(
-        order_by=_order_by(section),
+        order_by=section.choice("order_by", OrderBy, default=None),
         anonymous=_anonymous(section),
         retention=_retention(section.section("retention")) if "retention" in given else RetentionPatch(),
         rules=_rules(section),
@@ -93,25 +93,11 @@ def read_live_settings(section: Section, *, exchange: str) -> LiveSettingsPatch 
     )
 
 
-def _order_by(section: Section) -> OrderBy | None:
-    text = section.text("order_by")
-    if text is None:
-        return None
-    if text not in set(OrderBy):
-        section.problem("order_by", f"expected one of {', '.join(OrderBy)}, not {shown(text)}")
-        return None
-    return OrderBy(text)
-
-
 def _anonymous(section: Section) -> UserName | None:
     text = section.text("anonymous")
     if not text:
         return None if text is None else UserName("")
-    try:
-        return parse_user_name(text)
-    except InvalidUserName as error:
-        section.problem("anonymous", str(error))
-        return None
+    return section.attempt("anonymous", lambda: parse_user_name(text), default=None)
 
 
 def _arvados_api(section: Section) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from signalbox.control.envelope import Commands
 from signalbox.documents import Section, shown
 from signalbox.exchange.control.command_reader import read_user
-from signalbox.exchange.model.topics import InvalidRoutingKey, RoutingKey, parse_routing_key
+from signalbox.exchange.model.topics import RoutingKey, parse_routing_key
 from signalbox.live.admin.commands import (
     ChangeMembers,
     Command,
@@ -94,19 +94,11 @@ def _explain(section: Section) -> Command:
     return ExplainAccess(
         read_member(section, section.required_text("user") or "_", "user"),
         None if section.fields.get("exchange") is None else read_realm(section),
-        _topic(section),
+        section.parsed("topic", parse_routing_key, default=RoutingKey("")),
         read_right(section),
         None if groups is None else tuple(read_group(section, one, "groups") for one in section.texts("groups")),
         _token_role(section),
     )
-
-
-def _topic(section: Section) -> RoutingKey:
-    try:
-        return parse_routing_key(section.required_text("topic"))
-    except InvalidRoutingKey as error:
-        section.problem("topic", str(error))
-        return RoutingKey("")
 
 
 def _token_role(section: Section) -> Role:

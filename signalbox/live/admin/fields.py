@@ -6,7 +6,6 @@ from signalbox.live.rights.coverage import check_placeholders
 from signalbox.live.rights.grants import Grant
 from signalbox.live.rights.principals import (
     GroupName,
-    InvalidPrincipal,
     PrincipalName,
     parse_group_name,
     parse_principal,
@@ -16,7 +15,6 @@ from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import InvalidUri
 from signalbox.sarracenia.rights.names import (
     ExchangeName,
-    InvalidExchangeName,
     UserName,
     parse_exchange_name,
 )
@@ -30,31 +28,17 @@ NO_REALM, NO_GROUP = ExchangeName("x"), GroupName("_")
 
 def read_realm(section: Section) -> ExchangeName:
     """Return the field `exchange`."""
-    text = section.required_text("exchange")
-    try:
-        return parse_exchange_name(text or NO_REALM)
-    except InvalidExchangeName as error:
-        section.problem("exchange", str(error))
-        return NO_REALM
+    return section.parsed("exchange", parse_exchange_name, default=NO_REALM)
 
 
 def read_principal(section: Section) -> PrincipalName:
     """Return the field `user`: a user of the stage or of an identity provider, `@GROUP` or `@everyone`."""
-    text = section.required_text("user")
-    try:
-        return parse_principal(text) if text else PrincipalName(NO_USER)
-    except InvalidPrincipal as error:
-        section.problem("user", str(error))
-        return PrincipalName(NO_USER)
+    return section.parsed("user", parse_principal, default=PrincipalName(NO_USER))
 
 
 def read_member(section: Section, text: str, field: str = "users") -> UserName:
     """Return a user of the stage or of an identity provider."""
-    try:
-        user = user_of(parse_principal(text))
-    except InvalidPrincipal as error:
-        section.problem(field, str(error))
-        return NO_USER
+    user = section.attempt(field, lambda: user_of(parse_principal(text)), default=NO_USER)
     if user is None:
         section.problem(field, f"expected users, not {shown(text)}: groups have no groups as members")
     return user or NO_USER
@@ -62,11 +46,7 @@ def read_member(section: Section, text: str, field: str = "users") -> UserName:
 
 def read_group(section: Section, text: str, field: str = "group") -> GroupName:
     """Return the name of a group."""
-    try:
-        return parse_group_name(text) if text else NO_GROUP
-    except InvalidPrincipal as error:
-        section.problem(field, str(error))
-        return NO_GROUP
+    return section.attempt(field, lambda: parse_group_name(text), default=NO_GROUP) if text else NO_GROUP
 
 
 def read_right(section: Section) -> Right:

@@ -72,7 +72,7 @@ class SubscribeOptions:
         """Parse the options of SUBSCRIBE. Raises `InvalidOptions` with all problems."""
         problems = Problems()
         section = Section.of(options, "options", problems)
-        match = _match(section)
+        match = section.choice("match", MatchPolicy, default=MatchPolicy.EXACT)
         parsed = cls(match, section.flag("get_retained"), _history(section, match))
         problems.refuse(InvalidOptions)
         return parsed
@@ -127,16 +127,6 @@ def parse_timestamp(text: str) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo is not None else None
-
-
-def _match(section: Section) -> MatchPolicy:
-    text = section.text("match")
-    if text is None:
-        return MatchPolicy.EXACT
-    known = {match.value: match for match in MatchPolicy}
-    if text not in known:
-        section.problem("match", f"expected one of {', '.join(known)}, not {shown(text)}")
-    return known.get(text, MatchPolicy.EXACT)
 
 
 def _audience(section: Section, publisher: SessionId | None) -> Audience:

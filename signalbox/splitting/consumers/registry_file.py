@@ -8,7 +8,7 @@ from signalbox.errors import RejectedError
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.consumers.registry_reader import RegistryConverter, optional_section, other_brokers
 from signalbox.splitting.model.filters import Compiler
-from signalbox.splitting.model.target import DEFAULT_NAMESPACE, InvalidTarget, Target
+from signalbox.splitting.model.target import DEFAULT_NAMESPACE, Target
 from signalbox.splitting.queues.names import DEFAULT_PREFIX
 
 OLD, NEW, PROPERTIES = "MirrordWorkloadQueueRegistry", "MirrordSplitConfig", "MirrordPropertyList"
@@ -98,11 +98,9 @@ def _read(reader: RegistryConverter, kind: str, section: Section, cluster: str |
 def _placed(registry: Registry, section: Section, cluster: str | None) -> Registry:
     """Return the registry of a Kubernetes workload with its namespace and its cluster, if that is known."""
     named = _annotations(section).text(CLUSTER_ANNOTATION)
-    try:
-        return replace(registry, target=registry.target.placed(_namespace(section), named or cluster))
-    except InvalidTarget as error:
-        section.problem("metadata", str(error))
-        return registry
+    namespace, target = _namespace(section), registry.target
+    placed = section.attempt("metadata", lambda: target.placed(namespace, named or cluster), default=target)
+    return replace(registry, target=placed)
 
 
 def _namespace(section: Section) -> str:

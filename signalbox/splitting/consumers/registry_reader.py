@@ -17,7 +17,7 @@ from signalbox.splitting.consumers.registry import (
 )
 from signalbox.splitting.model.filters import Compiler, InvalidExpression
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.target import KUBERNETES, InvalidTarget, Target, TargetKind
+from signalbox.splitting.model.target import KUBERNETES, Target, TargetKind
 from signalbox.splitting.queues.names import DEFAULT_TEMPLATE, template_problem
 
 ALL_VALUES = ".[]"
@@ -194,12 +194,8 @@ def _target(section: Section, kind: str) -> Target | None:
     found, name = section.required_text(kind), section.required_text("name")
     if not found or not name:
         return None
-    try:
-        target = Target.of(found, name)
-    except InvalidTarget as error:
-        section.problem(kind, str(error))
-        return None
-    if target.name != name or target.namespace:
+    target = section.attempt(kind, lambda: Target.of(found, name), default=None)
+    if target is not None and (target.name != name or target.namespace):
         section.problem("name", f"expected a workload's name alone, not {shown(name)}: see metadata.namespace")
     return target
 

@@ -12,7 +12,7 @@ from signalbox.kept.settings import LONGEST
 from signalbox.queues import QueueName
 from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.target import InvalidTarget, Target
+from signalbox.splitting.model.target import Target
 
 MAXIMUM_SESSION_NAME = 64
 MAXIMUM_OWNER_NAME = 128
@@ -194,12 +194,7 @@ def _name_problem(name: str, *, most: int, others: str) -> str | None:
 
 
 def _target(section: Section) -> Target:
-    text = section.required_text("target")
-    try:
-        return Target.parse(text or NO_TARGET)
-    except InvalidTarget as error:
-        section.problem("target", str(error))
-        return Target.parse(NO_TARGET)
+    return section.parsed("target", Target.parse, default=Target.parse(NO_TARGET))
 
 
 def _status(section: Section) -> Command:

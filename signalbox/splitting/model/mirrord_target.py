@@ -45,11 +45,7 @@ def _target(value: object, problems: Problems) -> Target | None:
     found, namespace = _path(section.fields.get("path"), section.at("path"), problems), section.text("namespace")
     if found is None or namespace is None or not found.is_on_kubernetes:
         return found
-    try:
-        return found.placed(namespace, None)
-    except InvalidTarget as error:
-        section.problem("namespace", str(error))
-        return None
+    return section.attempt("namespace", lambda: found.placed(namespace, None), default=None)
 
 
 def _path(value: object, path: str, problems: Problems) -> Target | None:
