@@ -12,8 +12,14 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 
+class Command:
+    """A command to a control queue of the exchange."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class DeclareExchange:
+class DeclareExchange(Command):
     """`declare_exchange {exchange, alternate?, live?}`, and for a live exchange the fields below, all optional.
 
     Without `alternate` the alternate stays unchanged; "" removes it. With `live`, connections may join an ordered
@@ -34,7 +40,7 @@ class DeclareExchange:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteExchange:
+class DeleteExchange(Command):
     """`delete_exchange {exchange, force?}`: refused while it is bound, holds messages or is an alternate.
 
     Result: {exchange, deleted, unbound: [binding], lost, dead_letters: {sqs_name, url, waiting} or null}. `deleted` is
@@ -69,7 +75,7 @@ class QueueSettingsPatch:
 
 
 @dataclass(frozen=True, slots=True)
-class DeclareQueue:
+class DeclareQueue(Command):
     """`declare_queue {queue, expires_seconds?, message_ttl_seconds?, prefetch?, maximum_receives?, group_by?}`.
 
     Missing fields stay unchanged, or get their defaults in a new queue (never, never, 25, 5, publisher); 0 seconds is
@@ -83,7 +89,7 @@ class DeclareQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteQueue:
+class DeleteQueue(Command):
     """`delete_queue {queue, if_empty?}`: deletes a queue with its bindings and messages.
 
     Result: {queue, deleted, unbound: [binding], lost, dead_letters}, as for an exchange.
@@ -94,7 +100,7 @@ class DeleteQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(Command):
     """`bind {exchange, queue or destination, pattern}`; `destination` is another exchange.
 
     Result: {exchange, queue or destination, pattern, bound: true}.
@@ -104,14 +110,14 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True)
-class Unbind:
+class Unbind(Command):
     """`unbind`, with the fields of `bind`. Result: the binding, and in `unbound` whether it existed."""
 
     binding: Binding
 
 
 @dataclass(frozen=True, slots=True)
-class UnbindUser:
+class UnbindUser(Command):
     """`unbind_user {user, role?, ownership?}`, for administrators: remove bindings to a user's queues and exchanges.
 
     Their names state the user. All bindings of a removed user are removed; of another one, those from exchanges that
@@ -125,24 +131,24 @@ class UnbindUser:
 
 
 @dataclass(frozen=True, slots=True)
-class ListExchanges:
+class ListExchanges(Command):
     """`exchanges {}`. Result: the exchanges that the user may read, each as declared, without `connected`."""
 
 
 @dataclass(frozen=True, slots=True)
-class ListQueues:
+class ListQueues(Command):
     """`queues {}`. Result: the queues that the user may read, each as declared."""
 
 
 @dataclass(frozen=True, slots=True)
-class ListBindings:
+class ListBindings(Command):
     """`bindings {exchange?}`. Result: [{exchange, queue or destination, pattern}] of resources the user may read."""
 
     exchange: ExchangeName | None
 
 
 @dataclass(frozen=True, slots=True)
-class PublishMessage:
+class PublishMessage(Command):
     """`publish {exchange, routing_key, body, headers?}`. Result: {exchange, routing_key, message_id}.
 
     An ordered exchange publishes repeated commands of a user with the same `id` once.
@@ -154,14 +160,14 @@ class PublishMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerHeartbeat:
+class ConsumerHeartbeat(Command):
     """`consuming {queue}`: a consumer's heartbeat. Result: the queue, as declared."""
 
     queue: DeclaredName
 
 
 @dataclass(frozen=True, slots=True)
-class WhoAmI:
+class WhoAmI(Command):
     """`whoami {}`. Result: {user, role, ownership, stage, exchange_prefix, account, region}; null: no user."""
 
 
@@ -177,7 +183,7 @@ class ReplayedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayMessages:
+class ReplayMessages(Command):
     """`replay {queue, messages: [{exchange, routing_key, body, headers?, message_id, publisher?, published_at}]}`.
 
     Sends up to 100 messages to the queue as if they were routed there; `published_at` is in milliseconds since 1970.
@@ -189,32 +195,13 @@ class ReplayMessages:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class Status(Command):
     """`status {names?}`: of all resources that the user may read, or of those that match a name; `q_a*` is a prefix.
 
     Result: {exchanges: […], queues: […]}, see `signalbox.exchange.control.status`; refused for more than 500 in all.
     """
 
     names: tuple[str, ...] = ()
-
-
-Command = (
-    DeclareExchange
-    | DeleteExchange
-    | DeclareQueue
-    | DeleteQueue
-    | Bind
-    | Unbind
-    | UnbindUser
-    | ListExchanges
-    | ListQueues
-    | ListBindings
-    | PublishMessage
-    | ConsumerHeartbeat
-    | WhoAmI
-    | ReplayMessages
-    | Status
-)
 
 
 def _patched(patch: timedelta | None, found: timedelta | None) -> timedelta | None:

@@ -11,8 +11,14 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
 
 
+class Command:
+    """A command about live."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class GiveGrant:
+class GiveGrant(Command):
     """`grant {user, exchange, right?, match?, uri, deny?, dry_run?}`; `right` is read or write.
 
     `user` is a user, `@GROUP` or `@everyone`; `match` is exact, prefix or wildcard. The defaults are read and exact.
@@ -28,7 +34,7 @@ class GiveGrant:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeGrant:
+class TakeGrant(Command):
     """`ungrant`, with the fields of `grant`. Result: the grant, and `ungranted`: whether it existed.
 
     After the result, events that are published later and were visible by this grant alone no longer reach the user.
@@ -42,7 +48,7 @@ class TakeGrant:
 
 
 @dataclass(frozen=True, slots=True)
-class ListGrants:
+class ListGrants(Command):
     """`grants {exchange?, user?}`. Result: [{user, exchange, right, match, uri, deny?}].
 
     It holds the grants of the caller and its groups, and those on exchanges that the caller may configure, by default
@@ -54,7 +60,7 @@ class ListGrants:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeMembers:
+class ChangeMembers(Command):
     """`group_add` or `group_remove {exchange, group, users, dry_run?}`: change the members of a group of the stage.
 
     Result: {exchange, group, changed, unchanged}, two lists of users. After the result of `group_remove`, events that
@@ -69,7 +75,7 @@ class ChangeMembers:
 
 
 @dataclass(frozen=True, slots=True)
-class SetUserGroups:
+class SetUserGroups(Command):
     """`user_groups {exchange, groups}`: set the groups of the stage of up to 20 users: {user: [group, ...], ...}.
 
     Result: {exchange, changed, left}, the number of changed memberships and of those that the same command, sent
@@ -81,7 +87,7 @@ class SetUserGroups:
 
 
 @dataclass(frozen=True, slots=True)
-class ListMembers:
+class ListMembers(Command):
     """`groups {exchange, group?}`. Result: [{exchange, group, user}].
 
     It holds the caller's own groups, or all if the caller may configure the exchange.
@@ -92,7 +98,7 @@ class ListMembers:
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainAccess:
+class ExplainAccess(Command):
     """`explain {user, exchange?, topic, right?, groups?, role?}`: why a user may or may not read or write a topic.
 
     `groups` are those in the token of an identity provider's user, `role` its role. Result: for each realm (by default
@@ -109,7 +115,7 @@ class ExplainAccess:
 
 
 @dataclass(frozen=True, slots=True)
-class PutSecret:
+class PutSecret(Command):
     """`secret {user?, salt, verifier, key?}`: the credentials of a user's new secret.
 
     The caller generates the secret and never sends it: `verifier` is the hexadecimal SHA-256 of the key that PBKDF2
@@ -123,7 +129,7 @@ class PutSecret:
 
 
 @dataclass(frozen=True, slots=True)
-class PutSecrets:
+class PutSecrets(Command):
     """`secrets {secrets: [{user, salt, verifier, key?}]}`: the credentials of up to 200 users.
 
     The fields are those of `secret`. Only for administrators, and all or none are stored if one is refused. Result:
@@ -134,7 +140,7 @@ class PutSecrets:
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetUser:
+class ForgetUser(Command):
     """`forget_user {user}`: delete a user's secret, grants, denies and memberships, and end the sessions and tokens.
 
     Result: {user, ended, notified_sessions}; `ended` has {exchange, grants, denies, groups} of each realm where the
@@ -142,20 +148,6 @@ class ForgetUser:
     """
 
     user: UserName
-
-
-Command = (
-    GiveGrant
-    | TakeGrant
-    | ListGrants
-    | ChangeMembers
-    | SetUserGroups
-    | ListMembers
-    | ExplainAccess
-    | PutSecret
-    | PutSecrets
-    | ForgetUser
-)
 
 
 def secret_fields(credentials: StoredSecret) -> dict[str, object]:

@@ -9,8 +9,14 @@ from signalbox.live.wamp.options import BackfillStart
 from signalbox.live.wamp.patterns import TopicPattern
 
 
+class Effect:
+    """An effect of the session machine."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Post:
+class Post(Effect):
     """Append a message to the connection's outbox; `ends` is the subscription that the message ends, if any."""
 
     message: Message
@@ -18,7 +24,7 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True)
-class PostText:
+class PostText(Effect):
     """Append a text of Arvados' protocol to the connection's outbox; it begins or ends a subscription to log rows.
 
     With `expects_catch_up` the effect `CatchUp` follows for the subscription that begins.
@@ -31,31 +37,31 @@ class PostText:
 
 
 @dataclass(frozen=True, slots=True)
-class CatchUp:
+class CatchUp(Effect):
     """Post the past log rows that a subscription requests, before any further row of the connection."""
 
     subscription: SubscriptionId
 
 
 @dataclass(frozen=True, slots=True)
-class RefuseFrame:
+class RefuseFrame(Effect):
     """Count a frame that is no request of Arvados' protocol."""
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
+class Close(Effect):
     """Close the connection after all items of its outbox were posted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Enter:
+class Enter(Effect):
     """Add the session to its realm and publish that it has joined."""
 
     listener: Listener
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
+class Leave(Effect):
     """Detach the remaining subscriptions, remove the session from its realm and publish that it has ended."""
 
     listener: Listener
@@ -63,7 +69,7 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True)
-class Attach:
+class Attach(Effect):
     """Deliver events to a subscription, after the requested past events.
 
     Its SUBSCRIBED is in the outbox before, so no event can overtake it.
@@ -75,14 +81,14 @@ class Attach:
 
 
 @dataclass(frozen=True, slots=True)
-class Detach:
+class Detach(Effect):
     """Stop the delivery of events to a subscription."""
 
     pattern: TopicPattern
 
 
 @dataclass(frozen=True, slots=True)
-class Distribute:
+class Distribute(Effect):
     """Publish an event; PUBLISHED answers a `request` when the event is in every subscriber's outbox."""
 
     publication: PublicationId
@@ -95,7 +101,7 @@ class Distribute:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerCall:
+class AnswerCall(Effect):
     """Answer a call of a procedure in the table of procedures."""
 
     request: RequestId
@@ -104,14 +110,14 @@ class AnswerCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(Effect):
     """Count a refused publication whose publisher has not requested an acknowledgement."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
-class CountFailure:
+class CountFailure(Effect):
     """Count a failed login of a user, up to the number that shows that the client should slow down.
 
     A refused token has a `reason` and no `authid`, since every client can send one with any name.
@@ -119,20 +125,3 @@ class CountFailure:
 
     authid: str
     reason: str = ""
-
-
-Effect = (
-    Post
-    | PostText
-    | CatchUp
-    | RefuseFrame
-    | Close
-    | Enter
-    | Leave
-    | Attach
-    | Detach
-    | Distribute
-    | AnswerCall
-    | Drop
-    | CountFailure
-)

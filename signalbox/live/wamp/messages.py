@@ -23,8 +23,14 @@ class Payload:
 EMPTY = Payload()
 
 
+class Message:
+    """A WAMP message."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Hello:
+class Hello(Message):
     """HELLO: a client requests to join a realm."""
 
     realm: str
@@ -32,7 +38,7 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
-class Welcome:
+class Welcome(Message):
     """WELCOME: the router opens the session."""
 
     session: SessionId
@@ -40,7 +46,7 @@ class Welcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Abort:
+class Abort(Message):
     """ABORT: either side ends a session, or refuses to open one. There is no reply."""
 
     details: Dictionary
@@ -49,7 +55,7 @@ class Abort:
 
 
 @dataclass(frozen=True, slots=True)
-class Challenge:
+class Challenge(Message):
     """CHALLENGE: the router requests authentication."""
 
     method: str
@@ -57,7 +63,7 @@ class Challenge:
 
 
 @dataclass(frozen=True, slots=True)
-class Authenticate:
+class Authenticate(Message):
     """AUTHENTICATE: the client's answer to CHALLENGE, a ticket or a signature."""
 
     signature: str
@@ -68,7 +74,7 @@ class Authenticate:
 
 
 @dataclass(frozen=True, slots=True)
-class Goodbye:
+class Goodbye(Message):
     """GOODBYE: either side closes a session, and the other replies with GOODBYE."""
 
     details: Dictionary
@@ -76,7 +82,7 @@ class Goodbye:
 
 
 @dataclass(frozen=True, slots=True)
-class Error:
+class Error(Message):
     """ERROR: a request failed. `request_type` is the message type code of the request."""
 
     request_type: int
@@ -87,7 +93,7 @@ class Error:
 
 
 @dataclass(frozen=True, slots=True)
-class Publish:
+class Publish(Message):
     """PUBLISH: a client publishes an event."""
 
     request: RequestId
@@ -97,7 +103,7 @@ class Publish:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class Published(Message):
     """PUBLISHED: the acknowledgement of a PUBLISH."""
 
     request: RequestId
@@ -105,7 +111,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscribe:
+class Subscribe(Message):
     """SUBSCRIBE: a client subscribes to a topic or a pattern."""
 
     request: RequestId
@@ -114,7 +120,7 @@ class Subscribe:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscribed:
+class Subscribed(Message):
     """SUBSCRIBED: the acknowledgement of a SUBSCRIBE."""
 
     request: RequestId
@@ -122,7 +128,7 @@ class Subscribed:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsubscribe:
+class Unsubscribe(Message):
     """UNSUBSCRIBE: a client ends a subscription."""
 
     request: RequestId
@@ -130,7 +136,7 @@ class Unsubscribe:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsubscribed:
+class Unsubscribed(Message):
     """UNSUBSCRIBED: the acknowledgement of an UNSUBSCRIBE; with `details`, the broker's revocation."""
 
     request: RequestId
@@ -138,7 +144,7 @@ class Unsubscribed:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Event(Message):
     """EVENT: a published event, sent to a subscriber."""
 
     subscription: SubscriptionId
@@ -148,7 +154,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Message):
     """CALL: a client calls a procedure."""
 
     request: RequestId
@@ -158,7 +164,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Cancel:
+class Cancel(Message):
     """CANCEL: a client cancels its pending call."""
 
     request: RequestId
@@ -166,7 +172,7 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Result(Message):
     """RESULT: the result of a CALL, sent to the caller."""
 
     request: RequestId
@@ -175,7 +181,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Register:
+class Register(Message):
     """REGISTER: a client registers a procedure."""
 
     request: RequestId
@@ -184,7 +190,7 @@ class Register:
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class Registered(Message):
     """REGISTERED: the acknowledgement of a REGISTER."""
 
     request: RequestId
@@ -192,7 +198,7 @@ class Registered:
 
 
 @dataclass(frozen=True, slots=True)
-class Unregister:
+class Unregister(Message):
     """UNREGISTER: a client ends a registration."""
 
     request: RequestId
@@ -200,7 +206,7 @@ class Unregister:
 
 
 @dataclass(frozen=True, slots=True)
-class Unregistered:
+class Unregistered(Message):
     """UNREGISTERED: the acknowledgement of an UNREGISTER; with `details`, the dealer's revocation."""
 
     request: RequestId
@@ -208,7 +214,7 @@ class Unregistered:
 
 
 @dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(Message):
     """INVOCATION: a call, sent to the client that registered the procedure."""
 
     request: RequestId
@@ -218,7 +224,7 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Interrupt:
+class Interrupt(Message):
     """INTERRUPT: the caller canceled a pending invocation."""
 
     request: RequestId
@@ -226,37 +232,9 @@ class Interrupt:
 
 
 @dataclass(frozen=True, slots=True)
-class Yield:
+class Yield(Message):
     """YIELD: the result of an INVOCATION, sent by the callee."""
 
     request: RequestId
     options: Dictionary
     payload: Payload = EMPTY
-
-
-Message = (
-    Hello
-    | Welcome
-    | Abort
-    | Challenge
-    | Authenticate
-    | Goodbye
-    | Error
-    | Publish
-    | Published
-    | Subscribe
-    | Subscribed
-    | Unsubscribe
-    | Unsubscribed
-    | Event
-    | Call
-    | Cancel
-    | Result
-    | Register
-    | Registered
-    | Unregister
-    | Unregistered
-    | Invocation
-    | Interrupt
-    | Yield
-)

@@ -25,34 +25,40 @@ RUNS_BEFORE = re.compile(rf"{RUN_MARK}([0-9]{{1,9}})\Z")
 TAG_CHARACTERS = " +-=._:/@"  # SQS: the characters allowed in tag values in addition to letters and digits
 
 
+class Command:
+    """A command to the control queue of splitting."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(Command):
     """Store the registries in a file's documents."""
 
     documents: tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ListRegistries:
+class ListRegistries(Command):
     """List all registries."""
 
 
 @dataclass(frozen=True, slots=True)
-class Remove:
+class Remove(Command):
     """Remove a target's registry."""
 
     target: Target
 
 
 @dataclass(frozen=True, slots=True)
-class Discover:
+class Discover(Command):
     """Return a registry of the queues that a target appears to consume."""
 
     target: Target
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class Start(Command):
     """Start a session; `config` is a whole mirrord.json. With `since`, it gets the messages kept in that time first."""
 
     target: Target
@@ -63,7 +69,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(Command):
     """Renew a session."""
 
     target: Target
@@ -71,7 +77,7 @@ class Heartbeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Command):
     """End a session."""
 
     target: Target
@@ -79,14 +85,14 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class SplitStatus:
+class SplitStatus(Command):
     """Show all splits, or the split of one target."""
 
     target: Target | None
 
 
 @dataclass(frozen=True, slots=True)
-class Explain:
+class Explain(Command):
     """Show which live sessions would receive messages of a queue."""
 
     target: Target
@@ -95,7 +101,7 @@ class Explain:
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class Audit(Command):
     """Show the events of a message in the last `days` days."""
 
     message_id: str
@@ -103,14 +109,14 @@ class Audit:
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class Keep(Command):
     """Apply the stored setting of a kept queue to its split, and delete what a removed setting leaves."""
 
     queue: QueueName
 
 
 @dataclass(frozen=True, slots=True)
-class Reconcile:
+class Reconcile(Command):
     """Reconcile a split; `holder` holds the lock of its target for this message, and is made by `holder_of`."""
 
     target: Target
@@ -126,22 +132,6 @@ class Reconcile:
 def holder_of(random_part: str, *, runs_before: int) -> str:
     """Return the holder of a chain's next run; it carries the number of runs before."""
     return f"{random_part}{RUN_MARK}{runs_before}" if runs_before else random_part
-
-
-Command = (
-    Apply
-    | Remove
-    | ListRegistries
-    | Discover
-    | Start
-    | Heartbeat
-    | Stop
-    | SplitStatus
-    | Explain
-    | Audit
-    | Keep
-    | Reconcile
-)
 
 
 def reconcile_body(command: Reconcile) -> str:

@@ -9,8 +9,14 @@ from signalbox.splitting.model.observed_state import QueueUse
 from signalbox.splitting.model.split import STAGES, Phase, Split, Stage, ended, moved
 
 
+class Effect:
+    """An action on AWS."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class CreateQueue:
+class CreateQueue(Effect):
     """Create a temporary queue like `original`; without a session it is the deployed consumer's."""
 
     name: QueueName
@@ -19,45 +25,45 @@ class CreateQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class SwitchTarget:
+class SwitchTarget(Effect):
     """Switch the target to all of its temporary queues."""
 
 
 @dataclass(frozen=True, slots=True)
-class SwitchTargetBack:
+class SwitchTargetBack(Effect):
     """Switch the target back to the original queues."""
 
 
 @dataclass(frozen=True, slots=True)
-class StartForwarding:
+class StartForwarding(Effect):
     """Start forwarding the messages of a queue."""
 
     original: QueueName
 
 
 @dataclass(frozen=True, slots=True)
-class StopForwarding:
+class StopForwarding(Effect):
     """Stop forwarding the messages of a queue; they stay in the original."""
 
     original: QueueName
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveForwarding:
+class RemoveForwarding(Effect):
     """Remove the forwarder of a queue; it has been stopped before."""
 
     original: QueueName
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayKept:
+class ReplayKept(Effect):
     """Send some kept messages to the queues of a session whose filters do not apply yet."""
 
     session_id: SessionId
 
 
 @dataclass(frozen=True, slots=True)
-class ReturnMessages:
+class ReturnMessages(Effect):
     """Return the messages of a temporary queue, in order.
 
     Messages of a session are matched again against the remaining sessions and are sent straight to their new owners.
@@ -70,7 +76,7 @@ class ReturnMessages:
 
 
 @dataclass(frozen=True, slots=True)
-class CloseQueue:
+class CloseQueue(Effect):
     """Close an ending session's queue for later calls, unless a call has used it since its use was read."""
 
     name: QueueName
@@ -79,7 +85,7 @@ class CloseQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteTemporaryQueue:
+class DeleteTemporaryQueue(Effect):
     """Delete a temporary queue that is empty or holds only copies."""
 
     name: QueueName
@@ -115,18 +121,6 @@ class ForgetSplit:
 
 
 Record = MoveSession | ForgetSession | MoveSplit | ForgetSplit
-Effect = (
-    CreateQueue
-    | SwitchTarget
-    | SwitchTargetBack
-    | StartForwarding
-    | StopForwarding
-    | RemoveForwarding
-    | ReplayKept
-    | ReturnMessages
-    | CloseQueue
-    | DeleteTemporaryQueue
-)
 Action = Record | Effect
 
 
