@@ -10,14 +10,13 @@ import pytest
 
 from signalbox.aws.live import connection_snapshots, subscribers
 from signalbox.aws.live.accounts import DynamoAccounts
-from signalbox.aws.live.changes import DynamoSubscriberChanges
 from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
 from signalbox.aws.live.grants import DynamoGrants, DynamoGroups, DynamoSecrets
 from signalbox.aws.live.inbox import SqsInbox, SqsTimers, timed_connection
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.sessions import DynamoConnectionRate, DynamoRealmSessions, DynamoSessions
-from signalbox.aws.live.subscribers import DynamoSubscribers
+from signalbox.aws.live.subscribers import DynamoSubscriberChanges, DynamoSubscribers
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.control.envelope import Envelope
 from signalbox.control.protocol import command_body

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from signalbox.cli.exchange.former_users import confirm_ownership
 from signalbox.cli.shared import settling
 from signalbox.cli.shared.confirmation import confirm
 from signalbox.cli.shared.stage import say
@@ -18,6 +17,23 @@ if TYPE_CHECKING:
     from signalbox.cli.exchange.user_files import NamedUser
     from signalbox.clients.deployment import Deployment
     from signalbox.sarracenia.rights.names import UserName
+
+
+def confirm_ownership(
+    identities: "ExchangeUsers", names: Sequence["UserName"], ownership: "Ownership", *, yes: bool, as_json: bool
+) -> None:
+    """Ask before new users get what exists in their names; do not ask if there is nothing. Raises `RejectedError`."""
+    found = identities.owned(names, ownership) if names else ()
+    if not found:
+        return
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    question = (
+        f"{', '.join(found[:SHOWN])}{more} would belong to the new user, with all messages and events that an earlier "
+        "user of the name has left there. Delete them before by `signalbox queue delete` and `signalbox exchange "
+        "delete`, and in SQS those with -dlq. Add the user nevertheless?"
+    )
+    confirm(question, yes=yes, as_json=as_json)
+
 
 DEFAULT_ROLE = Role.SUBSCRIBER
 SHOWN = 10

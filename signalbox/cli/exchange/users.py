@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from signalbox.cli.exchange.former_users import confirm_ownership
-from signalbox.cli.exchange.live_only import DEFAULT_ROLE, LiveOnlyUsers, live_only_document
+from signalbox.cli.exchange.live_only import DEFAULT_ROLE, LiveOnlyUsers, confirm_ownership, live_only_document
 from signalbox.cli.exchange.user_admin import UserAdmin, print_user, user_records
 from signalbox.cli.exchange.user_files import Names, Source, named_users
 from signalbox.cli.shared import settling

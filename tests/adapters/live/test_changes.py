@@ -11,16 +11,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from signalbox.aws.live.changes import (
+from signalbox.aws.live.items import CHUNK, pattern_subscribers_partition, subscriber_key, subscriber_version_key
+from signalbox.aws.live.subscribers import (
     CHUNKS_KEPT_FOR,
     FULL,
     LISTED_CHANGES,
     MOST_AT_ONCE,
     TRIMMED_FROM,
     DynamoSubscriberChanges,
+    DynamoSubscribers,
 )
-from signalbox.aws.live.items import CHUNK, pattern_subscribers_partition, subscriber_key, subscriber_version_key
-from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from signalbox.aws.live.changes import TRIMMED_FROM
-from signalbox.aws.live.subscribers import DynamoSubscribers
+from signalbox.aws.live.subscribers import TRIMMED_FROM, DynamoSubscribers
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.exchange.control.app_bindings import AppBinding, ForeignKey
 from signalbox.exchange.control.app_declaration import (
+    AppBinding,
     AppExchange,
     AppExchanges,
     AppUsers,
+    ForeignKey,
     InvalidDeclaration,
     MessagesWaiting,
     read_users,
