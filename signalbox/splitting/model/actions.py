@@ -9,14 +9,8 @@ from signalbox.splitting.model.observed_state import QueueUse
 from signalbox.splitting.model.split import STAGES, Phase, Split, Stage, ended, moved
 
 
-class Effect:
-    """An action on AWS."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True, slots=True)
-class CreateQueue(Effect):
+class CreateQueue:
     """Create a temporary queue like `original`; without a session it is the deployed consumer's."""
 
     name: QueueName
@@ -25,45 +19,45 @@ class CreateQueue(Effect):
 
 
 @dataclass(frozen=True, slots=True)
-class SwitchTarget(Effect):
+class SwitchTarget:
     """Switch the target to all of its temporary queues."""
 
 
 @dataclass(frozen=True, slots=True)
-class SwitchTargetBack(Effect):
+class SwitchTargetBack:
     """Switch the target back to the original queues."""
 
 
 @dataclass(frozen=True, slots=True)
-class StartForwarding(Effect):
+class StartForwarding:
     """Start forwarding the messages of a queue."""
 
     original: QueueName
 
 
 @dataclass(frozen=True, slots=True)
-class StopForwarding(Effect):
+class StopForwarding:
     """Stop forwarding the messages of a queue; they stay in the original."""
 
     original: QueueName
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveForwarding(Effect):
+class RemoveForwarding:
     """Remove the forwarder of a queue; it has been stopped before."""
 
     original: QueueName
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayKept(Effect):
+class ReplayKept:
     """Send some kept messages to the queues of a session whose filters do not apply yet."""
 
     session_id: SessionId
 
 
 @dataclass(frozen=True, slots=True)
-class ReturnMessages(Effect):
+class ReturnMessages:
     """Return the messages of a temporary queue, in order.
 
     Messages of a session are matched again against the remaining sessions and are sent straight to their new owners.
@@ -76,7 +70,7 @@ class ReturnMessages(Effect):
 
 
 @dataclass(frozen=True, slots=True)
-class CloseQueue(Effect):
+class CloseQueue:
     """Close an ending session's queue for later calls, unless a call has used it since its use was read."""
 
     name: QueueName
@@ -85,7 +79,7 @@ class CloseQueue(Effect):
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteTemporaryQueue(Effect):
+class DeleteTemporaryQueue:
     """Delete a temporary queue that is empty or holds only copies."""
 
     name: QueueName
@@ -121,6 +115,18 @@ class ForgetSplit:
 
 
 Record = MoveSession | ForgetSession | MoveSplit | ForgetSplit
+Effect = (
+    CreateQueue
+    | SwitchTarget
+    | SwitchTargetBack
+    | StartForwarding
+    | StopForwarding
+    | RemoveForwarding
+    | ReplayKept
+    | ReturnMessages
+    | CloseQueue
+    | DeleteTemporaryQueue
+)
 Action = Record | Effect
 
 
