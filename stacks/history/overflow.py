@@ -15,7 +15,6 @@ VISIBILITY = Duration.seconds(VISIBILITY_PER_TIMEOUT * TIMEOUT_SECONDS)
 # SQS's maximum: the tolerated outage of Firehose.
 RETENTION = Duration.days(14)
 MAX_AGE = Duration.hours(1)
-BATCH = 10
 CONCURRENCY = 10
 
 
@@ -51,11 +50,5 @@ class HistoryOverflow(Construct):
             environment={"HISTORY_STREAM": lake.stream.delivery_stream_name},
             around=around,
         )
-        function.add_event_source_mapping(
-            "Overflow",
-            event_source_arn=self.queue.queue_arn,
-            batch_size=BATCH,
-            report_batch_item_failures=True,
-            max_concurrency=CONCURRENCY,
-        )
+        function.read(self.queue, "Overflow", concurrency=CONCURRENCY)
         return function

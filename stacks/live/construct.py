@@ -22,8 +22,6 @@ from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.shared.schedules import Task, every
 from stacks.state_stack import State
 
-# The maximum of a FIFO queue, and of other queues without a batching window.
-BATCH = 10
 # API Gateway ends every connection after two hours.
 RETENTION = Duration.hours(3)
 # A client that is a minute behind is disconnected, and catches up when it reconnects.
@@ -160,13 +158,7 @@ class LiveResources(Part):
             "deliver": (self.outbox,),
         }
         for name, queue in ((name, queue) for name, queues in sources.items() for queue in queues):
-            self.functions[name].add_event_source_mapping(
-                queue.node.id,
-                event_source_arn=queue.queue_arn,
-                batch_size=BATCH,
-                report_batch_item_failures=True,
-                max_concurrency=config.live_concurrency,
-            )
+            self.functions[name].read(queue, queue.node.id, concurrency=config.live_concurrency)
 
     def _alarms(self, config: Config) -> list[cloudwatch.Alarm]:
         """Return the alarms on dead letters and on the age of messages."""

@@ -20,8 +20,6 @@ from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.shared.schedules import Task, daily, every
 from stacks.state_stack import State
 
-# SQS passes at most this many messages to a function without a batching window.
-BATCH = 10
 # Malformed offers of any sender are dead letters too, so a single one must not raise an alarm.
 DEAD_OFFERS_ALARM = 10
 # Of the requests a second of proxies that the API accepts: polls are more often than answers.
@@ -44,13 +42,7 @@ class RendezvousResources(Part):
         oldest = Duration.seconds(config.offer_age_limit_seconds)
         age = age_alarm(self, self.broker.queue, oldest=oldest, config=config)
         self.functions = self._functions(around) | doors.functions
-        self.functions["offer"].add_event_source_mapping(
-            "Offers",
-            event_source_arn=self.broker.queue.queue_arn,
-            batch_size=BATCH,
-            report_batch_item_failures=True,
-            max_concurrency=config.offer_concurrency,
-        )
+        self.functions["offer"].read(self.broker.queue, "Offers", concurrency=config.offer_concurrency)
         for door, function in doors.functions.items():
             function.alarms = function_alarms(Construct(self, door.capitalize()), function, config)
         self.api = self._api(state, config) if "api" in config.doors else None

@@ -4,7 +4,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from stacks.rendezvous.construct import BATCH, broker_of
+from stacks.rendezvous.construct import broker_of
 from stacks.rendezvous.environment import front_environment
 from stacks.settings.choices import FRONT_VISIBILITY_SECONDS
 from stacks.settings.config import Config
@@ -41,13 +41,7 @@ class Front(Part):
             memory_megabytes=MEMORY_MEGABYTES,
             serves_strangers=True,
         )
-        forward.add_event_source_mapping(
-            "Offers",
-            event_source_arn=self.broker.queue.queue_arn,
-            batch_size=BATCH,
-            report_batch_item_failures=True,
-            max_concurrency=config.offer_concurrency,
-        )
+        forward.read(self.broker.queue, "Offers", concurrency=config.offer_concurrency)
         self.functions = {"forward": forward}
         self.client_user = iam.User(self, "ClientUser", user_name=f"{config.stage}-snowflake-client")
 

@@ -52,10 +52,4 @@ def reply_queue(scope: Construct, *, queue_name: str, key: kms.IKey) -> sqs.Queu
 
 def add_command_mapping(function: Function, queue: Queue) -> None:
     """Create the event source mapping from a control queue to a function."""
-    function.add_event_source_mapping(
-        "Commands",
-        event_source_arn=queue.queue_arn,
-        batch_size=BATCH,
-        report_batch_item_failures=True,
-        max_concurrency=CONCURRENCY,
-    )
+    function.read(queue, "Commands", batch=BATCH, concurrency=CONCURRENCY)

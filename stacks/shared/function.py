@@ -8,6 +8,7 @@ from aws_cdk import AssetHashType, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from stacks.history.lake import HistoryLake
@@ -20,6 +21,7 @@ from stacks.state_stack import State
 # Lambda allots processor time by memory: the first call takes 0.35 s for its clients at 512 MB, 0.7 s at 256.
 MEMORY_MEGABYTES = 512
 METRICS_NAMESPACE = "Signalbox"
+MAXIMUM_BATCH = 10  # of a FIFO queue, and of other queues without a batching window
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,16 @@ class Function(lambda_.Function):
             )
         )
         self.alarms = function_alarms(self, self, config) if has_alarms else ()
+
+    def read(self, queue: sqs.IQueue, name: str, *, concurrency: int, batch: int = MAXIMUM_BATCH) -> None:
+        """Create the event source mapping from a queue."""
+        self.add_event_source_mapping(
+            name,
+            event_source_arn=queue.queue_arn,
+            batch_size=batch,
+            report_batch_item_failures=True,
+            max_concurrency=concurrency,
+        )
 
 
 def _asset(folder: packaging.Folder | None) -> lambda_.Code:
