@@ -93,52 +93,43 @@ def exchange_status(exchange: ExchangeRecord, seen: Observation, now: datetime) 
     """Return the status of an exchange; its backlog is the messages that are not routed yet."""
     total, size = _total(seen.minutes, now), seen.size or QueueSize(0)
     lag = _routing_lag(exchange, seen, total, now)
-    last_activity = _last_activity(seen.minutes)
     is_hung = size.waiting > 0 and not size.in_flight and lag > HUNG
-    return ResourceStatus(
-        resource=exchange.resource,
-        state=_state(
-            exchange,
-            seen,
-            total,
-            is_hung=is_hung,
-            is_rejecting=_is_most(total.rejected, total.received),
-            lag=lag,
-            now=now,
-        ),
-        size=size,
-        lag=lag,
-        rate_in=_rate(total.received),
-        rate_out=_rate(total.routed),
-        total=total,
-        dead_letters=seen.dead_letters,
-        last_activity=last_activity,
-    )
+    is_rejecting = _is_most(total.rejected, total.received)
+    state = _state(exchange, seen, total, is_hung=is_hung, is_rejecting=is_rejecting, lag=lag, now=now)
+    return _status(exchange, state, seen, total, lag=lag, rate_out=_rate(total.routed))
 
 
 def queue_status(queue: DeclaredQueue, seen: Observation, now: datetime) -> ResourceStatus:
     """Return the status of a queue; its consumers' activity is known from heartbeats and SQS's metrics only."""
-    total, size = _total(seen.minutes, now), seen.size or QueueSize(0)
+    total, size, removed = _total(seen.minutes, now), seen.size or QueueSize(0), seen.activity.removed
     lag = seen.activity.oldest or backlog_lag(seen.minutes, size.waiting, now)
     last_consumer = latest(queue.consumed_at, seen.activity.received_at)
     since_consumer = now - (last_consumer or queue.declared_at)
     # A message in flight proves a consumer, and a new message may wait for one that sends no heartbeats.
     is_hung = size.waiting > 0 and not size.in_flight and since_consumer > HUNG and lag > HUNG
+    is_rejecting = _is_most(total.dead, total.received + total.dead)
+    state = _state(queue, seen, total, is_hung=is_hung, is_rejecting=is_rejecting, lag=lag, now=now)
+    rate_out = None if removed is None else _rate(removed)
+    return _status(queue, state, seen, total, lag=lag, rate_out=rate_out, last_consumer=last_consumer)
+
+
+def _status(
+    record: ExchangeRecord | DeclaredQueue,
+    state: ResourceState,
+    seen: Observation,
+    total: MinuteCounts,
+    *,
+    lag: timedelta,
+    rate_out: float | None,
+    last_consumer: datetime | None = None,
+) -> ResourceStatus:
     return ResourceStatus(
-        resource=queue.resource,
-        state=_state(
-            queue,
-            seen,
-            total,
-            is_hung=is_hung,
-            is_rejecting=_is_most(total.dead, total.received + total.dead),
-            lag=lag,
-            now=now,
-        ),
-        size=size,
+        resource=record.resource,
+        state=state,
+        size=seen.size or QueueSize(0),
         lag=lag,
         rate_in=_rate(total.received),
-        rate_out=None if seen.activity.removed is None else _rate(seen.activity.removed),
+        rate_out=rate_out,
         total=total,
         dead_letters=seen.dead_letters,
         last_activity=_last_activity(seen.minutes),
