@@ -16,9 +16,34 @@ MINUTES_OF_MONTH = 30 * 24 * 60
 DEMO, DEMO_TARGETS = ("demo-*",), ("lambda/demo-*", "ecs/demo/demo-*", "ssm/demo-*")
 
 
+class StageName:
+    """The name of a resource as a property of the configuration: the stage, then what the resource is."""
+
+    def __init__(self, resource: str) -> None:
+        """Name the `resource` of each stage."""
+        self._resource = resource
+
+    def __get__(self, config: Choices, _owner: object = None) -> str:
+        """Return the name in the stage of `config`."""
+        return f"{config.stage}-{self._resource}"
+
+
 @dataclass(frozen=True, slots=True)
 class Config(Choices):
     """The settings of a deployment, and the values derived from them."""
+
+    history_stream = StageName("history")
+    history_overflow_queue = StageName("history-overflow")  # events that the stream refuses
+    control_queue = StageName("split-control")  # policies of users contain it
+    split_reply_queue = StageName("split-reply")
+    # Those of the administrators: each user of the exchange has a control and a reply queue of its own.
+    exchange_control_queue = StageName("exchange-control")
+    exchange_reply_queue = StageName("exchange-reply")
+    exchange_retry_queue = StageName("exchange-retries")
+    live_inbox = StageName("live-inbox.fifo")
+    live_outbox = StageName("live-outbox.fifo")
+    live_overview_calls = StageName("live-overview.fifo")  # calls to the procedures of live
+    live_timers = StageName("live-timers")
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -91,61 +116,6 @@ class Config(Choices):
     def history_database(self) -> str:
         """The name of the Glue database of the Iceberg tables, which queries contain."""
         return f"{self.stage.replace('-', '_')}_lake"
-
-    @property
-    def history_stream(self) -> str:
-        """The name of the stream of events."""
-        return f"{self.stage}-history"
-
-    @property
-    def history_overflow_queue(self) -> str:
-        """The name of the queue of events that the stream refuses."""
-        return f"{self.stage}-history-overflow"
-
-    @property
-    def control_queue(self) -> str:
-        """The name of splitting's control queue; policies of users contain it."""
-        return f"{self.stage}-split-control"
-
-    @property
-    def split_reply_queue(self) -> str:
-        """The name of the reply queue of that control queue's clients."""
-        return f"{self.stage}-split-reply"
-
-    @property
-    def exchange_control_queue(self) -> str:
-        """The name of the administrators' control queue of the exchange; each user has a control queue of its own."""
-        return f"{self.stage}-exchange-control"
-
-    @property
-    def exchange_reply_queue(self) -> str:
-        """The name of the administrators' reply queue of the exchange; each user has a reply queue of its own."""
-        return f"{self.stage}-exchange-reply"
-
-    @property
-    def exchange_retry_queue(self) -> str:
-        """The name of the retry queue of the exchange."""
-        return f"{self.stage}-exchange-retries"
-
-    @property
-    def live_inbox(self) -> str:
-        """The name of the inbox queue of live."""
-        return f"{self.stage}-live-inbox.fifo"
-
-    @property
-    def live_outbox(self) -> str:
-        """The name of the outbox queue of live."""
-        return f"{self.stage}-live-outbox.fifo"
-
-    @property
-    def live_overview_calls(self) -> str:
-        """The name of the queue of calls to the procedures of live."""
-        return f"{self.stage}-live-overview.fifo"
-
-    @property
-    def live_timers(self) -> str:
-        """The name of the timer queue of live."""
-        return f"{self.stage}-live-timers"
 
     @property
     def queues_to_split(self) -> tuple[str, ...]:
