@@ -58,9 +58,9 @@ class FakeCluster:
         self.before_read()
         return [one for one in self.rows_by_id if any(one in part for part in ranges)]
 
-    def rows(self, ids: Sequence[int]) -> Sequence[DatabaseRow]:
+    def rows(self, ids: Sequence[int]) -> Iterator[DatabaseRow]:
         self.before_read()
-        return [self.rows_by_id[one] for one in ids if one in self.rows_by_id]
+        return iter([self.rows_by_id[one] for one in ids if one in self.rows_by_id])
 
     def writers(self) -> Collection[str]:
         self.before_read()

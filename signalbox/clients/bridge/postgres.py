@@ -47,26 +47,29 @@ WRITERS = """
     WHERE locktype = 'relation' AND relation = 'logs'::regclass AND mode = 'RowExclusiveLock' AND granted
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
+# Each user may write rows of any size; parsed, properties take up to 24 times as much memory.
+MAXIMUM_PROPERTIES = 4_000_000  # bytes
 ROWS = """
     SELECT id, uuid, object_uuid, object_owner_uuid, event_type,
-           CASE WHEN event_at BETWEEN '0001-01-01' AND '9999-12-31' THEN event_at END, created_at, properties::text
+           CASE WHEN event_at BETWEEN '0001-01-01' AND '9999-12-31' THEN event_at END, created_at,
+           CASE WHEN octet_length(properties::text) <= %s THEN properties::text END, octet_length(properties::text)
     FROM logs WHERE id = ANY(%s)
 """
 # As JSON, which has any time of PostgreSQL and any number.
 RECORD = """
-    SELECT uuid, owner_uuid, to_jsonb(found) - 'uuid' - 'owner_uuid'
-    FROM (SELECT uuid, owner_uuid, created_at, modified_at, {columns} FROM {table} WHERE uuid = ANY(%s)) AS found
+    SELECT owner_uuid, to_jsonb(found) - 'owner_uuid'
+    FROM (SELECT owner_uuid, created_at, modified_at, {columns} FROM {table} WHERE uuid = %s) AS found
 """
-RECORDS = "UNION ALL".join(
-    RECORD.format(table=table, columns=", ".join(columns)) for table, columns in STATE_COLUMNS.values()
-)
-CONTAINERS = """
-    SELECT uuid, owner_uuid, state,
+RECORDS = {
+    kind: RECORD.format(table=table, columns=", ".join(columns)) for kind, (table, columns) in STATE_COLUMNS.items()
+}
+CONTAINER_STATE = """
+    SELECT owner_uuid, state,
            EXISTS (SELECT 1 FROM container_requests
                    WHERE container_uuid = containers.uuid AND state = 'Committed' AND priority > 0),
            ARRAY(SELECT DISTINCT owner_uuid FROM container_requests
                  WHERE container_uuid = containers.uuid AND state <> 'Uncommitted' ORDER BY owner_uuid LIMIT 20)
-    FROM containers WHERE uuid = ANY(%s)
+    FROM containers WHERE uuid = %s
 """
 # The owners of a container's requests, which no request names any more when it has got another container.
 KEPT_OWNERS = 10_000
@@ -126,18 +129,15 @@ class PostgresLogs:
         low, high = [one.first for one in ranges], [one.last for one in ranges]
         return [number for (number,) in self._query(IDS_WITHIN, low, high)]
 
-    def rows(self, ids: Sequence[int]) -> Sequence[DatabaseRow]:
-        """Return the rows that still exist, with the present records of their objects and, if any, their containers.
+    def rows(self, ids: Sequence[int]) -> Iterator[DatabaseRow]:
+        """Yield the rows that still exist, with the present record of the object and, if any, its container.
 
-        Records are read after the rows, so they have the changes that the rows describe.
+        Records are read after the row, so they have the change that it describes.
         """
-        rows = [self._row(*values) for values in self._query(ROWS, list(ids))]
-        uuids = {row.id: _container_of(row) for row in rows}
-        containers = self._containers(sorted({*uuids.values()} - {""}))
-        records = self._records(sorted({row.object_uuid for row in rows}))
-        return [
-            replace(row, container=containers.get(uuids[row.id]), record=records.get(row.object_uuid)) for row in rows
-        ]
+        for values in self._query(ROWS, MAXIMUM_PROPERTIES, list(ids)):
+            row = self._row(*values)
+            container = self._container(_container_of(row))
+            yield replace(row, container=container, record=self._record(row.object_uuid))
 
     def writers(self) -> Collection[str]:
         """Return the transactions that write to the table."""
@@ -146,27 +146,28 @@ class PostgresLogs:
     def _listen(self) -> None:
         self.connection.execute(f"LISTEN {CHANNEL}")
 
-    def _containers(self, uuids: Sequence[str]) -> Mapping[str, RowContainer]:
-        found = {}
-        for uuid, owner, state, is_wanted, owners in self._query(CONTAINERS, uuids) if uuids else ():
+    def _container(self, uuid: str) -> RowContainer | None:
+        for owner, state, is_wanted, owners in self._query(CONTAINER_STATE, uuid) if uuid else ():
             known = tuple(owners) or self._owners.get(uuid) or (owner or "",)
             self._owners.pop(uuid, None)
             self._owners[uuid] = known
-            found[uuid] = RowContainer(uuid, state or "", is_wanted, known)
-        while len(self._owners) > KEPT_OWNERS:
-            del self._owners[next(iter(self._owners))]
-        return found
+            while len(self._owners) > KEPT_OWNERS:
+                del self._owners[next(iter(self._owners))]
+            return RowContainer(uuid, state or "", is_wanted, known)
+        return None
 
-    def _records(self, uuids: Sequence[str]) -> Mapping[str, ObjectRecord]:
-        found = self._query(RECORDS, *[uuids] * len(STATE_COLUMNS))
-        return {uuid: ObjectRecord(owner or "", _with_zones(columns)) for uuid, owner, columns in found}
+    def _record(self, uuid: str) -> ObjectRecord | None:
+        statement = RECORDS.get(kind_of(uuid))
+        for owner, columns in self._query(statement, uuid) if statement else ():
+            return ObjectRecord(owner or "", _with_zones(columns))
+        return None
 
     def _query(self, statement: str, *values: object) -> Sequence[tuple[Any, ...]]:
         with translated_errors():
             return self.connection.execute(statement.encode(), values).fetchall()
 
     def _row(self, number: int, uuid: str, *values: Any) -> DatabaseRow:  # noqa: ANN401 - columns of a row
-        object_uuid, object_owner_uuid, event_type, event_at, created_at, properties = values
+        object_uuid, object_owner_uuid, event_type, event_at, created_at, properties, size_bytes = values
         found = parse_properties(properties)
         self.unreadable += found is None
         return DatabaseRow(
@@ -178,6 +179,7 @@ class PostgresLogs:
             event_at,
             created_at,
             found or {},
+            omitted_bytes=0 if properties or not size_bytes else size_bytes,
         )
 
 

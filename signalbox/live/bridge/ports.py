@@ -1,6 +1,6 @@
 """What the bridge needs: the cluster's table of logs, and the realm."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -22,8 +22,8 @@ class LogTable(Protocol):
     def ids_within(self, ranges: Sequence[IdRange]) -> Sequence[int]:
         """Return the ids within ranges."""
 
-    def rows(self, ids: Sequence[int]) -> Sequence[DatabaseRow]:
-        """Return the rows that still exist, in any order."""
+    def rows(self, ids: Sequence[int]) -> Iterator[DatabaseRow]:
+        """Yield the rows that still exist, in any order; each is read as it is taken."""
 
     def writers(self) -> Collection[Writer]:
         """Return the transactions that hold the lock of a writer of the table."""

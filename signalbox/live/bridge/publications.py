@@ -83,9 +83,9 @@ def _owners(row: DatabaseRow) -> tuple[str, ...]:
 def _event(row: DatabaseRow, topic: str) -> RowPublication:
     message = message_of(row)
     body = _text(message)
-    is_cut = len(body) > MAXIMUM_BODY_BYTES or has_token(body.encode())
+    is_cut = row.omitted_bytes > 0 or len(body) > MAXIMUM_BODY_BYTES or has_token(body.encode())
     if is_cut:
-        body = _text({**message, "properties": {}, OMITTED_BYTES: len(body)})
+        body = _text({**message, "properties": {}, OMITTED_BYTES: row.omitted_bytes or len(body)})
     return RowPublication(row.id, topic, body, is_cut, {LOG_ID: str(row.id)})
 
 
@@ -143,8 +143,8 @@ def _container_events(row: DatabaseRow) -> Iterator[RowPublication]:
     container, kind = row.container, kind_of(row.object_uuid)
     if container is None:
         return
-    if kind == CONTAINER and row.has_changed("state"):
-        state = str(row.new.get("state", ""))
+    if kind == CONTAINER and (row.omitted_bytes or row.has_changed("state")):
+        state = container.state if row.omitted_bytes else str(row.new.get("state", ""))
         # Without a request's priority, a container is on hold: the next priority of a request has another row.
         was_reached = state in STATES and STATES[state] <= STATES.get(container.state, -1)
         if was_reached and (state != "Queued" or container.is_wanted):

@@ -49,7 +49,8 @@ class DatabaseRow:
     """A row; an absent text is empty, and times are in UTC.
 
     Each user may write rows about any object: `id`, `created_at`, `record` and `container` alone are the cluster's.
-    `record` is None if the object does not exist any more, or has no state.
+    `record` is None if the object does not exist any more, or has no state. Properties of that many
+    `omitted_bytes` were too large to be read.
     """
 
     id: int
@@ -60,6 +61,7 @@ class DatabaseRow:
     event_at: datetime | None = None
     created_at: datetime | None = None
     properties: Mapping[str, object] = field(default_factory=dict)
+    omitted_bytes: int = 0
     record: ObjectRecord | None = None
     container: RowContainer | None = None
 

@@ -8,7 +8,6 @@ from signalbox.live.bridge.checkpoints import Checkpoint, Intent, StoredCheckpoi
 from signalbox.live.bridge.ports import BridgeRealm, LogTable
 from signalbox.live.bridge.publications import RowPublication, row_publications
 from signalbox.live.bridge.row_order import RowOrder
-from signalbox.live.bridge.rows import DatabaseRow
 from signalbox.live.bridge.topics import PERMISSION_GRAPH
 
 READ_IDS = 1_000
@@ -97,7 +96,7 @@ class ArvadosBridge:
     def step(self) -> bool:
         """Publish the next rows, at most a window; return whether there were any."""
         ids = self._ready()[:WINDOW_ROWS]
-        found = {row.id: row for row in self.table.rows(ids)} if ids else {}
+        found = {row.id: row_publications(row) for row in self.table.rows(ids)} if ids else {}
         window = list(self._window(ids, found))
         if any(publications for _, publications in window):
             self._save([one for _, publications in window for one in publications])
@@ -111,12 +110,12 @@ class ArvadosBridge:
         return bool(ids)
 
     def _window(
-        self, ids: Sequence[int], rows: Mapping[int, DatabaseRow]
+        self, ids: Sequence[int], found: Mapping[int, Sequence[RowPublication]]
     ) -> Iterator[tuple[int, Sequence[RowPublication]]]:
         """Yield the publications of each row that are left; none for a row that was deleted after its id was read."""
         count = 0
         for number in ids:
-            publications = row_publications(rows[number]) if number in rows else []
+            publications = found.get(number, ())
             count += len(publications)
             if count > WINDOW_PUBLICATIONS and count > len(publications):
                 return

@@ -7,7 +7,14 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from signalbox.clients.bridge.postgres import DatabaseRefused, DatabaseUnavailable, PostgresLogs, parse_properties
+from signalbox.clients.bridge.postgres import (
+    MAXIMUM_PROPERTIES,
+    DatabaseRefused,
+    DatabaseUnavailable,
+    PostgresLogs,
+    parse_properties,
+)
+from signalbox.live.bridge.publications import row_publications
 from signalbox.live.bridge.rows import IdRange
 from signalbox.live.bridge.service import ArvadosBridge
 from tests.fakes.bridge import NOON, FakeRealm
@@ -129,6 +136,19 @@ def test_ids_are_read_in_ascending_order(cluster_database, logs):
     assert logs.newest_id() == numbers[-1]
     assert list(logs.ids_after(numbers[0], limit=1)) == numbers[1:2]
     assert sorted(logs.ids_within([IdRange(0, numbers[0]), IdRange(numbers[2], 10**12)])) == [numbers[0], numbers[2]]
+
+
+def test_properties_of_many_bytes_are_not_read(cluster_database, logs):
+    """Each user may write rows of 128 MB."""
+    large = cluster_database.insert(object_uuid=CONTAINER, properties=json.dumps({"text": "x" * MAXIMUM_PROPERTIES}))
+    cluster_database.connection.execute(b"INSERT INTO containers (uuid, state) VALUES (%s, 'Running')", [CONTAINER])
+
+    (row,) = logs.rows([large])
+
+    assert (row.properties, row.omitted_bytes) == ({}, MAXIMUM_PROPERTIES + len('{"text": ""}'))
+    event, *others = row_publications(row)
+    assert json.loads(event.body)["_omitted_bytes"] == row.omitted_bytes
+    assert [one.topic for one in others if one.topic.endswith(".running")] == [f"container.-.{CONTAINER}.running"]
 
 
 def test_an_empty_table_has_no_newest_row(logs):
