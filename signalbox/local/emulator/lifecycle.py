@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -242,7 +242,8 @@ def _save(stage_folder: StageFolder) -> None:
     leader = process_id(stage_folder)
     if leader is not None:
         os.kill(leader, signal.SIGTERM)
-        _wait_until_gone([leader], seconds=SAVE_SECONDS)
+        # Its lock is free later than its main thread has ended, and the next emulator takes the lock.
+        _wait_until(lambda: process_id(stage_folder) is None, f"the emulator, {leader}, does not end", SAVE_SECONDS)
     _wait_until_gone(_kill_workers(stage_folder))
     failed = [line for line in stage_folder.log.read_text().splitlines() if NOT_SAVED.search(line)]
     if failed or not any(stage_folder.services.glob("*.json")):
@@ -258,11 +259,16 @@ def _kill_workers(stage_folder: StageFolder) -> list[int]:
     return workers
 
 
-def _wait_until_gone(processes: list[int], *, seconds: float = STOP_SECONDS) -> None:
+def _wait_until_gone(processes: list[int]) -> None:
+    what = f"processes of the emulator that do not end: {processes}"
+    _wait_until(lambda: not any(map(is_alive, processes)), what, STOP_SECONDS)
+
+
+def _wait_until(is_over: Callable[[], bool], what: str, seconds: float) -> None:
     deadline = time.monotonic() + seconds
-    while any(map(is_alive, processes)):
+    while not is_over():
         if time.monotonic() > deadline:
-            raise UnavailableError(f"processes of the emulator that do not end: {processes}")
+            raise UnavailableError(what)
         time.sleep(0.01)
 
 

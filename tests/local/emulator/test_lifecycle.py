@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -106,6 +107,44 @@ def _contents(session, url):
         "secret": session.client("secretsmanager").get_secret_value(SecretId="secret")["SecretString"],
         "record": s3.get_object(Bucket="records", Key=record["Key"])["Body"].read(),
     }
+
+
+# A process that holds a stage's lock with its id in it, and a thread of it that ends later: here a second process.
+HOLD = """
+import fcntl, os, sys
+lock = open(sys.argv[1], "w")
+fcntl.flock(lock, fcntl.LOCK_EX)
+print(os.getpid(), file=lock, flush=True)
+if os.fork():
+    print("held", flush=True)
+sys.stdin.read()
+open(sys.argv[2], "w")
+"""
+
+
+def test_the_state_is_saved_only_when_the_lock_is_free_for_the_next_emulator(tmp_path):
+    stage_folder, released = StageFolder(tmp_path), tmp_path / "released"
+    stage_folder.services.mkdir(parents=True)
+    (stage_folder.services / "sqs.json").touch()
+    stage_folder.log.touch()
+
+    def save() -> bool:
+        lifecycle._save(stage_folder)
+        return released.exists()
+
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", HOLD, stage_folder.lock, released], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as emulator,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        emulator.stdout.readline()
+        saved = threads.submit(save)
+        _wait_until(lambda: not is_alive(emulator.pid))
+        for _ in range(10):  # as long as a save that does not wait would take
+            lifecycle._kill_workers(stage_folder)
+        emulator.stdin.close()
+        assert saved.result()
 
 
 @pytest.mark.emulator
