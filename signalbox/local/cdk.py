@@ -65,12 +65,14 @@ def _synthesis_error(tail: list[str]) -> RejectedError | UnavailableError:
 
 def deploy(assembly: Path, *, emulator: Emulator, say: Say) -> None:
     """Deploy every stack of a synthesized app into the emulator. Raises `UnavailableError` with the causes."""
-    _make_assets_bucket(emulator)
+    bootstrap(emulator)
     deployment.deploy(assembly, emulator.session(), DefaultPlace(ACCOUNT, emulator.region), say)
 
 
-def _make_assets_bucket(emulator: Emulator) -> None:
-    """Create the assets bucket, the only resource of `cdk bootstrap` that a deployment with plain credentials needs."""
+def bootstrap(emulator: Emulator) -> None:
+    """Create the assets bucket and the version of `cdk bootstrap`, which a deployment with plain credentials needs."""
+    version = f"/cdk-bootstrap/{QUALIFIER}/version"
+    emulator.session().client("ssm").put_parameter(Name=version, Value="30", Type="String", Overwrite=True)
     s3 = emulator.session().client("s3")
     name = f"cdk-{QUALIFIER}-assets-{ACCOUNT}-{emulator.region}"
     with suppress(s3.exceptions.BucketAlreadyOwnedByYou):

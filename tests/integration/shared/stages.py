@@ -108,7 +108,13 @@ class Stages:
         return local_deployment(stage.up(self.folder, assembly=assembly), folder=self.folder.path)
 
     def deploy_more(self, assembly: Path, name: str, *, like: Deployment) -> Deployment:
-        """Deploy another stage into the same account and region by the CDK CLI, as into AWS."""
+        """Deploy another stage into the same account and region."""
+        self.deploy_by_cdk(assembly)
+        return replace(like, outputs=stack_outputs(self.session, name), realm="", tickets={})
+
+    def deploy_by_cdk(self, assembly: Path) -> None:
+        """Deploy an assembly by the CDK CLI, as into AWS."""
+        cdk.bootstrap(self._emulator)
         own = {**self.environment, "CI": "true"}
         command = [*tools.cdk(), "deploy", "--app", str(assembly), "--all", "--require-approval", "never"]
         environment = {**tools.hermetic_environment(os.environ), **own}
@@ -116,7 +122,6 @@ class Stages:
             [*command, "--no-notices"], cwd=assembly, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
-        return replace(like, outputs=stack_outputs(self.session, name), realm="", tickets={})
 
     def deployed(self, assembly: Path) -> dict[str, object]:
         """Return the events and the outputs of each stack of an assembly, and the time of each object of its assets."""

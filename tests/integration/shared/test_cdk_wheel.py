@@ -25,7 +25,6 @@ from signalbox.clients.web_socket import connector
 from signalbox.errors import UnavailableError
 from signalbox.live.wamp.options import LastEvents
 from signalbox.live.wamp.patterns import TopicPattern
-from signalbox.local.cdk import QUALIFIER
 from signalbox.local.files import CHECKOUT
 from tests.integration.shared.stages import Stages, functions, resources
 from tests.patience import wait_for
@@ -56,9 +55,6 @@ class Shop(Stack):
         )
         existing_function.add_event_source(SqsEventSource(existing_queue))
 {constructs}
-        for name, value in {{**realm.outputs, **split.outputs, **broker.outputs}}.items():
-            if name != "Capabilities":
-                CfnOutput(self, name, value=value)
 
 app = App()
 Shop(app)
@@ -81,13 +77,13 @@ class Shop:
     python: Path
     folder: Path
 
-    def deploy(self, app: str, *, stack: str, attempt: int = 1) -> dict[str, str]:
+    def deploy(self, app: str, *, stack: str, attempt: int = 1, by_cdk: bool = False) -> dict[str, str]:
         """Synthesize an app, deploy it, and return the outputs of its stack."""
         file, assembly = self.folder / f"{stack}.py", self.folder / f"{stack}-{attempt}"
         file.write_text(app)
         context = json.dumps({"signalbox:local": "true"})
         run(self.python, "-I", file, folder=self.folder, CDK_OUTDIR=str(assembly), CDK_CONTEXT_JSON=context)
-        self.stages.deploy_again(assembly)
+        (self.stages.deploy_by_cdk if by_cdk else self.stages.deploy_again)(assembly)
         return stack_outputs(self.stages.session, stack)
 
     def client(self, service: str) -> Any:
@@ -127,9 +123,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     uv("venv", "--quiet", "--python", sys.executable, folder / "venv")
     uv("pip", "install", "--quiet", "--python", own, wheel(folder / "wheel", CHECKOUT / "packages" / "signalbox-cdk"))
     with Stages.started(folder / ".signalbox") as started:
-        # As `cdk bootstrap` does.
-        version = f"/cdk-bootstrap/{QUALIFIER}/version"
-        started.session.client("ssm").put_parameter(Name=version, Value="30", Type="String")
         yield Shop(started, own, folder)
 
 
@@ -176,9 +169,9 @@ def test_the_bindings_of_an_order_bus_come_change_and_go_with_the_app(shop: Shop
 
 
 def left_since(before: set[tuple[str, str]], shop: Shop, *, function: str = "") -> set[tuple[str, str]]:
-    """Return the new resources, without the bucket of deployments and the log group of a function of the app."""
+    """Return the new resources, without those of all deployments and the log group of a function of the app."""
     found = resources(shop.stages.session) - before - {("log group", f"/aws/lambda/{function}")}
-    return {one for one in found if one[0] != "bucket"}
+    return {one for one in found if one[0] not in ("bucket", "parameter")}
 
 
 def test_a_split_finds_the_queue_of_the_consumer_of_the_app(shop: Shop):
@@ -216,12 +209,12 @@ def test_a_live_log_shows_past_and_new_events_to_everyone_and_goes_with_what_com
 
 
 def test_the_example_of_the_page_is_deployed_as_it_stands(shop: Shop):
-    (example,) = re.findall(r"```python construct\n(from signalbox_cdk .*?)```", PAGE.read_text(), re.DOTALL)
-    imports, _, constructs = example.partition("\n\n")
+    examples = re.findall(r"```python construct\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    imports, _, constructs = "".join(examples).partition("\n\n")
     (shop.folder / "bridges.jsonl").write_text("")
     body = "".join(f"        {line}\n" if line else "\n" for line in constructs.splitlines())
 
-    outputs = shop.deploy(AROUND.format(imports=imports, constructs=body), stack="whole")
+    outputs = shop.deploy(AROUND.format(imports=imports, constructs=body), stack="whole", by_cdk=True)
 
     client = stage_client(shop.client("sqs"), outputs)
     (binding,) = client.bindings()
