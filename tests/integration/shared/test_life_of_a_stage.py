@@ -1,7 +1,7 @@
 """The life of a stage: failed deployments, another stage, a restarted emulator, deletion, redeployment, removal."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -99,21 +99,21 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     with Stages.started(path / ".signalbox") as stages, ExitStack() as stack:
         story = Story(stages)
         story.before = resources(stages.session)
-        assemblies = _assemblies(path)
-        story.failed_deploy = stages.try_to_deploy(assemblies["broken"])
+        # With the retention and the deletion protection of a stage in AWS.
+        first = synthesized(path / FIRST, "retain_state=true")
+        failing = broken(first, path / "broken", stack=FIRST)
+        # Another synthesis and the history's jobs take a while, and need nothing of what happens meanwhile.
+        background = stack.enter_context(ThreadPoolExecutor(1))
+        synthesis = background.submit(synthesized, path / SECOND, *SECOND_SETTINGS)
+        story.failed_deploy = stages.try_to_deploy(failing)
         story.left_by_failure = {one for one in resources(stages.session) if one[0] in ("schedule group", "function")}
-        deployment = stages.deploy(assemblies[FIRST])
-        story.failed_update = stages.try_to_deploy(assemblies["broken"])
+        deployment = stages.deploy(first)
+        story.failed_update = stages.try_to_deploy(failing)
         story.status_after_failed_update = stages.status(FIRST)
-        # The history's jobs take a while, and need nothing of what happens meanwhile.
-        spark = stack.enter_context(ThreadPoolExecutor(1))
         with created_user(deployment, ALICE) as alice:
             _use(story, deployment, alice)
-            report = spark.submit(_report, deployment, path / "first.json")
-            second = stages.deploy_more(assemblies[SECOND], SECOND, like=deployment)
-            story.by_cli = stages.deployed(assemblies[SECOND])
-            stages.deploy_again(assemblies[SECOND])
-            story.again = stages.deployed(assemblies[SECOND])
+            report = background.submit(_report, deployment, path / "first.json")
+            second = _deploy_second(story, synthesis.result(), like=deployment)
             alice_of_second = stack.enter_context(created_user(second, ALICE))
             _declare(alice_of_second)
             request = _start_session(deployment)
@@ -121,10 +121,10 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
             story.reports.append(report.result())
             stages.restart()
             stages.delete(deployment, FIRST)
-            deployment = stages.deploy(assemblies[FIRST])
+            deployment = stages.deploy(first)
             story.connected = [run_task(deployment, "ExchangeControlFunctionName", "maintain") for _ in range(2)]
             alice.publish(EXCHANGE, "images.3", "after")
-            report = spark.submit(_report, deployment, path / "second.json")
+            report = background.submit(_report, deployment, path / "second.json")
             _use_again(story, deployment, alice, request)
             story.reports.append(report.result())
         _remember(story, deployment)
@@ -134,14 +134,12 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         yield story
 
 
-def _assemblies(path: Path) -> dict[str, Path]:
-    # With the retention and the deletion protection of a stage in AWS.
-    first = synthesized(path / FIRST, "retain_state=true")
-    return {
-        FIRST: first,
-        "broken": broken(first, path / "broken", stack=FIRST),
-        SECOND: synthesized(path / SECOND, *SECOND_SETTINGS),
-    }
+def _deploy_second(story: Story, assembly: Path, *, like: Deployment) -> Deployment:
+    second = story.stages.deploy_more(assembly, SECOND, like=like)
+    story.by_cli = story.stages.deployed(assembly)
+    story.stages.deploy_again(assembly)
+    story.again = story.stages.deployed(assembly)
+    return second
 
 
 def _use(story: Story, deployment: Deployment, alice: ExchangeClient) -> None:
@@ -279,9 +277,14 @@ def _destroy(story: Story, path: Path) -> None:
     story.after = resources(story.stages.session)
 
 
+def _of_stack(names: Iterable[str]) -> set[str]:
+    """Return the names that begin with the first stack's, without those of its state stack."""
+    return {name for name in names if name.startswith(FIRST) and not name.startswith(f"{FIRST}-state-")}
+
+
 def test_a_failed_first_deployment_names_its_cause_and_leaves_no_name_taken(story: Story):
     assert "a-name-that-is-taken already exists" in story.failed_deploy
-    assert not [name for _, name in story.left_by_failure if name.startswith(FIRST)]
+    assert not _of_stack(name for _, name in story.left_by_failure)
 
 
 def test_a_failed_update_names_its_cause_and_is_rolled_back(story: Story):
@@ -299,11 +302,13 @@ def test_after_the_cause_is_removed_the_stage_is_deployed(story: Story):
     assert "ExchangeControlQueueUrl" in story.outputs[0]
 
 
-def test_a_redeployed_stack_has_other_functions(story: Story):
-    first, second = ({name for name in found if name.startswith(f"{FIRST}-")} for found in story.functions)
+def test_a_redeployed_stack_has_other_functions_and_the_urls_of_rendezvous_keep_theirs(story: Story):
+    first, second = map(_of_stack, story.functions)
 
     assert len(first) == len(second)
     assert not first & second
+    kept = [{name for name in found if name.startswith(f"{FIRST}-state-")} for found in story.functions]
+    assert kept[0] == kept[1] != set()
 
 
 def test_every_queue_is_read_by_a_function_that_exists(story: Story):
