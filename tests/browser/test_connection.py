@@ -3,9 +3,19 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import new_visitors
+from tests.browser.site import serving
+from tests.browser.test_accessibility import PHONE
 from tests.fakes import live_router
 
 pytestmark = pytest.mark.browser
+
+BROKEN_WORDS = """({firstChild: text}) => [...text.data.matchAll(/\\S+/g)].filter(({0: word, index}) => {
+    const range = document.createRange();
+    range.setStart(text, index);
+    range.setEnd(text, index + word.length);
+    return range.getClientRects().length > 1;
+}).map(([word]) => word)"""
 
 
 @pytest.mark.parametrize(
@@ -34,6 +44,20 @@ def test_an_unknown_realm_is_reported(visitor):
     visitor.page.get_by_role("button", name="Sign in").click()
 
     expect(visitor.page.get_by_role("alert")).to_contain_text("here is no such realm")
+
+
+def test_the_form_chooses_none_of_several_realms(chromium, router):
+    realm = str(live_router.REALM)
+    with serving(router.url, "another.fifo", realm) as url, new_visitors(chromium, url) as opened:
+        page = opened().page
+        page.goto(url)
+        expect(page.get_by_label("Realm")).to_have_value("")
+
+        page.get_by_label("Realm").fill(realm)
+        page.get_by_label("Name").fill("alice")
+        page.get_by_label("Ticket").fill(live_router.TICKET)
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("heading", name="Topics")).to_be_visible()
 
 
 def test_a_slow_first_answer_is_retried(router, visitor):
@@ -164,11 +188,13 @@ def test_a_revoked_permission_ends_the_log_and_keeps_its_lines(router, visitor):
     assert visitor.texts() == ["before", "Ended: the permission was revoked."]
 
 
-def test_a_refused_subscription_shows_the_reason(visitor):
-    page = visitor.log("secret.log")
+def test_a_refused_subscription_shows_the_reason_in_whole_words_on_a_phone(new_visitor):
+    page = new_visitor(**PHONE).log("secret.log")
 
     reason = "this user may not subscribe to every topic that 'secret.log' matches; an administrator may add the right"
-    expect(page.locator(".log-frame .empty")).to_contain_text(f"Not available: {reason}")
+    shown = page.locator(".log-frame .empty")
+    expect(shown).to_contain_text(f"Not available: {reason}")
+    assert shown.evaluate(BROKEN_WORDS) == []
 
 
 def test_a_killed_session_shows_the_reason_and_does_not_reconnect(router, visitor):

@@ -203,6 +203,12 @@ def test_events_of_other_days_are_not_counted(history, at):
     assert history(later, undated).transform(cost_counts, DAY, last=DAY).transform(cost_daily).collect() == []
 
 
+def test_no_sum_of_prices_has_digits_of_its_addition(counted):
+    sums = [usd for row in counted for usd in (row.usd_least, row.usd_most)]
+
+    assert [usd for usd in sums if usd != round(usd, 12)] == []
+
+
 def test_each_used_item_has_a_price():
     assert {use.item for use in USAGES} - {SQS} <= set(PRICES)
     assert all(0 <= use.least <= use.most for use in USAGES)
