@@ -42,9 +42,10 @@ def live_users(
 ) -> Sequence[Mapping[str, str]]:
     """Create the realm and its users; return each as `name`, `ticket` and `role`.
 
-    `known` is the previous `local.json`: users in it keep their tickets.
+    `known` is the previous `local.json`: users in it keep their tickets, unless it is that of another stage.
     """
-    tickets = {user["name"]: user["ticket"] for user in known.get("live_users", ())}
+    is_same = known.get("outputs", {}).get("LiveTable") == outputs["LiveTable"]
+    tickets = {user["name"]: user["ticket"] for user in known.get("live_users", ()) if is_same}
     records = DynamoUsers(DynamoTable(session.client("dynamodb"), outputs["ExchangeTable"]))
     known_users, now = records.find_all(USERS), datetime.now(UTC)
     missing = [name for name in USERS if name not in known_users]
