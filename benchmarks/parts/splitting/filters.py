@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from benchmarks.parts.splitting.calls import BATCH, NOW, budget, message, pattern_of, route_of
 from signalbox.messages import Message
+from signalbox.splitting.forwarding.decider import claims_of
+from signalbox.splitting.forwarding.matching import decide
 
 SESSIONS = (1, 10, 100)
 MESSAGES = 200
@@ -47,7 +49,7 @@ def _measured(sessions: int) -> Filters:
         for number, one in enumerate(messages):
             if number % BATCH == 0:
                 time_left = budget()
-            assert route.decision(one, received_at=NOW, budget=time_left).owner is None
+            assert decide(one, claims_of(route, NOW), budget=time_left).owner is None
 
     def theirs() -> None:
         for one in messages:
@@ -65,7 +67,7 @@ def _measured(sessions: int) -> Filters:
 def _check(sessions: int, plain: Callable[[Message], str | None]) -> None:
     """Check that both sides give a message of the last session to that session."""
     claimed = message(0, f"color-{sessions - 1}")
-    owner = route_of(sessions).decision(claimed, received_at=NOW, budget=budget()).owner
+    owner = decide(claimed, claims_of(route_of(sessions), NOW), budget=budget()).owner
     assert owner is not None
     assert owner == plain(claimed)
 

@@ -115,7 +115,7 @@ class Decider:
         """
         # In a FIFO queue every message is evaluated: a retry must send it to the same queue again.
         without = set() if route.queue.is_fifo else {SessionId(one) for one in budget.stopped}
-        claims = _claims(route, received_at)
+        claims = claims_of(route, received_at)
         while True:
             asked = [claim for claim in claims if claim.session not in without]
             decision = decide(message, asked, sns=route.queue.sns, metadata=metadata, budget=budget)
@@ -152,7 +152,7 @@ class Decider:
         return optimistic_update(attempt, tries=SAVE_TRIES) or False
 
 
-def _claims(route: Route, received_at: datetime) -> list[Claim]:
+def claims_of(route: Route, received_at: datetime) -> list[Claim]:
     """Return the claims of the sessions that may get a message first received at `received_at`."""
     routed = route.split.routed(route.original, received_at=received_at)
     if route.queue.is_fifo:
