@@ -106,7 +106,7 @@ def _counted(queues: int, *, is_for_all: bool) -> Calls:
         Numberer(None, None),  # type: ignore[arg-type] # nothing is ordered
         None,  # no exchange is live
         CopyRouter(dispatcher, None, settings, StageNames("benchmark"), lambda: NOW),
-        Reporter(_CounterWriter(), lambda: NOW),
+        Reporter(_CounterWriter()),
     )
     batches = [
         [_message(number, queues) for number in range(start, start + BATCH)] for start in range(0, MESSAGES, BATCH)
