@@ -25,8 +25,6 @@ from signalbox.exchange.control.scheduled_tasks import (
 from signalbox.exchange.model.connections import FunctionArn
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.live.admin import command_reader, commands
-from signalbox.live.admin.command_handlers import LiveCommandHandlers
-from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName
 
 KNOWN: Commands[exchange_commands.Command | commands.Command] = {**COMMANDS, **command_reader.COMMANDS}
@@ -92,10 +90,10 @@ def _answer(user: UserName | None, envelope: Envelope) -> object:
     if needs_live and not wiring.has_live():
         raise NoLive("the stage has no live exchanges: deploy it with live in the setting `capabilities`")
     if isinstance(command, commands.Command):
-        return LiveCommandHandlers(control_wiring.granting()).answer(user, command)
+        return control_wiring.live_commands().answer(user, command)
     answer = ExchangeService(control_wiring.ports()).answer(user, command)
     if isinstance(command, exchange_commands.DeclareExchange) and live is not None and wiring.has_live():
-        ConcernedSessions(control_wiring.granting()).end_refused(command.exchange)
+        control_wiring.concerned_sessions().end_refused(command.exchange)
     return answer
 
 

@@ -33,8 +33,9 @@ from signalbox.exchange.control.scheduled_tasks import ExchangeQueueSweeper
 from signalbox.exchange.model.connections import FunctionArn, Readers
 from signalbox.exchange.model.control_ports import ControlPorts, ExchangeStore, StageConfig
 from signalbox.exchange.model.events import CAPABILITY
+from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
-from signalbox.live.admin.ports import LiveAdminPorts
+from signalbox.live.admin.ports import LiveAdminStore
 from signalbox.live.admin.rights_changes import RightsChanges
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -132,29 +133,37 @@ def ports() -> ControlPorts:
 def _end_realm(realm: ExchangeName) -> bool:
     if not wiring.has_live():
         return True
-    RightsChanges(granting(), None).end_realm(realm)
-    ConcernedSessions(granting()).end_refused(realm)
+    RightsChanges(rights(), concerned_sessions(), instance.record, None).end_realm(realm)
+    concerned_sessions().end_refused(realm)
     log, now = DynamoTopicLog(instance.table("LIVE_TABLE"), parallel_map), instance.CLOCK.now
     return log.delete(realm, now=now, until=now() + DELETING)
 
 
 @cache
-def granting() -> LiveAdminPorts:
-    """Return all that commands about grants and secrets work with."""
-    live = instance.table("LIVE_TABLE")
-    return LiveAdminPorts(
-        exchanges=ports().store.exchanges,
-        users=ports().store.users,
-        grants=DynamoGrants(live),
-        groups=DynamoGroups(live),
-        secrets=DynamoSecrets(live),
-        rights_version=DynamoRightsVersion(wiring.table()),
-        realm_sessions=DynamoRealmSessions(live),
-        sessions=DynamoSessions(live),
-        notifier=SqsSessionNotifier(instance.sqs(), instance.settings().text("LIVE_INBOX_URL"), parallel_map),
-        clock=instance.CLOCK,
-        record=instance.record,
-        parallel_map=parallel_map,
+def live_commands() -> LiveCommandHandlers:
+    """Return the handlers of commands about live."""
+    return LiveCommandHandlers(rights(), concerned_sessions(), instance.record)
+
+
+@cache
+def rights() -> LiveAdminStore:
+    """Return the stores that decide about rights in realms."""
+    live, store = instance.table("LIVE_TABLE"), ports().store
+    return LiveAdminStore(store.exchanges, store.users, DynamoGrants(live), DynamoGroups(live), DynamoSecrets(live))
+
+
+@cache
+def concerned_sessions() -> ConcernedSessions:
+    """Return the sessions that a change of rights concerns."""
+    live, inbox = instance.table("LIVE_TABLE"), instance.settings().text("LIVE_INBOX_URL")
+    return ConcernedSessions(
+        rights(),
+        DynamoRealmSessions(live),
+        DynamoSessions(live),
+        DynamoRightsVersion(wiring.table()),
+        SqsSessionNotifier(instance.sqs(), inbox, parallel_map),
+        instance.CLOCK,
+        parallel_map,
     )
 
 

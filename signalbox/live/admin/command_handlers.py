@@ -7,6 +7,7 @@ from typing import Any
 from signalbox.exchange.control.caller import Caller, find_caller
 from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.records import LiveSettings, ResourceKind, ResourceRef
+from signalbox.history.event import HistoryEvent
 from signalbox.live.admin import events
 from signalbox.live.admin.commands import (
     ChangeMembers,
@@ -23,7 +24,7 @@ from signalbox.live.admin.commands import (
 )
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.live.admin.explanation import explanation
-from signalbox.live.admin.ports import LiveAdminPorts
+from signalbox.live.admin.ports import LiveAdminStore
 from signalbox.live.admin.rights_changes import RightsChanges, listed_grant
 from signalbox.live.admin.rights_sources import RightsSources, RightsSourcesReader
 from signalbox.live.rights.grants import GrantSet
@@ -37,19 +38,24 @@ from signalbox.sarracenia.rights.permissions import Right, Role
 class LiveCommandHandlers:
     """The handlers of the commands of users, and of the stage's administrators."""
 
-    ports: LiveAdminPorts
+    store: LiveAdminStore
+    sessions: ConcernedSessions
+    record: Callable[[Sequence[HistoryEvent]], None]
 
     def answer(self, user: UserName | None, command: Command) -> object:
         """Execute a command and return its result; `user` is None for the stage's administrators.
 
         Raises `RejectedError` and `UnavailableError`.
         """
-        return _Execution(self.ports, find_caller(self.ports.users, user)).answer(command)
+        caller = find_caller(self.store.users, user)
+        changes = RightsChanges(self.store, self.sessions, self.record, caller.name)
+        return _Execution(self.store, changes, caller).answer(command)
 
 
 @dataclass(frozen=True, slots=True)
 class _Execution:
-    ports: LiveAdminPorts
+    store: LiveAdminStore
+    changes: RightsChanges
     caller: Caller
 
     def answer(self, command: Command) -> object:
@@ -73,11 +79,11 @@ class _Execution:
         user = user_of(command.principal)
         if user is not None:
             self._check_user(user, live)
-        return self._changes.give(command)
+        return self.changes.give(command)
 
     def _take(self, command: TakeGrant) -> object:
         self._require(command.realm)
-        return self._changes.take(command)
+        return self.changes.take(command)
 
     def _change_members(self, command: ChangeMembers) -> object:
         self._require(command.realm)
@@ -85,18 +91,14 @@ class _Execution:
             live = self._live(command.realm)
             for user in command.users:
                 self._check_user(user, live)
-        return self._changes.change_members(command)
+        return self.changes.change_members(command)
 
     def _set_user_groups(self, command: SetUserGroups) -> object:
         self._require(command.realm)
         live = self._live(command.realm)
         for user in command.groups:
             self._check_user(user, live)
-        return self._changes.set_groups(command)
-
-    @property
-    def _changes(self) -> RightsChanges:
-        return RightsChanges(self.ports, self.caller.name)
+        return self.changes.set_groups(command)
 
     def _grants(self, command: ListGrants) -> object:
         realms = [command.realm] if command.realm else self._realms()
@@ -113,21 +115,21 @@ class _Execution:
         may_see, own = self._may_configure(realm), self._own_principals(realm)
         users = self._users(realm) if wanted is None else [wanted] if group_of(wanted) is None else []
         visible = [one for one in users if may_see or one in own]
-        found = self.ports.parallel_map(lambda one: self.ports.grants.find(realm, one).granted, visible)
+        found = self.changes.sessions.parallel_map(lambda one: self.store.grants.find(realm, one).granted, visible)
         yield from zip(visible, found, strict=True)
-        for principal, granted in sorted(self.ports.grants.of_groups(realm).by_principal.items()):
+        for principal, granted in sorted(self.store.grants.of_groups(realm).by_principal.items()):
             if (may_see or principal in own) and wanted in (None, principal):
                 yield principal, granted
 
     def _users(self, realm: ExchangeName) -> Sequence[PrincipalName]:
-        names = {one.name for one in self.ports.users.every()} | set(self.ports.grants.grantees(realm))
+        names = {one.name for one in self.store.users.every()} | set(self.store.grants.grantees(realm))
         return [PrincipalName(name) for name in sorted(names)]
 
     def _own_principals(self, realm: ExchangeName) -> frozenset[PrincipalName]:
         name = self.caller.name
         if name is None:
             return frozenset()
-        groups = self.ports.groups.of_user(realm, name)
+        groups = self.store.groups.of_user(realm, name)
         return frozenset({PrincipalName(name), EVERYONE, *map(principal_of, groups)})
 
     def _members(self, command: ListMembers) -> object:
@@ -135,7 +137,7 @@ class _Execution:
         may_see, group = self._may_configure(command.realm), command.group
         return [
             {"exchange": command.realm, "group": one, "user": user}
-            for one, user in self.ports.groups.members(command.realm, group)
+            for one, user in self.store.groups.members(command.realm, group)
             if may_see or user == self.caller.name
         ]
 
@@ -149,7 +151,7 @@ class _Execution:
 
     def _explanation(self, command: ExplainAccess, realm: ExchangeName) -> Mapping[str, object]:
         live = self._live(realm)
-        reader = RightsSourcesReader(self.ports, realm, self.ports.grants.of_groups(realm))
+        reader = RightsSourcesReader(self.store, realm, self.store.grants.of_groups(realm))
         sources = (None if command.groups else reader.of_user(command.user)) or self._of_token(command, live, reader)
         shown = sources if self._may_configure(realm) else sources.without_other_groups()
         return explanation(shown, command.right, command.topic)
@@ -174,14 +176,14 @@ class _Execution:
 
     def _stored(self, secrets: Mapping[UserName, StoredSecret]) -> list[dict[str, object]]:
         """Store the credentials of users, and return the results. Raises `NotFound` before anything is stored."""
-        known = self.ports.users.find_all(secrets)
+        known = self.store.users.find_all(secrets)
         missing = [repr(str(user)) for user in secrets if user not in known]
         if missing:
             raise NotFound(f"there is no user {', '.join(missing)}: have an administrator add the user")
-        self.ports.secrets.put(secrets)
-        at = self.ports.clock.now()
-        self.ports.record([events.secret_changed(user, by=self.caller.name, at=at) for user in secrets])
-        sessions = ConcernedSessions(self.ports)
+        self.store.secrets.put(secrets)
+        sessions = self.changes.sessions
+        at = sessions.clock.now()
+        self.changes.record([events.secret_changed(user, by=self.caller.name, at=at) for user in secrets])
         connections = [one for realm in self._realms() for one in sessions.joined_by_secret(realm, tuple(secrets))]
         sessions.end(connections, "the user's secret was replaced: join with the new one")
         return [
@@ -192,14 +194,14 @@ class _Execution:
     def _forget_user(self, command: ForgetUser) -> object:
         if self.caller.role is not Role.ADMIN:
             raise NotPermitted(f"only administrators may remove user {str(command.user)!r}")
-        every = self.ports.exchanges.every()
+        every = self.store.exchanges.every()
         for one in every:
             if one.live is not None and one.live.anonymous == command.user:
-                self._changes.refuse_anonymous(one)
-        return self._changes.remove_user(command.user, every)
+                self.changes.refuse_anonymous(one)
+        return self.changes.remove_user(command.user, every)
 
     def _realms(self) -> Sequence[ExchangeName]:
-        return [one.name for one in self.ports.exchanges.every() if one.live]
+        return [one.name for one in self.store.exchanges.every() if one.live]
 
     def _require(self, realm: ExchangeName) -> None:
         self.caller.require((Right.CONFIGURE, ResourceRef(ResourceKind.EXCHANGE, realm)))
@@ -208,14 +210,14 @@ class _Execution:
         return self.caller.may(Right.CONFIGURE, ResourceRef(ResourceKind.EXCHANGE, realm))
 
     def _live(self, realm: ExchangeName) -> LiveSettings:
-        found = self.ports.exchanges.find(realm)
+        found = self.store.exchanges.find(realm)
         if found is None or found.is_deleting or found.live is None:
             raise NotFound(f"exchange {str(realm)!r} is not a realm: declare it with `live` first")
         return found.live
 
     def _check_user(self, user: UserName, live: LiveSettings) -> None:
         """Raise `NotFound` for an unknown user; those of a realm's identity providers and cluster are not known."""
-        if not (live.issuers or live.arvados_api) and self.ports.users.find(user) is None:
+        if not (live.issuers or live.arvados_api) and self.store.users.find(user) is None:
             raise NotFound(f"there is no user {str(user)!r}: `signalbox user list` shows them, `user add` adds one")
 
 

@@ -3,11 +3,14 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from signalbox.live.admin.ports import LiveAdminPorts
+from signalbox.clock import Clock
+from signalbox.live.admin.ports import LiveAdminStore, RightsVersion, SessionNotifier
 from signalbox.live.admin.rights_sources import groups_of
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.live.model.state import KILLED, ConnectionId, Killed, RightsChanged, Session, Signal
+from signalbox.live.ports import RealmSessions, Sessions
 from signalbox.live.rights.principals import EVERYONE, GroupName, PrincipalName, group_of
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 RECORDS_AT_ONCE = 100  # DynamoDB returns at most that many items for one call
@@ -15,26 +18,32 @@ RECORDS_AT_ONCE = 100  # DynamoDB returns at most that many items for one call
 
 @dataclass(frozen=True, slots=True)
 class ConcernedSessions:
-    """Finds the sessions of users and groups in a realm."""
+    """Finds the sessions of users and groups in a realm, and notifies them. `parallel_map` runs reads concurrently."""
 
-    ports: LiveAdminPorts
+    store: LiveAdminStore
+    realm_sessions: RealmSessions
+    sessions: Sessions
+    rights_version: RightsVersion
+    notifier: SessionNotifier
+    clock: Clock
+    parallel_map: ParallelMap = serial_map
 
     def of_principal(self, realm: ExchangeName, principal: PrincipalName) -> Sequence[ConnectionId]:
         """Return the connections of a user's sessions, or of those whose token or stage groups have a group."""
         group = group_of(principal)
         if group is None:
-            return self.ports.realm_sessions.of_user(realm, UserName(principal))
-        members = self.ports.realm_sessions.every(realm)
+            return self.realm_sessions.of_user(realm, UserName(principal))
+        members = self.realm_sessions.every(realm)
         if principal == EVERYONE:
             return [member.connection for member in members]
-        users = {user for _, user in self.ports.groups.members(realm, group)}
+        users = {user for _, user in self.store.groups.members(realm, group)}
         by_stage = [one.connection for one in members if one.listener.authid in users]
         others = [one.connection for one in members if one.listener.authid not in users]
         return [*by_stage, *(one.connection for one in self.records(others) if _has(one, group))]
 
     def of_users(self, realm: ExchangeName, users: Collection[UserName]) -> Sequence[ConnectionId]:
         """Return the connections of users' sessions."""
-        found = self.ports.parallel_map(lambda user: self.ports.realm_sessions.of_user(realm, user), users)
+        found = self.parallel_map(lambda user: self.realm_sessions.of_user(realm, user), users)
         return [connection for connections in found for connection in connections]
 
     def joined_by_secret(self, realm: ExchangeName, users: Collection[UserName]) -> Sequence[ConnectionId]:
@@ -45,8 +54,8 @@ class ConcernedSessions:
     def records(self, connections: Sequence[ConnectionId]) -> Sequence[Session]:
         """Return the records of connections' sessions."""
         starts = range(0, len(connections), RECORDS_AT_ONCE)
-        pages = self.ports.parallel_map(
-            lambda start: self.ports.sessions.find_all(connections[start : start + RECORDS_AT_ONCE]), starts
+        pages = self.parallel_map(
+            lambda start: self.sessions.find_all(connections[start : start + RECORDS_AT_ONCE]), starts
         )
         return [session for page in pages for session in page]
 
@@ -56,8 +65,8 @@ class ConcernedSessions:
         An event that is published after this is posted by the new rights, and so is the check of a session that is
         notified after this.
         """
-        self.ports.rights_version.increment()
-        self.ports.clock.sleep(RIGHTS_SETTLE_SECONDS)
+        self.rights_version.increment()
+        self.clock.sleep(RIGHTS_SETTLE_SECONDS)
 
     def notify(self, connections: Sequence[ConnectionId]) -> None:
         """Send `RightsChanged` to connections."""
@@ -70,20 +79,20 @@ class ConcernedSessions:
 
     def end_refused(self, realm: ExchangeName) -> int:
         """End the sessions that the realm's present settings do not admit; return their number."""
-        if not self.ports.realm_sessions.every(realm):
-            self.ports.rights_version.increment()  # for the sessions that they admit now
+        if not self.realm_sessions.every(realm):
+            self.rights_version.increment()  # for the sessions that they admit now
             return 0
         self.settle()  # after it no function instance admits sessions by earlier settings
-        members = self.ports.realm_sessions.every(realm)
-        exchange = self.ports.exchanges.find(realm)
+        members = self.realm_sessions.every(realm)
+        exchange = self.store.exchanges.find(realm)
         live = None if exchange is None or exchange.is_deleting else exchange.live
         sessions = self.records([member.connection for member in members])
         refused = [one.connection for one in sessions if live is None or not one.is_admitted(live)]
         return self.end(refused, "the realm does not admit this session any more")
 
     def _send(self, signal: Signal, connections: Sequence[ConnectionId]) -> None:
-        moment = round(self.ports.clock.now().timestamp() * 1000)
-        self.ports.notifier.notify_all(connections, signal, request=f"rights:{moment}")
+        moment = round(self.clock.now().timestamp() * 1000)
+        self.notifier.notify_all(connections, signal, request=f"rights:{moment}")
 
 
 def _has(session: Session, group: GroupName) -> bool:

@@ -3,21 +3,17 @@
 All methods raise `RejectedError` for permanent failures and `UnavailableError` for failures that may be retried.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from signalbox.clock import Clock
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.ports import Exchanges, Users
-from signalbox.history.event import HistoryEvent
 from signalbox.live.model.state import ConnectionId, Signal
-from signalbox.live.ports import RealmSessions, Sessions
 from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.rights.principals import GroupName, PrincipalName
 from signalbox.live.wamp.authentication import StoredSecret
-from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 
@@ -108,18 +104,11 @@ class SessionNotifier(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class LiveAdminPorts:
-    """The ports of the commands about live; `record` takes history events, `parallel_map` runs reads concurrently."""
+class LiveAdminStore:
+    """The stored realms and users, and what decides about the users' rights in the realms."""
 
     exchanges: Exchanges
     users: Users
     grants: Grants
     groups: Groups
     secrets: Secrets
-    rights_version: RightsVersion
-    realm_sessions: RealmSessions
-    sessions: Sessions
-    notifier: SessionNotifier
-    clock: Clock
-    record: Callable[[Sequence[HistoryEvent]], None]
-    parallel_map: ParallelMap = serial_map

@@ -4,7 +4,7 @@ A command may be received twice: the second time it changes nothing, and notifie
 function may have been killed before it did.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from signalbox.errors import Contended, RejectedError
@@ -14,7 +14,7 @@ from signalbox.live.admin import events
 from signalbox.live.admin.commands import ChangeMembers, GiveGrant, SetUserGroups, TakeGrant
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.live.admin.dry_run import JoinedSession, dry_run
-from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
+from signalbox.live.admin.ports import LiveAdminStore, StoredGrants
 from signalbox.live.admin.rights_sources import Change, RightsSources, RightsSourcesReader
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants
@@ -40,12 +40,14 @@ class TooManyGrants(RejectedError):
 class RightsChanges:
     """Executes the changes that one caller requests; `by` is None for the stage's administrators."""
 
-    ports: LiveAdminPorts
+    store: LiveAdminStore
+    sessions: ConcernedSessions
+    record: Callable[[Sequence[HistoryEvent]], None]
     by: UserName | None
 
     def give(self, command: GiveGrant) -> dict[str, object]:
         """Add a grant or a deny."""
-        stored = self.ports.grants.find(command.realm, command.principal)
+        stored = self.store.grants.find(command.realm, command.principal)
         present = stored.denies if command.is_deny else stored.grants
         is_new = command.grant not in present
         wanted = _with(stored, (*present, command.grant) if is_new else present, is_deny=command.is_deny)
@@ -59,7 +61,7 @@ class RightsChanges:
 
     def take(self, command: TakeGrant) -> dict[str, object]:
         """Remove a grant or a deny."""
-        stored = self.ports.grants.find(command.realm, command.principal)
+        stored = self.store.grants.find(command.realm, command.principal)
         present = stored.denies if command.is_deny else stored.grants
         existed = command.grant in present
         left = tuple(grant for grant in present if grant != command.grant)
@@ -74,24 +76,23 @@ class RightsChanges:
     def change_members(self, command: ChangeMembers) -> dict[str, object]:
         """Add users to a group, or remove them."""
         document: dict[str, object] = {"exchange": command.realm, "group": command.group}
-        sessions = ConcernedSessions(self.ports)
         if command.is_dry_run:
-            connections = sessions.of_users(command.realm, command.users)
+            connections = self.sessions.of_users(command.realm, command.users)
             return {**document, **self._effects(command.realm, connections, _membership(command))}
-        groups = self.ports.groups
+        groups = self.store.groups
         changing = groups.remove if command.is_removal else groups.add
         changed = [user for user in command.users if changing(command.realm, command.group, user)]
-        self._record([events.membership(command, user, by=self.by, at=self.ports.clock.now()) for user in changed])
+        self.record([events.membership(command, user, by=self.by, at=self.sessions.clock.now()) for user in changed])
         if command.is_removal:
-            sessions.settle()
-            sessions.notify(sessions.of_users(command.realm, command.users))
+            self.sessions.settle()
+            self.sessions.notify(self.sessions.of_users(command.realm, command.users))
         else:
-            self.ports.rights_version.increment()
+            self.sessions.rights_version.increment()
         return {**document, "changed": changed, "unchanged": [user for user in command.users if user not in changed]}
 
     def set_groups(self, command: SetUserGroups) -> dict[str, object]:
         """Set the groups of users; a command changes a part of them, first those that end."""
-        groups, realm = self.ports.groups, command.realm
+        groups, realm = self.store.groups, command.realm
         present = {user: frozenset(groups.of_user(realm, user)) for user in command.groups}
         ended = [(user, one) for user, wanted in command.groups.items() for one in sorted(present[user] - wanted)]
         begun = [(user, one) for user, wanted in command.groups.items() for one in sorted(wanted - present[user])]
@@ -100,78 +101,72 @@ class RightsChanges:
         for one in found[:MAXIMUM_CHANGES]:
             changing = groups.remove if one.is_removal else groups.add
             changing(realm, one.group, one.users[0])
-        at = self.ports.clock.now()
-        self._record([events.membership(one, one.users[0], by=self.by, at=at) for one in found[:MAXIMUM_CHANGES]])
+        at = self.sessions.clock.now()
+        self.record([events.membership(one, one.users[0], by=self.by, at=at) for one in found[:MAXIMUM_CHANGES]])
         # Also when nothing has changed: an earlier function may have been killed before it notified the sessions.
-        sessions = ConcernedSessions(self.ports)
-        sessions.settle()
-        sessions.notify(sessions.of_users(realm, [*command.groups]))
+        self.sessions.settle()
+        self.sessions.notify(self.sessions.of_users(realm, [*command.groups]))
         return {"exchange": realm, "changed": len(found[:MAXIMUM_CHANGES]), "left": len(found[MAXIMUM_CHANGES:])}
 
     def remove_user(self, user: UserName, exchanges: Sequence[ExchangeRecord]) -> dict[str, object]:
         """Remove a user, and return the result of the command `forget_user`. Repeating it is harmless."""
         realms = [one.name for one in exchanges]  # also those that are no realms now
         trusting = [one.name for one in exchanges if one.live is not None and one.live.issuers]
-        self.ports.secrets.remove(user, trusting, now=self.ports.clock.now())
+        self.store.secrets.remove(user, trusting, now=self.sessions.clock.now())
         ended = list(self._ended_rights(user, realms))
-        sessions = ConcernedSessions(self.ports)
-        sessions.settle()
-        connections = [one for realm in realms for one in sessions.of_users(realm, [user])]
-        notified = sessions.end(connections, "the user was removed")
+        self.sessions.settle()
+        connections = [one for realm in realms for one in self.sessions.of_users(realm, [user])]
+        notified = self.sessions.end(connections, "the user was removed")
         return {"user": user, "ended": ended, "notified_sessions": notified}
 
     def refuse_anonymous(self, realm: ExchangeRecord) -> None:
         """End the admission of sessions without a secret: the next user of the name is another one."""
         live = None if realm.live is None else replace(realm.live, anonymous=None)
-        if self.ports.exchanges.save(replace(realm, live=live), replacing=realm) is None:
+        if self.store.exchanges.save(replace(realm, live=live), replacing=realm) is None:
             raise GrantsChanged(f"another command changed exchange {str(realm.name)!r}: send yours again")
 
     def end_realm(self, realm: ExchangeName) -> None:
         """Remove all grants, denies and members of groups of a deleted realm: the next one of its name has none."""
-        for group, user in self.ports.groups.members(realm):
-            self.ports.groups.remove(realm, group, user)
-        users, groups = self.ports.grants.grantees(realm), self.ports.grants.of_groups(realm).by_principal
+        for group, user in self.store.groups.members(realm):
+            self.store.groups.remove(realm, group, user)
+        users, groups = self.store.grants.grantees(realm), self.store.grants.of_groups(realm).by_principal
         for principal in (*map(PrincipalName, users), *groups):
-            self._replace(realm, principal, GrantSet(), replacing=self.ports.grants.find(realm, principal))
+            self._replace(realm, principal, GrantSet(), replacing=self.store.grants.find(realm, principal))
 
     def _ended_rights(self, user: UserName, realms: Sequence[ExchangeName]) -> Iterator[dict[str, object]]:
         principal = PrincipalName(user)
         for realm in realms:
-            stored, groups = self.ports.grants.find(realm, principal), self.ports.groups.of_user(realm, user)
+            stored, groups = self.store.grants.find(realm, principal), self.store.groups.of_user(realm, user)
             if not (stored.grants or stored.denies or groups):
                 continue
             self._replace(realm, principal, GrantSet(), replacing=stored)
             for group in groups:
-                self.ports.groups.remove(realm, group, user)
-            self._record([events.rights_ended(user, realm, by=self.by, at=self.ports.clock.now())])
+                self.store.groups.remove(realm, group, user)
+            self.record([events.rights_ended(user, realm, by=self.by, at=self.sessions.clock.now())])
             numbers = {"grants": len(stored.grants), "denies": len(stored.denies)}
             yield {"exchange": realm, **numbers, "groups": sorted(groups)}
 
     def _take_effect(self, command: GiveGrant | TakeGrant, *, is_revocation: bool) -> None:
         """Let functions read the rights again; return after a revocation when they do."""
         if not is_revocation:
-            self.ports.rights_version.increment()
+            self.sessions.rights_version.increment()
             return
-        sessions = ConcernedSessions(self.ports)
-        sessions.settle()
-        sessions.notify(sessions.of_principal(command.realm, command.principal))
+        self.sessions.settle()
+        self.sessions.notify(self.sessions.of_principal(command.realm, command.principal))
 
     def _save(self, command: GiveGrant | TakeGrant, granted: GrantSet, *, replacing: StoredGrants) -> None:
         self._replace(command.realm, command.principal, granted, replacing=replacing)
-        self._record([events.changed(command, by=self.by, at=self.ports.clock.now())])
+        self.record([events.changed(command, by=self.by, at=self.sessions.clock.now())])
 
     def _replace(
         self, realm: ExchangeName, principal: PrincipalName, granted: GrantSet, *, replacing: StoredGrants
     ) -> None:
-        if not self.ports.grants.save(realm, principal, granted, replacing=replacing):
+        if not self.store.grants.save(realm, principal, granted, replacing=replacing):
             raise GrantsChanged(f"another command changed the grants of {str(principal)!r}: send yours again")
-
-    def _record(self, found: Sequence[HistoryEvent]) -> None:
-        self.ports.record(found)
 
     def _check_number(self, command: GiveGrant, stored: StoredGrants) -> None:
         if group_of(command.principal) is not None:
-            present = _number(self.ports.grants.of_groups(command.realm))
+            present = _number(self.store.grants.of_groups(command.realm))
             if present >= MAXIMUM_GROUP_GRANTS:
                 raise TooManyGrants(
                     f"the groups of {str(command.realm)!r} have {MAXIMUM_GROUP_GRANTS} grants and denies, which is the "
@@ -184,7 +179,7 @@ class RightsChanges:
             )
 
     def _grant_effects(self, command: GiveGrant | TakeGrant, wanted: GrantSet) -> dict[str, object]:
-        connections = ConcernedSessions(self.ports).of_principal(command.realm, command.principal)
+        connections = self.sessions.of_principal(command.realm, command.principal)
 
         def change(one: RightsSources) -> RightsSources:
             return one.with_granted(command.principal, wanted)
@@ -192,9 +187,9 @@ class RightsChanges:
         return self._effects(command.realm, connections, change)
 
     def _effects(self, realm: ExchangeName, connections: Sequence[ConnectionId], change: Change) -> dict[str, object]:
-        reader = RightsSourcesReader(self.ports, realm, self.ports.grants.of_groups(realm))
-        sessions = [one for one in ConcernedSessions(self.ports).records(connections) if one.subscriptions]
-        sources = self.ports.parallel_map(reader.of_session, sessions)
+        reader = RightsSourcesReader(self.store, realm, self.store.grants.of_groups(realm))
+        sessions = [one for one in self.sessions.records(connections) if one.subscriptions]
+        sources = self.sessions.parallel_map(reader.of_session, sessions)
         return dry_run(map(JoinedSession, sessions, sources), change)
 
 

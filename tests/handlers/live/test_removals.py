@@ -21,7 +21,7 @@ from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.live.admin.command_reader import COMMANDS
 from signalbox.live.admin.commands import secret_fields
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
-from signalbox.live.admin.ports import LiveAdminPorts
+from signalbox.live.admin.ports import LiveAdminStore
 from signalbox.live.model.state import ConnectionId, SessionState
 from signalbox.live.outbox.snapshots import SnapshotRequest
 from signalbox.live.wamp.authentication import StoredSecret
@@ -44,7 +44,7 @@ class World(NamedTuple):
 
     def command(self, name: str, **fields: object) -> None:
         envelope = Envelope("1", None, {"command": name, "id": "1", **fields})
-        LiveCommandHandlers(self.ports).answer(None, envelope.command(COMMANDS))
+        LiveCommandHandlers(self.rights, self.concerned, lambda _: None).answer(None, envelope.command(COMMANDS))
 
     def declare(self, **changes: Any) -> None:
         """Change the settings of the realm, as the command `declare_exchange` does."""
@@ -57,23 +57,24 @@ class World(NamedTuple):
         self.command("forget_user", user=USER)
 
     def end_refused(self) -> None:
-        ConcernedSessions(self.ports).end_refused(REALM)
+        self.concerned.end_refused(REALM)
 
     @property
-    def ports(self) -> LiveAdminPorts:
+    def rights(self) -> LiveAdminStore:
         live, exchanges = self.stage.live, self.stage.exchanges
-        return LiveAdminPorts(
-            exchanges=DynamoExchanges(exchanges),
-            users=DynamoUsers(exchanges),
-            grants=DynamoGrants(live),
-            groups=DynamoGroups(live),
-            secrets=DynamoSecrets(live),
-            rights_version=DynamoRightsVersion(exchanges),
-            realm_sessions=DynamoRealmSessions(live),
-            sessions=DynamoSessions(live),
-            notifier=SqsSessionNotifier(self.stage.sqs, self.stage.urls[INBOX]),
-            clock=instance.CLOCK,  # the wait of a command is part of what it promises
-            record=lambda _: None,
+        stores = (DynamoExchanges(exchanges), DynamoUsers(exchanges))
+        return LiveAdminStore(*stores, DynamoGrants(live), DynamoGroups(live), DynamoSecrets(live))
+
+    @property
+    def concerned(self) -> ConcernedSessions:
+        live = self.stage.live
+        return ConcernedSessions(
+            self.rights,
+            DynamoRealmSessions(live),
+            DynamoSessions(live),
+            DynamoRightsVersion(self.stage.exchanges),
+            SqsSessionNotifier(self.stage.sqs, self.stage.urls[INBOX]),
+            instance.CLOCK,  # the wait of a command is part of what it promises
         )
 
 
@@ -221,7 +222,7 @@ def test_settings_count_before_the_sessions_that_they_refuse_have_ended(
     assert open_ways(world, join) == EVERYTHING
 
     world.declare(**changes)
-    ConcernedSessions(world.ports).settle()
+    world.concerned.settle()
 
     assert open_ways(world, join) == {"call"}
 

@@ -150,13 +150,13 @@ MUTANTS = (
     _revocation(
         "a revocation is not noticed by those who know rights",
         module=CONCERNED,
-        old="        self.ports.rights_version.increment()\n        self.ports.clock.sleep(",
-        new="        self.ports.clock.sleep(",
+        old="        self.rights_version.increment()\n        self.clock.sleep(",
+        new="        self.clock.sleep(",
     ),
     _revocation(
         "a revocation is answered at once",
         module=CONCERNED,
-        old="        self.ports.clock.sleep(RIGHTS_SETTLE_SECONDS)\n",
+        old="        self.clock.sleep(RIGHTS_SETTLE_SECONDS)\n",
         new="",
     ),
     _revocation(

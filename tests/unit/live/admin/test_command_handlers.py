@@ -15,7 +15,8 @@ from signalbox.live.admin import dry_run, rights_changes
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.live.admin.command_reader import COMMANDS
 from signalbox.live.admin.commands import secret_fields
-from signalbox.live.admin.ports import LiveAdminPorts
+from signalbox.live.admin.concerned_sessions import ConcernedSessions
+from signalbox.live.admin.ports import LiveAdminStore
 from signalbox.live.admin.rights_changes import MAXIMUM_GRANTS, GrantsChanged, RightsChanges, TooManyGrants
 from signalbox.live.admin.rights_sources import RightsSourcesReader
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
@@ -87,23 +88,16 @@ class Stage:
             self.exchanges.create(ExchangeRecord(name, None, START, live=live))
         for name, role in (("alice", Role.SOURCE), ("bob", Role.SUBSCRIBER), ("root", Role.ADMIN)):
             self.users.put(User(name, role, Ownership.STRICT, START, f"AIDA{name}"))
-        self.ports = LiveAdminPorts(
-            self.exchanges,
-            self.users,
-            self.grants,
-            self.groups,
-            self.secrets,
-            self.rights_version,
-            self.realm_sessions,
-            self.sessions,
-            self.inbox,
-            self.clock,
-            self.events.extend,
+        self.store = LiveAdminStore(self.exchanges, self.users, self.grants, self.groups, self.secrets)
+        self.concerned = ConcernedSessions(
+            self.store, self.realm_sessions, self.sessions, self.rights_version, self.inbox, self.clock
         )
 
     def ask(self, command, *, by=None, **given):
         envelope = Envelope("1", None, {"command": command, "id": "1", **given})
-        return LiveCommandHandlers(self.ports).answer(by, envelope.command(COMMANDS))
+        return LiveCommandHandlers(self.store, self.concerned, self.events.extend).answer(
+            by, envelope.command(COMMANDS)
+        )
 
     def join(self, user, connection, *, realm=OWN, session=1, groups=None, method=AuthMethod.TICKET, subscribed=()):
         """Let a session join; `groups` are those of its token, `subscribed` has prefixes of topics."""
@@ -493,7 +487,7 @@ def test_a_dry_run_knows_groups_tokens_anonymous_sessions_and_removed_users(stag
 
 
 def test_a_session_that_has_not_joined_has_no_rights(stage):
-    reader = RightsSourcesReader(stage.ports, OWN, GroupGrants())
+    reader = RightsSourcesReader(stage.store, OWN, GroupGrants())
 
     assert reader.of_session(opened("c1", now=START)) is None
 
@@ -725,7 +719,7 @@ def test_a_realm_that_ends_leaves_no_grants_and_no_groups(stage):
     stage.ask("grant", **LOGS)
     stage.ask("group_add", **LAB)
 
-    RightsChanges(stage.ports, None).end_realm(OWN)
+    RightsChanges(stage.store, stage.concerned, stage.events.extend, None).end_realm(OWN)
 
     assert (stage.ask("grants"), stage.ask("groups", exchange=OWN)) == ([], [])
 
@@ -735,7 +729,7 @@ def test_the_end_of_a_realm_beside_a_change_of_its_grants_is_repeated(stage, mon
     monkeypatch.setattr(stage.grants, "save", lambda *_, **__: False)
 
     with pytest.raises(GrantsChanged):
-        RightsChanges(stage.ports, None).end_realm(OWN)
+        RightsChanges(stage.store, stage.concerned, stage.events.extend, None).end_realm(OWN)
 
 
 def test_a_removal_beside_a_change_of_the_users_grants_is_repeated(stage, monkeypatch):
