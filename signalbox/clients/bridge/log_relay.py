@@ -10,24 +10,15 @@ from datetime import UTC, datetime
 from functools import reduce
 from typing import Protocol
 
+from signalbox.clients.bridge.log_realm import LogRealm
 from signalbox.clients.bridge.worker import Worker
 from signalbox.live.bridge.log_positions import MAXIMUM_BYTES, LogPosition, LogPositions
-from signalbox.live.bridge.log_reader import SHORTEST_SECONDS, ContainerReader, LogFiles, LogSink, LogStatistics
+from signalbox.live.bridge.log_reader import SHORTEST_SECONDS, ContainerReader, LogFiles, LogStatistics
 from signalbox.live.bridge.log_selection import ContainerSelection, ListedContainer
 from signalbox.live.wamp.patterns import TopicPattern
 
 TICK_SECONDS = 0.05
 WORKERS = 8
-
-
-class Positions(LogSink, Protocol):
-    """The realm of the logs."""
-
-    def positions(self) -> LogPositions:
-        """Return how far logs are published."""
-
-    def save(self, positions: LogPositions) -> None:
-        """Save how far logs are published."""
 
 
 class ClusterContainers(Protocol):
@@ -65,7 +56,7 @@ class RelayPace:
 class LogRelay:
     """Follows the logs of containers, as the work of a `Worker`."""
 
-    realm: Positions
+    realm: LogRealm
     files: LogFiles
     selection: ContainerSelection
     connect: Callable[[], AbstractContextManager[RelayConnections]]
