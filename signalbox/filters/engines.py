@@ -83,7 +83,7 @@ class Engines:
         seconds = min(limit, self.use.limit_seconds - self.use.seconds)
         if seconds <= 0:
             raise FilterStopped(
-                f"{name} took longer than {self.use.limit_seconds:.2g} s, with what was evaluated before it"
+                f"{name} took longer than {self.use.limit_seconds:.2g} s, together with the evaluations before it"
             )
         worker, started = self._ready_worker(), time.monotonic()
         request = f"{json.dumps([task, source, seconds])}\n{document}\n".encode()

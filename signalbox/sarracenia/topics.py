@@ -21,7 +21,7 @@ def escaped(words: str) -> str:
         encoded = _shortened(topic).encode()
     except UnicodeError as error:
         raise InvalidTopic(
-            f"the topic {words[:80]!r} is not UTF-8, or is not after it is cut to its maximum length"
+            f"the topic {words[:80]!r} is not UTF-8, or is not UTF-8 when it is cut to its maximum length"
         ) from error
     if len(encoded) > MAXIMUM_TOPIC_LENGTH:
         raise InvalidTopic(f"the topic {words[:80]!r} has {len(encoded)} bytes; at most {MAXIMUM_TOPIC_LENGTH} fit")

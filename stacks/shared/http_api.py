@@ -98,7 +98,7 @@ def limit_routes(stage: apigatewayv2.IStage, rates: Mapping[str, int], *, routes
     """Limit the requests a second of some routes, by route key; the others have the limit of the stage."""
     made = stage.node.default_child
     if not isinstance(made, apigatewayv2.CfnStage):
-        raise TypeError(f"a stage without its resource: {made!r}")
+        raise TypeError(f"expected a stage of an API, not {made!r}")
     if rates:
         # These settings replace those of the stage as a whole: what they omit has API Gateway's own default.
         made.route_settings = {key: _limits(rate) for key, rate in rates.items()}

@@ -39,9 +39,9 @@ class JsonDocuments:
             parts = urlsplit(url)
             is_local = self.allows_loopback and parts.hostname in LOOPBACK
         except ValueError as error:
-            raise NoDocument("an address of it is not a URL") from error
+            raise NoDocument("one of its addresses is not a URL") from error
         if parts.scheme != "https" and not is_local:
-            raise NoDocument("a URL of it is not HTTPS")
+            raise NoDocument("one of its URLs is not HTTPS")
         http = BoundedHttp(REQUEST_SECONDS, MAXIMUM_BYTES, lambda address: is_local or is_permitted(address))
         try:
             status, body = http.answer(parts, headers={"accept": "application/json", **(headers or {})})

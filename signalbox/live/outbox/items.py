@@ -125,9 +125,7 @@ def parse_item(text: str) -> OutboxItem:
     try:
         item: OutboxItem = ITEM.read(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, RejectedError) as error:
-        raise InvalidOutboxItem(
-            f"a message of {len(text)} characters is nothing that an outbox has: {error!r}"
-        ) from error
+        raise InvalidOutboxItem(f"a message of {len(text)} characters is not an outbox item: {error!r}") from error
     return item
 
 

@@ -128,7 +128,9 @@ def _check_same(same: SplitSession | None, request: AdmissionRequest) -> None:
     if same is None:
         return
     if (same.owner, same.config) != (request.owner, request.config):
-        raise SessionRejected(f"session {request.session_id!r} already exists, of {same.owner} or with other filters")
+        raise SessionRejected(
+            f"session {request.session_id!r} already exists: {same.owner} owns it, or its filters differ"
+        )
     if same.phase is Phase.ENDING:
         raise SplitEnding(f"session {request.session_id!r} is ending; it can start again afterwards")
 

@@ -90,7 +90,8 @@ class RegistryService:
 def _check_size(registry: StoredRegistry) -> None:
     size = len(json.dumps(registry.documents).encode())
     if size > MAXIMUM_DOCUMENT_BYTES:
-        raise RegistryTooLarge(f"registry of {registry.target} has {size} bytes; at most {MAXIMUM_DOCUMENT_BYTES}")
+        limit = f"at most {MAXIMUM_DOCUMENT_BYTES} are allowed"
+        raise RegistryTooLarge(f"the registry of {registry.target} has {size} bytes; {limit}")
 
 
 def _document(stored: StoredRegistry) -> dict[str, object]:

@@ -125,7 +125,8 @@ class Admissions:
         split = with_session(joinable.split, request, names=names, random_parts=self.random_parts, now=now)
         size = sum(len(session.config.encode()) for session in split.sessions)
         if size > MAXIMUM_CONFIGS_BYTES:
-            raise ConfigTooLarge(f"the filters of all sessions of {split.target} have {size} bytes in total")
+            limit = f"at most {MAXIMUM_CONFIGS_BYTES} are allowed"
+            raise ConfigTooLarge(f"the filters of all sessions of {split.target} have {size} bytes; {limit}")
         session = next(one for one in split.sessions if one.session_id == request.session_id)
         environment = self.resources.targets_of(split.target).environment(joinable.registry, session.queues)
         if unsafe := ", ".join(shown(name) for name in environment if VARIABLE.fullmatch(name) is None):

@@ -56,7 +56,7 @@ def test_requests_of_one_owner_share_the_time(engines):
         while True:
             program.decision({})
 
-    with pytest.raises(FilterStopped, match=r"took longer than 0\.3 s, with what was evaluated before it"):
+    with pytest.raises(FilterStopped, match=r"took longer than 0\.3 s, together with the evaluations before it"):
         program.decision({})
     assert engines.use.elapsed_seconds < 0.3 * PATIENCE + 5
 

@@ -170,9 +170,9 @@ def test_a_session_that_is_not_ready_in_time_is_ended(stage, config):
 
 
 def test_another_users_session_of_the_same_name_is_not_ended(stage, config):
-    stage.replies["start"] = refusing("session 'ann-1' already exists, of bob")
+    stage.replies["start"] = refusing("session 'ann-1' already exists: bob owns it")
 
-    with pytest.raises(CommandRejected, match="of bob"):
+    with pytest.raises(CommandRejected, match="bob owns it"):
         split("run", *TARGET, "--config", config, "--session", "ann-1", *python("pass"))
     assert stage.commands == ["start"]
 

@@ -270,7 +270,7 @@ def test_an_unreadable_message_is_dead_lettered_with_its_reason_and_blocks_nothi
     assert len(stage.posted()) == 1
     (letter,) = stage.dead_letters()
     assert (letter["Body"], letter["Attributes"]["MessageGroupId"]) == ("{}", CONNECTION)
-    assert dead_letter_reason(letter) == "a message of 2 characters is nothing that an outbox has: KeyError('kind')"
+    assert dead_letter_reason(letter) == "a message of 2 characters is not an outbox item: KeyError('kind')"
     (row,) = written_events(stage.s3)
     assert (row["kind"], row["outcome"], row["reason"]) == ("dead_letter", "dead", "nothing that an outbox has")
     assert row["message_id"] == letter["MessageAttributes"]["OriginalMessageId"]["StringValue"]

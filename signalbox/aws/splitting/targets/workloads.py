@@ -83,8 +83,8 @@ class Workloads:
             raise UnsuitableWorkload(f"{target} {reason}")
         if ANNOTATION in annotations_of(workload["spec"]["template"]):
             raise UnsuitableWorkload(
-                f"{target} has the annotation {ANNOTATION} in its pod template: another stage splits its queues, or a "
-                "stage that is gone did; then apply its manifest again and remove the annotation"
+                f"{target} has the annotation {ANNOTATION} in its pod template: another stage splits its queues; "
+                "if that stage is gone, apply the workload's manifest again and remove the annotation"
             )
         return workload
 

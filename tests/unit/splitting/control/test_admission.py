@@ -187,7 +187,7 @@ def test_an_identical_session_changes_nothing():
     ids=["owner", "filters"],
 )
 def test_another_session_of_the_same_name_is_refused(other):
-    with pytest.raises(SessionRejected, match="'ann' already exists, of Ann or with other filters"):
+    with pytest.raises(SessionRejected, match="'ann' already exists: Ann owns it, or its filters differ"):
         joined(begun(), request(), other)
 
 

@@ -222,7 +222,7 @@ def test_filters_that_are_too_large_are_refused():
         stage.start(color="x" * 33_000)
     for number in range(6):
         stage.start(f"s{number}", color="x" * 32_000)
-    with pytest.raises(ConfigTooLarge, match="in total"):
+    with pytest.raises(ConfigTooLarge, match="at most"):
         stage.start("s6", color="x" * 32_000)
 
 
