@@ -122,7 +122,7 @@ class Exchange(Capability[exchange_part.ExchangeResources]):
 class Splitting(Capability[splitting.SplittingResources]):
     """Lets developers share the queues of deployed consumers.
 
-    Without `queues`, those that are event sources of the consumers in the app.
+    Without `queues`, the event sources of the consumers in the app are shared.
     """
 
     def __init__(
