@@ -51,7 +51,7 @@ def add(
         bool,
         typer.Option(
             "--live",
-            help=f"Only for live: without IAM user, keys and control queue; several at once; role {DEFAULT_ROLE}.",
+            help=f"Add users who only join live, without IAM user, key and control queue; default role {DEFAULT_ROLE}.",
         ),
     ] = False,
     source: Source = None,
