@@ -135,7 +135,7 @@ def _publishing(publishing: Sequence[Publishing]) -> Table:
         for one in publishing
     ]
     note = (
-        "Microseconds from PUBLISH to PUBLISHED, one after another, while ten sessions hold this number of "
+        "Microseconds from PUBLISH to PUBLISHED, one after another, while sessions hold this number of "
         f"subscriptions, all of which do not match: medians of {live_publishing.PUBLICATIONS} publications, and of "
         f"{live_publishing.ROUNDS} alternating rounds. Each router has a process of its own, and the same "
         "client over the same WebSocket. Signalbox's is the rules in memory, with the subscriber directory of the "

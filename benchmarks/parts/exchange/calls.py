@@ -73,6 +73,9 @@ class _Table:
         assert (exchange, first_word) == (EXCHANGE, None)
         return self.bound
 
+    def created_at(self, _queue: DeclaredName) -> datetime:
+        return NOW
+
     def copy_settings(self, _queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, CopySettings]:
         return {}
 
@@ -98,7 +101,7 @@ def count() -> Iterator[Calls]:
 
 def _counted(queues: int, *, is_for_all: bool) -> Calls:
     table, sender = _Table([_bound(number, is_for_all=is_for_all) for number in range(queues)]), CountingSender()
-    dispatcher = CopyDispatcher(sender, None, NOWHERE, NOWHERE, NOWHERE)  # type: ignore[arg-type] # nothing fails
+    dispatcher = CopyDispatcher(sender, table, NOWHERE, NOWHERE, NOWHERE)
     settings = CopySettingsCache(table)
     senders = TrustedSenders("AROA", "AROB")
     router = Router(

@@ -20,7 +20,7 @@ from tests.fakes import live_router
 
 SIZES = (10, 100, 1_000, 10_000)
 MATCHES = (MatchPolicy.PREFIX, MatchPolicy.WILDCARD)
-SESSIONS = 10  # a session of Signalbox may hold 1,000 subscriptions
+SESSIONS = 100  # a session of Signalbox may hold 100 prefixes and wildcards
 PUBLICATIONS = 50  # sequential, in a round: rounds are short, so that noise affects all routers equally
 ROUNDS = 30
 OURS, CROSSBAR = "Signalbox's rules in one process", "crossbar"
@@ -98,7 +98,7 @@ def _measured(match: MatchPolicy, logins: Mapping[str, _Logins], say: Callable[[
 
 @contextmanager
 def _held(url: str, login: Login, match: MatchPolicy, size: int) -> Iterator[ClientSession]:
-    """Provide a publisher while ten sessions hold subscriptions, and check that the last of them receives its event."""
+    """Provide a publisher while sessions hold subscriptions, and check that the last of them receives its event."""
     with ExitStack() as stack:
         publisher, *holders = (
             join(stack.enter_context(closing(connector(url, subprotocols=[SUBPROTOCOL])())), login)
