@@ -80,6 +80,11 @@ class Message:
         return self.system_attributes.get("MessageDeduplicationId")
 
     @property
+    def sent_at(self) -> datetime:
+        """Return the time when the message was sent."""
+        return moment(self.system_attributes["SentTimestamp"])
+
+    @property
     def first_received_at(self) -> datetime | None:
         """Return the time of the first receive, or None when the call did not request that attribute."""
         milliseconds = self.system_attributes.get("ApproximateFirstReceiveTimestamp")

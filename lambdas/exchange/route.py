@@ -11,7 +11,7 @@ from lambdas.shared.records import in_flight, messages_of
 from signalbox.aws.shared.telemetry import measure_oldest_message
 from signalbox.errors import UnavailableError
 from signalbox.exchange.messages.copies import read_retry
-from signalbox.exchange.messages.publications import read_publication, sent_at
+from signalbox.exchange.messages.publications import read_publication
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.exchange.routing.batch_reader import ExchangeUnknown
 from signalbox.exchange.routing.batch_report import RoutingResult
@@ -91,5 +91,5 @@ def _routed_alone(queue: QueueName, messages: Sequence[Message], poison: Mapping
 def _measure(messages: Sequence[Message], left: Collection[MessageId]) -> None:
     """Measure the age of messages in flight: SQS's own metric omits messages that were received three times."""
     if left:
-        oldest = min(sent_at(message) for message in messages if message.message_id in left)
+        oldest = min(message.sent_at for message in messages if message.message_id in left)
         measure_oldest_message(instance.CLOCK.now() - oldest, capability=CAPABILITY, stage=wiring.names().stage)

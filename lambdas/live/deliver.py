@@ -13,7 +13,6 @@ from lambdas.shared import instance
 from lambdas.shared.poison import poison_of
 from lambdas.shared.records import in_flight, messages_of
 from lambdas.shared.threads import parallel_map
-from signalbox.exchange.messages.publications import sent_at
 from signalbox.history.event import HistoryEvent
 from signalbox.live.model.state import ConnectionId, Lost
 from signalbox.live.outbox.events import closing_summary, delivery_events
@@ -112,7 +111,7 @@ def _deliver(
 ) -> BatchResult | list[str]:
     connection, parsed = batch
     try:
-        received = [ReceivedItem(message.message_id, item, sent_at(message)) for message, item in parsed]
+        received = [ReceivedItem(message.message_id, item, message.sent_at) for message, item in parsed]
         snapshot = snapshots.get(connection)
         result = deliver_wiring.outbox_writer().deliver(connection, received, until=until, snapshot=snapshot)
         if result.outcome is DeliveryOutcome.CLOSED:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from signalbox.errors import RejectedError
 from signalbox.exchange.messages.headers import announced_file
 from signalbox.exchange.messages.properties import PUBLISHER, DeliveredMessage, InvalidDelivery, copy_group, group_of
-from signalbox.exchange.messages.publications import Publication, attempt, sent_at
+from signalbox.exchange.messages.publications import Publication, attempt
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import GroupBy
@@ -92,7 +92,7 @@ def copies(
             exchange=exchange,
             key=properties.key,
             sequence=sequence,
-            published_at=sent_at(message),
+            published_at=message.sent_at,
             attempt=attempt(message),
             file=publication.file,
         )
@@ -144,7 +144,7 @@ def read_retry(message: Message, names: StageNames) -> Copy:
         published_at=delivered.published_at,
         attempt=1 + int(message.system_attributes["ApproximateReceiveCount"]),
         file=announced_file(delivered.key, message.body),
-        waiting_since=sent_at(message),
+        waiting_since=message.sent_at,
     )
 
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
 from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.headers import announced_file
 from signalbox.exchange.messages.properties import LIVE, PUBLISHER, TOPIC, InvalidPublication, MessageProperties
 from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RESERVED_WORD, RoutingKey, is_reserved, shown
-from signalbox.messages import Attribute, Message, moment
+from signalbox.messages import Attribute, Message
 from signalbox.sarracenia.rights.names import UserName
 
 UNKNOWN_PUBLISHER = "unknown"
@@ -121,11 +120,6 @@ def _text(attributes: Mapping[str, Attribute], name: str) -> str | None:
 def principal_id(message: Message) -> str:
     """Return the IAM unique id of a message's sender; after the colon, SenderId names the session of a role."""
     return message.system_attributes.get("SenderId", "").partition(":")[0]
-
-
-def sent_at(message: Message) -> datetime:
-    """Return the time when a message was sent."""
-    return moment(message.system_attributes["SentTimestamp"])
 
 
 def attempt(message: Message) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from signalbox.exchange.messages.properties import MessageProperties
-from signalbox.exchange.messages.publications import Publication, sent_at
+from signalbox.exchange.messages.publications import Publication
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent
 from signalbox.live.log.payloads import PAYLOAD_HEADER, RETAIN_HEADER, RETAINED, payload_from_body, publication_id
 from signalbox.live.router.publication_metadata import InvalidMetadata, PublicationMetadata, parse_metadata
@@ -41,7 +41,7 @@ def logged_event(publication: Publication, metadata: PublicationMetadata, *, seq
     return LoggedEvent(
         publication=metadata.publication,
         topic=publication.properties.key,
-        at=sent_at(publication.message),
+        at=publication.message.sent_at,
         payload=payload,
         sequence=sequence,
         audience=metadata.audience,
