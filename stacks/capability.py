@@ -18,7 +18,7 @@ from stacks.grants.schedules import grant_schedules
 from stacks.properties import require_choice, require_known, require_resource, require_truth
 from stacks.settings.config import Config
 from stacks.settings.context import InvalidConfig, check_config
-from stacks.shared.function import Surroundings, program
+from stacks.shared.function import Surroundings, failure_alarm, program
 from stacks.shared.logs import RETENTION
 from stacks.shared.part import Part, composed
 from stacks.shared.queue import require_tls
@@ -125,6 +125,7 @@ class Capability(Construct, Generic[Made]):
             "Capabilities": self._config.capabilities,
         }
         """The outputs by which the command `signalbox --aws --stage` finds the capability in its stack."""
+        failure_alarm(self, self._config)
         require_tls(self)
         return part
 

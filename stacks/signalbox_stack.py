@@ -27,7 +27,7 @@ from stacks.settings.config import Config
 from stacks.settings.record import recorded
 from stacks.shared.activity_sources import activity_sources
 from stacks.shared.dashboard import Monitoring
-from stacks.shared.function import Function, Surroundings, program
+from stacks.shared.function import Function, Surroundings, failure_alarm, program
 from stacks.shared.part import Part, composed
 from stacks.shared.queue import require_tls
 from stacks.shared.schedules import Schedules, Task
@@ -65,16 +65,10 @@ class SignalboxStack(Stack):
         self.schedules = Schedules(self, "Schedules", key=self.state.key, config=config)
         self._schedule()
         require_tls(self)
-        self.monitoring = Monitoring(
-            self,
-            "Monitoring",
-            parts=list(self.parts.values()),
-            lake=self.lake,
-            overflow=self.overflow,
-            jobs=self.jobs,
-            schedules=self.schedules,
-            config=config,
-        )
+        failure_alarm(self, config)
+        if config.dashboard:
+            parts = list(self.parts.values())
+            Monitoring(self, "Monitoring", parts=parts, lake=self.lake, jobs=self.jobs, config=config)
         self._name_results(bridges)
 
     def _compose(self) -> None:

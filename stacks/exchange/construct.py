@@ -79,7 +79,7 @@ class ExchangeResources(Part):
         self.functions = {"route": route, "control": control}
         add_command_mapping(control, self.control_queue)
         # `control` creates the event source mappings of exchanges and retry queues with the exchanges.
-        self.alarms = self._alarms(config)
+        self._alarms(config)
 
     def tasks(self, config: Config) -> dict[str, Task]:
         """Return the scheduled tasks by name."""
@@ -126,15 +126,16 @@ class ExchangeResources(Part):
             "EXCHANGE_ORDERED_RETRY_QUEUE_URL": self.ordered_retries.queue_url,
         }
 
-    def _alarms(self, config: Config) -> list[cloudwatch.Alarm]:
-        """Return the alarms on dead letters and on the age of waiting messages."""
+    def _alarms(self, config: Config) -> None:
+        """Create the alarms on the age of waiting messages."""
         attempts = Duration.seconds(config.route_retry_seconds * ALARMING_ATTEMPTS)
         watched = ((self.control_queue, VISIBILITY), (self.retries, attempts), (self.ordered_retries, attempts))
-        ages = [age_alarm(queue, queue, oldest=oldest, config=config) for queue, oldest in watched]
-        return [*ages, self._backlog_alarm(config), self.dead_letters.alarm]
+        for queue, oldest in watched:
+            age_alarm(queue, queue, oldest=oldest, config=config)
+        self._backlog_alarm(config)
 
-    def _backlog_alarm(self, config: Config) -> cloudwatch.Alarm:
-        """Return the alarm on queues that are created at run time: `control` measures the oldest message of all."""
+    def _backlog_alarm(self, config: Config) -> None:
+        """Create the alarm on queues that are created at run time: `control` measures the oldest message of all."""
         metric = cloudwatch.Metric(
             namespace=METRICS_NAMESPACE,
             metric_name="OldestMessageAge",
@@ -144,7 +145,7 @@ class ExchangeResources(Part):
         )
         # A message whose function failed once is received again after the visibility timeout.
         oldest = VISIBILITY_PER_TIMEOUT * config.route_timeout_seconds + MEASURED_EVERY.to_seconds()
-        return alarm(
+        alarm(
             self,
             "BacklogAlarm",
             metric=metric,

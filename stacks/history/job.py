@@ -82,7 +82,7 @@ class HistoryJob(Construct):
         self.job = self._job(job, arguments, security, config=config)
         self.job.node.add_dependency(self.role)
         self.unsuccessful_runs = self._unsuccessful_runs()
-        self.alarm = self._alarm(job, config)
+        self._alarm(job, config)
 
     def _job(
         self,
@@ -122,8 +122,8 @@ class HistoryJob(Construct):
             timeout=job.timeout,
         )
 
-    def _alarm(self, job: JobDefinition, config: Config) -> cloudwatch.Alarm:
-        return alarm(
+    def _alarm(self, job: JobDefinition, config: Config) -> None:
+        alarm(
             self,
             "Failed",
             metric=self.unsuccessful_runs,

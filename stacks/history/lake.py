@@ -2,7 +2,6 @@
 
 from aws_cdk import Aws, Duration, RemovalPolicy, Size
 from aws_cdk import aws_athena as athena
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_glue as glue
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kinesisfirehose as firehose
@@ -67,7 +66,7 @@ class HistoryLake(Construct):
         self.reader_role = iam.Role(self, "ReaderRole", assumed_by=iam.AccountRootPrincipal())
         self.delivery_logs = LogGroup(self, "DeliveryLogs", key=self.key, config=config)
         self.stream = self._stream(config)
-        self.alarms = _alarms(self, self.stream, config=config)
+        _alarms(self, self.stream, config=config)
 
     def _stream(self, config: Config) -> firehose.DeliveryStream:
         # The construct would add s3:Get*, s3:List* and more; stacks/grants/history.py lists the actions instead.
@@ -160,22 +159,20 @@ def _projection(location: str) -> dict[str, str]:
     }
 
 
-def _alarms(scope: Construct, stream: firehose.DeliveryStream, *, config: Config) -> tuple[cloudwatch.Alarm, ...]:
+def _alarms(scope: Construct, stream: firehose.DeliveryStream, *, config: Config) -> None:
     period = Duration.minutes(5)
-    return (
-        alarm(
-            scope,
-            "DeliveryFailing",
-            metric=stream.metric("DeliveryToS3.DataFreshness", statistic="Maximum", period=period),
-            threshold=LATE.to_seconds(),
-            description="History events do not reach the bucket.",
-            config=config,
-        ),
-        alarm(
-            scope,
-            "ConversionFailing",
-            metric=stream.metric("FailedConversion.Records", statistic="Sum", period=period),
-            description="History events do not match the table's schema; they are under errors/ in the bucket.",
-            config=config,
-        ),
+    alarm(
+        scope,
+        "DeliveryFailing",
+        metric=stream.metric("DeliveryToS3.DataFreshness", statistic="Maximum", period=period),
+        threshold=LATE.to_seconds(),
+        description="History events do not reach the bucket.",
+        config=config,
+    )
+    alarm(
+        scope,
+        "ConversionFailing",
+        metric=stream.metric("FailedConversion.Records", statistic="Sum", period=period),
+        description="History events do not match the table's schema; they are under errors/ in the bucket.",
+        config=config,
     )

@@ -33,7 +33,7 @@ class HistoryOverflow(Construct):
             retention=RETENTION,
         )
         self.drain = self._drain(lake, around)
-        self.alarm = age_alarm(self, self.queue, oldest=MAX_AGE, config=config)
+        age_alarm(self, self.queue, oldest=MAX_AGE, config=config)
 
     def connect_to(self, writers: Iterable[Function]) -> None:
         """Give functions that write history the URL of the queue."""

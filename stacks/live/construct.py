@@ -3,7 +3,6 @@
 from functools import partial
 
 from aws_cdk import Duration
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
@@ -73,7 +72,7 @@ class LiveResources(Part):
             key=state.key,
             config=config,
         )
-        self.alarms = self._alarms(config)
+        self._alarms(config)
 
     def connect_to(self, exchange: ExchangeResources, *, state: State) -> None:
         """Give the exchange the queues of connections, and the role that may publish in the name of users."""
@@ -128,6 +127,8 @@ class LiveResources(Part):
                 environment=environment(name, resources, api_id=self.websocket.api.api_id, config=config),
                 around=around,
                 memory_megabytes=MEMORY_MEGABYTES.get(name, function.MEMORY_MEGABYTES),
+                # Those of the others show in the ages of FIFO queues, or to visitors of the live page.
+                counts_failed_runs=name == "connect",
             )
             for name, description in descriptions.items()
         }
@@ -160,12 +161,12 @@ class LiveResources(Part):
         for name, queue in ((name, queue) for name, queues in sources.items() for queue in queues):
             self.functions[name].read(queue, queue.node.id, concurrency=config.live_concurrency)
 
-    def _alarms(self, config: Config) -> list[cloudwatch.Alarm]:
-        """Return the alarms on dead letters and on the age of messages."""
+    def _alarms(self, config: Config) -> None:
+        """Create the alarms on the age of messages."""
         # A message that is retried waits for six timeouts.
         patience = Duration.seconds(OLDEST.to_seconds() + VISIBILITY_PER_TIMEOUT * config.live_timeout_seconds)
-        ages = [age_alarm(queue, queue, oldest=patience, config=config) for queue in self.queues]
-        return [*ages, self.dead_letters.alarm, self.page.alarm]
+        for queue in self.queues:
+            age_alarm(queue, queue, oldest=patience, config=config)
 
 
 def _of_others(state: State, lake: HistoryLake | None, config: Config) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """The construct of rendezvous: the broker queue, its functions, the open doors and the client's user."""
 
 from aws_cdk import Duration
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
@@ -39,23 +38,22 @@ class RendezvousResources(Part):
         state, config, self.doors = around.state, around.config, doors
         self.broker = broker_of(self, key=state.key, config=config, visibility=OFFER_VISIBILITY_SECONDS)
         self.queues = (self.broker.queue,)
-        oldest = Duration.seconds(config.offer_age_limit_seconds)
-        age = age_alarm(self, self.broker.queue, oldest=oldest, config=config)
+        age_alarm(self, self.broker.queue, oldest=Duration.seconds(config.offer_age_limit_seconds), config=config)
         self.functions = self._functions(around) | doors.functions
         self.functions["offer"].read(self.broker.queue, "Offers", concurrency=config.offer_concurrency)
         for door, function in doors.functions.items():
-            function.alarms = function_alarms(Construct(self, door.capitalize()), function, config)
+            function_alarms(Construct(self, door.capitalize()), function, config)
         self.api = self._api(state, config) if "api" in config.doors else None
-        self.url_alarm = self._open_urls(config) if "url" in config.doors else None
-        of_doors = [self.url_alarm, self.api.alarm if self.api else None]
-        self.alarms = [age, self.broker.dead_letters.alarm, *(one for one in of_doors if one)]
+        self.has_url = "url" in config.doors
+        if self.has_url:
+            self._open_urls(config)
         self.client_user = iam.User(self, "ClientUser", user_name=f"{config.stage}-snowflake-client")
 
     @property
     def urls(self) -> dict[str, str]:
         """The URLs of proxies and of clients over HTTP, by the output of the stack."""
         of_api = {} if self.api is None else {"RendezvousApiUrl": self.api.stage.url}
-        proxies, clients = self.doors.urls.values() if self.url_alarm else (*of_api.values(), *of_api.values())
+        proxies, clients = self.doors.urls.values() if self.has_url else (*of_api.values(), *of_api.values())
         return {"RendezvousUrl": proxies, "RendezvousClientsUrl": clients, **of_api}
 
     def tasks(self, config: Config) -> dict[str, Task]:
@@ -99,12 +97,10 @@ class RendezvousResources(Part):
             for name, description in DESCRIPTIONS.items()
         }
 
-    def _open_urls(self, config: Config) -> cloudwatch.Alarm:
+    def _open_urls(self, config: Config) -> None:
         open_urls(self, self.doors)
         errors = self.doors.functions["proxies"].metric("Url5xxCount", period=Duration.minutes(5), statistic="Sum")
-        return alarm(
-            self, "UrlErrors", metric=errors, description="The URL of proxies answers with 5xx.", config=config
-        )
+        alarm(self, "UrlErrors", metric=errors, description="The URL of proxies answers with 5xx.", config=config)
 
     def _api(self, state: State, config: Config) -> PublicApi:
         proxies, clients = self.doors.functions["proxies"], self.doors.functions["clients"]

@@ -28,8 +28,8 @@ class Front(Part):
         state, config = around.state, around.config
         self.broker = broker_of(self, key=state.key, config=config, visibility=FRONT_VISIBILITY_SECONDS)
         oldest = Duration.seconds(config.offer_age_limit_seconds)
-        age = age_alarm(self, self.broker.queue, oldest=oldest, config=config)
-        self.queues, self.alarms = (self.broker.queue,), [age, self.broker.dead_letters.alarm]
+        self.queues = (self.broker.queue,)
+        age_alarm(self, self.broker.queue, oldest=oldest, config=config)
         forward = Function(
             self,
             "forward",

@@ -7,31 +7,22 @@ from constructs import Construct
 
 from stacks.settings.config import Config
 
-# One for each way to stall, lose or fail, by the end of its construct path in a stage or an app: the age of what waits,
-# errors that clients see, and what history loses. The others name the function, queue or job. The age of a standard
-# queue leaves out messages that were received three times, so errors of the functions that read one are among them:
+# One for each way to stall, lose or fail, by the end of its construct path in a stage or an app. The others name the
+# function, queue or job. The age of a standard queue leaves out messages that were received three times, so the failed
+# runs of its readers have their own alarm:
 # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
 ESSENTIAL = (
+    "FailedRuns",
     "Rendezvous/AgeAlarm",
-    "Rendezvous/Offer/Errors",
-    "Rendezvous/UrlErrors",
-    "Rendezvous/Clients/Errors",
-    "Rendezvous/Api/ServerErrors",
-    "Splitting/AgeAlarm",
-    "Splitting/Control/Errors",
-    "Splitting/Split/Errors",
+    "Splitting/DeadLetters/Alarm",
     "Exchange/BacklogAlarm",
-    "Exchange/Control/Errors",
-    "Exchange/Route/Errors",
     "Exchange/DeadLetters/Alarm",
-    "Live/Connect/Errors",
     "Live/Inbox/AgeAlarm",
     "Live/Outbox/AgeAlarm",
-    "Live/Api/ServerErrors",
     "HistoryLake/ConversionFailing",
     "HistoryLake/DeliveryFailing",
-    "HistoryOverflow/Drain/Errors",
     "Day/Failed",
+    "ExportLogs/Failed",
     "Schedules/DeadCalls/Alarm",
 )
 
@@ -45,11 +36,15 @@ def alarm(
     config: Config,
     threshold: float = 1,
     periods: int = 1,
-) -> cloudwatch.Alarm:
-    """Create an alarm on a metric at or above the threshold in every period; missing data is healthy.
+) -> None:
+    """Create an alarm on a metric at or above the threshold in every period, if the stage has it.
 
-    On a stage without this alarm it is in no template.
+    Missing data is healthy.
     """
+    path = f"{scope.node.path}/{name}"
+    is_essential = any(path.endswith(f"/{one}") for one in ESSENTIAL)
+    if not config.alarms or not (config.every_alarm or is_essential):
+        return
     made = cloudwatch.Alarm(
         scope,
         name,
@@ -60,10 +55,6 @@ def alarm(
         treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         alarm_description=f"{description} See docs/operations.md.",
     )
-    is_essential = any(made.node.path.endswith(f"/{one}") for one in ESSENTIAL)
-    if not config.alarms or not (config.every_alarm or is_essential):
-        scope.node.try_remove_child(name)
-    elif config.alarm_topic_arn:
+    if config.alarm_topic_arn:
         topic = sns.Topic.from_topic_arn(scope, f"{name}Topic", config.alarm_topic_arn)
         made.add_alarm_action(actions.SnsAction(topic))
-    return made

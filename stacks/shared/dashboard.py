@@ -11,14 +11,12 @@ from constructs import Construct
 from stacks.exchange.construct import ExchangeResources
 from stacks.history.job import HistoryJob
 from stacks.history.lake import HistoryLake
-from stacks.history.overflow import HistoryOverflow
 from stacks.live.construct import LiveResources
 from stacks.rendezvous.construct import RendezvousResources
 from stacks.rendezvous.front import Front
 from stacks.settings.config import Config
 from stacks.shared.function import METRICS_NAMESPACE
 from stacks.shared.part import Part
-from stacks.shared.schedules import Schedules
 from stacks.splitting.construct import SplittingResources
 
 PERIOD = Duration.minutes(5)
@@ -30,7 +28,7 @@ WIDTH = 8
 
 
 class Monitoring(Construct):
-    """The dashboard: the alarms of all constructs, then the metrics of each capability."""
+    """The dashboard: the alarms of the stage, then the metrics of each capability."""
 
     def __init__(
         self,
@@ -39,27 +37,12 @@ class Monitoring(Construct):
         *,
         parts: Sequence[Part],
         lake: HistoryLake | None,
-        overflow: HistoryOverflow | None,
         jobs: Mapping[str, HistoryJob],
-        schedules: Schedules,
         config: Config,
     ) -> None:
         super().__init__(scope, name)
-        functions = [
-            *(one for part in parts for one in part.functions.values()),
-            *([overflow.drain] if overflow else []),
-        ]
-        self.alarms = [
-            *(alarm for part in parts for alarm in part.alarms),
-            *(lake.alarms if lake else ()),
-            *([overflow.alarm] if overflow else []),
-            *(job.alarm for job in jobs.values()),
-            schedules.dead_letters.alarm,
-            *(alarm for function in functions for alarm in function.alarms),
-        ]
-        if not config.dashboard:
-            return
-        states = cloudwatch.AlarmStatusWidget(title="Alarms", alarms=self.alarms, width=24, height=4)
+        alarms = [one for one in scope.node.find_all() if isinstance(one, cloudwatch.Alarm)]
+        states = cloudwatch.AlarmStatusWidget(title="Alarms", alarms=alarms, width=24, height=4)
         cloudwatch.Dashboard(
             self,
             "Dashboard",
@@ -243,7 +226,7 @@ def _door_rows(rendezvous: RendezvousResources) -> Iterator[list[cloudwatch.IWid
 
 
 def _door_metrics(rendezvous: RendezvousResources) -> Iterator[tuple[str, Callable[..., cloudwatch.Metric]]]:
-    if rendezvous.url_alarm is not None:
+    if rendezvous.has_url:
         yield "URL of proxies", rendezvous.doors.functions["proxies"].metric
     if rendezvous.api is not None:
         yield "API", rendezvous.api.stage.metric

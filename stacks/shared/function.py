@@ -8,6 +8,7 @@ from aws_cdk import AssetHashType, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -22,6 +23,12 @@ from stacks.state_stack import State
 MEMORY_MEGABYTES = 512
 METRICS_NAMESPACE = "Signalbox"
 MAXIMUM_BATCH = 10  # of a FIFO queue, and of other queues without a batching window
+PERIOD = Duration.minutes(5)
+# The report of a run that Lambda counts as an error. It has the level WARN, so that each function logs it.
+# https://docs.aws.amazon.com/lambda/latest/dg/telemetry-schema-reference.html
+# https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
+FAILED = " || ".join(f'$.record.status = "{status}"' for status in ("error", "failure", "timeout"))
+FAILED_RUN = f'{{ $.type = "platform.report" && ({FAILED}) }}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,7 @@ class Function(lambda_.Function):
         recursive_loop: lambda_.RecursiveLoop | None = None,
         serves_strangers: bool = False,
         has_alarms: bool = True,
+        counts_failed_runs: bool = True,
     ) -> None:
         name = module.capitalize()
         role = iam.Role(scope, f"{name}Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
@@ -121,7 +129,15 @@ class Function(lambda_.Function):
                 actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[log_group.log_group_arn]
             )
         )
-        self.alarms = function_alarms(self, self, config) if has_alarms else ()
+        if has_alarms:
+            function_alarms(self, self, config)
+        if config.alarms and counts_failed_runs:
+            log_group.add_metric_filter(
+                "FailedRuns",
+                filter_pattern=logs.FilterPattern.literal(FAILED_RUN),
+                metric_namespace=failed_runs(config).namespace,
+                metric_name=failed_runs(config).metric_name,
+            )
 
     def read(self, queue: sqs.IQueue, name: str, *, concurrency: int, batch: int = MAXIMUM_BATCH) -> None:
         """Create the event source mapping from a queue."""
@@ -146,22 +162,37 @@ def _architecture(config: Config) -> lambda_.Architecture:
     return lambda_.Architecture.ARM_64
 
 
-def function_alarms(scope: Construct, function: lambda_.Function, config: Config) -> tuple[cloudwatch.Alarm, ...]:
+def function_alarms(scope: Construct, function: lambda_.Function, config: Config) -> None:
     """Create the alarms of a function in a scope."""
-    period = Duration.minutes(5)
-    return (
-        alarm(
-            scope,
-            "Errors",
-            metric=function.metric_errors(period=period),
-            description="The function raised or timed out.",
-            config=config,
-        ),
-        alarm(
-            scope,
-            "Throttles",
-            metric=function.metric_throttles(period=period),
-            description="Lambda throttles the function: the account's concurrency is exhausted.",
-            config=config,
-        ),
+    alarm(
+        scope,
+        "Errors",
+        metric=function.metric_errors(period=PERIOD),
+        description="The function raised or timed out.",
+        config=config,
+    )
+    alarm(
+        scope,
+        "Throttles",
+        metric=function.metric_throttles(period=PERIOD),
+        description="Lambda throttles the function: the account's concurrency is exhausted.",
+        config=config,
+    )
+
+
+def failed_runs(config: Config) -> cloudwatch.Metric:
+    """Return the metric of the failed runs of all functions of a stage or an app."""
+    # A dimension of such a metric can only be a field of the log. Without a failed run it has no value and no price.
+    namespace = f"{METRICS_NAMESPACE}/{config.stage}"
+    return cloudwatch.Metric(namespace=namespace, metric_name="FailedRuns", period=PERIOD, statistic="Sum")
+
+
+def failure_alarm(scope: Construct, config: Config) -> None:
+    """Create the alarm on the failed runs of all functions of a stage or an app."""
+    alarm(
+        scope,
+        "FailedRuns",
+        metric=failed_runs(config),
+        description="A function raised or timed out.",
+        config=config,
     )

@@ -74,7 +74,7 @@ class PublicApi(Construct):
             for route in self.api.add_routes(path=path, integration=integrations[target.function.node.id])
         ]
         limit_routes(self.stage, {f"ANY {path}": target.rate for path, target in routes.items()}, routes=made)
-        self.alarm = alarm(
+        alarm(
             self,
             "ServerErrors",
             metric=self.stage.metric_server_error(period=Duration.minutes(5), statistic="Sum"),

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -19,8 +18,6 @@ class Part(Construct):
     functions: Mapping[str, Function]
     queues: Sequence[sqs.IQueue]
     """The queues whose messages are the backlog."""
-    alarms: Sequence[cloudwatch.Alarm]
-    """The alarms, without those of the functions."""
 
     def tasks(self, config: Config) -> dict[str, Task]:
         """Return the scheduled tasks by name."""

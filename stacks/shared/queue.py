@@ -8,7 +8,6 @@ be named in one: otherwise any queue of the account can have SQS move its messag
 from typing import cast
 
 from aws_cdk import Duration
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
@@ -45,7 +44,7 @@ class DeadLetterQueue(sqs.Queue):
             data_key_reuse=DATA_KEY_REUSE,
         )
         refuse_sources(self)
-        self.alarm = alarm(
+        alarm(
             self,
             "Alarm",
             metric=self.metric_approximate_number_of_messages_visible(period=Duration.minutes(1), statistic="Maximum"),
@@ -107,9 +106,9 @@ def refuse_sources(queue: sqs.Queue) -> None:
     resource.redrive_allow_policy = {"redrivePermission": "denyAll"}
 
 
-def age_alarm(scope: Construct, queue: sqs.IQueue, *, oldest: Duration, config: Config) -> cloudwatch.Alarm:
+def age_alarm(scope: Construct, queue: sqs.IQueue, *, oldest: Duration, config: Config) -> None:
     """Create an alarm on a queue, also an imported one, whose oldest message exceeds an age for three minutes."""
-    return alarm(
+    alarm(
         scope,
         "AgeAlarm",
         metric=queue.metric_approximate_age_of_oldest_message(period=Duration.minutes(1), statistic="Maximum"),

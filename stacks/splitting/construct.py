@@ -52,7 +52,7 @@ class SplittingResources(Part):
         self.control_queue = command_queue(self, queue_name=config.control_queue, key=state.key)
         self.replies = reply_queue(self, queue_name=config.split_reply_queue, key=state.key)
         self.queues = (self.control_queue,)
-        self.alarms = [age_alarm(self, self.control_queue, oldest=VISIBILITY, config=config), self.dead_letters.alarm]
+        age_alarm(self, self.control_queue, oldest=VISIBILITY, config=config)
         resources = {
             "SPLIT_TABLE": state.split_table.table_name,
             **_history(around.lake),

@@ -54,7 +54,7 @@ LIMITS = (
     ("history", 50, 3),
     (",".join(CAPABILITIES), 285, 7),
 )
-WATCHING = ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard")
+WATCHING = ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard", "AWS::Logs::MetricFilter")
 
 
 @dataclass(frozen=True, slots=True)

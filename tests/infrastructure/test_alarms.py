@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from stacks.shared.alarms import ESSENTIAL
 from tests.infrastructure.other_settings import TOPIC
 from tests.infrastructure.templates import templates
@@ -23,7 +25,16 @@ DOCUMENTED = {
     # The name of a rule alone is for the default bus, to which Glue sends its events.
     ("AWS/Events", "TriggeredRules", ("RuleName",), "Sum"): "eventbridge/latest/userguide/eb-monitoring.html",
     ("Signalbox", "OldestMessageAge", ("service", "stage"), "Maximum"): "",  # of the stage itself
+    ("Signalbox/signalbox", "FailedRuns", (), "Sum"): "",
 }
+# Of a report that is logged at the level WARN or below; AWS documents its statuses, and that they are no success:
+# https://docs.aws.amazon.com/lambda/latest/dg/telemetry-schema-reference.html#platform-report
+FAILED_RUN = (
+    '{ $.type = "platform.report" && ($.record.status = "error" || $.record.status = "failure" || '
+    '$.record.status = "timeout") }'
+)
+# Functions whose failed runs show in the age of a FIFO queue, or to visitors of the live page.
+SHOWN_ELSEWHERE = {"Live/Session", "Live/Deliver", "Live/Overview", "Live/Page"}
 
 
 def test_every_alarm_is_on_a_documented_metric_with_its_dimensions_and_a_statistic_that_fits(stage):
@@ -31,7 +42,7 @@ def test_every_alarm_is_on_a_documented_metric_with_its_dimensions_and_a_statist
     found = {}
     for name, alarm in stage.every("AWS::CloudWatch::Alarm").items():
         of = alarm["Properties"]
-        dimensions = tuple(sorted(one["Name"] for one in of["Dimensions"]))
+        dimensions = tuple(sorted(one["Name"] for one in of.get("Dimensions", ())))
         found[of["Namespace"], of["MetricName"], dimensions, of["Statistic"]] = name
         assert of["Period"] in (60, 300), name
 
@@ -51,7 +62,12 @@ def test_every_function_and_queue_has_its_alarms(stage):
     watched = {function.replace("Doors/", "Rendezvous/") for function in FUNCTIONS}
     expected = {f"{function}/{kind}" for function in watched for kind in ("Errors", "Throttles")}
     expected |= {"Rendezvous/AgeAlarm", "Rendezvous/DeadOffers/Alarm", "Schedules/DeadCalls/Alarm"}
-    expected |= {"Rendezvous/UrlErrors", "Rendezvous/Api/ServerErrors", *(f"{job}/Failed" for job in JOBS)}
+    expected |= {
+        "FailedRuns",
+        "Rendezvous/UrlErrors",
+        "Rendezvous/Api/ServerErrors",
+        *(f"{job}/Failed" for job in JOBS),
+    }
     expected |= {"Splitting/AgeAlarm", "Splitting/DeadLetters/Alarm"}
     expected |= {f"Exchange/{queue}/AgeAlarm" for queue in ("Commands", *RETRIES)}
     expected |= {"Exchange/BacklogAlarm", "Exchange/DeadLetters/Alarm"}
@@ -62,51 +78,38 @@ def test_every_function_and_queue_has_its_alarms(stage):
     assert alarms == expected
 
 
-def test_by_default_an_alarm_rings_when_the_reader_of_a_standard_queue_fails():
-    """Its age leaves out messages that were received three times, so that the alarm on age does not ring."""
-    stage = templates()
-    alarms, queues = set(stage.every("AWS::CloudWatch::Alarm")), stage.every("AWS::SQS::Queue")
-    readers, watched = {"Exchange/Route", "Splitting/Split"}, set()  # commands make the mappings of these two
-    for one in stage.every("AWS::Lambda::EventSourceMapping").values():
-        queue, function = (stage.text(one["Properties"][name]) for name in ("EventSourceArn", "FunctionName"))
-        if not queues[queue]["Properties"].get("FifoQueue"):
-            readers.add(function)
-        elif f"{queue}/AgeAlarm" in alarms:
-            watched.add(function)
+def test_the_failed_runs_of_the_functions_that_others_wait_for_raise_one_alarm(stage):
+    filters = stage.every("AWS::Logs::MetricFilter")
+    alarm = stage.every("AWS::CloudWatch::Alarm")["FailedRuns"]["Properties"]
 
-    assert {name for name in readers - watched if f"{name}/Errors" not in alarms} == set()
-
-
-def test_by_default_an_alarm_rings_when_a_function_with_a_url_fails():
-    stage = templates()
-    alarms = stage.every("AWS::CloudWatch::Alarm")
-
-    watched = {
-        stage.text(dimension["Value"])
-        for one in alarms.values()
-        if one["Properties"]["MetricName"] in ("Errors", "Url5xxCount")
-        for dimension in one["Properties"]["Dimensions"]
-    }
-    urls = {stage.text(one["Properties"]["TargetFunctionArn"]) for one in stage.every("AWS::Lambda::Url").values()}
-    assert urls
-    assert urls <= watched
+    assert set(filters) == {f"{name}Logs/FailedRuns" for name in FUNCTIONS - SHOWN_ELSEWHERE}
+    for name, one in filters.items():
+        (made,) = one["Properties"]["MetricTransformations"]
+        assert (made["MetricNamespace"], made["MetricName"]) == (alarm["Namespace"], alarm["MetricName"]), name
+        assert made["MetricValue"] == "1", name
+        assert one["Properties"]["FilterPattern"] == FAILED_RUN, name
+    for name, function in stage.every("AWS::Lambda::Function").items():
+        logging = function["Properties"]["LoggingConfig"]
+        assert logging["LogFormat"] == "JSON", name
+        assert logging["SystemLogLevel"] in ("INFO", "WARN"), name
 
 
 def test_by_default_the_alarms_are_those_of_each_way_to_stall_lose_or_fail():
     stage = templates()
 
-    assert set(stage.every("AWS::CloudWatch::Alarm")) == set(ESSENTIAL) - {"Rendezvous/Api/ServerErrors"}
+    assert set(stage.every("AWS::CloudWatch::Alarm")) == set(ESSENTIAL)
     assert not stage.every("AWS::CloudWatch::Dashboard")
     assert not any("TracingConfig" in one["Properties"] for one in stage.every("AWS::Lambda::Function").values())
 
 
-def test_the_dashboard_shows_every_alarm(stage):
+@pytest.mark.parametrize("every_alarm", ["true", "false"])
+def test_the_dashboard_shows_every_alarm(every_alarm):
+    stage = templates(dashboard="true", every_alarm=every_alarm)
     (dashboard,) = stage.every("AWS::CloudWatch::Dashboard").values()
-    body = json.dumps(dashboard["Properties"]["DashboardBody"])
+    widgets = json.loads(stage.text(dashboard["Properties"]["DashboardBody"]))["widgets"]
 
-    for logical_id, name in stage.names.items():
-        if name in stage.every("AWS::CloudWatch::Alarm"):
-            assert logical_id in body, name
+    (shown,) = (one["properties"]["alarms"] for one in widgets if one["type"] == "alarm")
+    assert sorted(shown) == sorted(stage.every("AWS::CloudWatch::Alarm"))
 
 
 def test_the_dashboard_averages_nothing(stage):

@@ -57,6 +57,7 @@ TYPED_NAMES = {
 # Names of other resources, and names that are unique within their own resource only.
 OTHER_NAMES = {
     *(("AWS::CloudWatch::Alarm", path) for path in ("Dimensions.Name", "MetricName")),
+    ("AWS::Logs::MetricFilter", "MetricTransformations.MetricName"),
     *(("AWS::DynamoDB::Table", f"{path}.AttributeName") for path in ATTRIBUTE_NAMES),
     ("AWS::DynamoDB::Table", "GlobalSecondaryIndexes.IndexName"),
     ("AWS::ApiGatewayV2::Stage", "StageName"),
