@@ -10,8 +10,8 @@ from signalbox.rendezvous.wire.nat import Nat, compatible_proxies
 
 # Upstream's proxy accepts any interval from one second (proxy/lib/snowflake.go, MinPollInterval).
 SHORTEST_INTERVAL, LONGEST_INTERVAL = timedelta(seconds=1), timedelta(hours=1)
-# The interval of the first proxies of a stage: that of a proxy which gets none.
-FIRST_INTERVAL = timedelta(seconds=5)
+# The interval of the first proxies of a stage, until they are counted.
+FIRST_INTERVAL = timedelta(seconds=2)
 # A function instance adds its polls to the stored pace this often, and reads it then.
 SHARED_EVERY = timedelta(seconds=10)
 # Polls are counted for this long before the interval changes.

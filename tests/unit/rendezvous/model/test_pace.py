@@ -40,7 +40,7 @@ def test_a_pace_stays_until_polls_were_counted_for_some_time() -> None:
 
 def test_the_interval_is_the_number_of_proxies_by_the_target_polls() -> None:
     """500 polls in 30 s, of which the last five may miss some, are those of 100 proxies that poll each 5 s."""
-    pace = replace(counted(0), polls={WEBEXT: 375, BADGE: 125})
+    pace = replace(counted(0, interval=5 * SECOND), polls={WEBEXT: 375, BADGE: 125})
 
     found = next_pace(pace, now=END, target=10)
 
