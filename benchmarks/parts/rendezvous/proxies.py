@@ -15,6 +15,8 @@ from signalbox.errors import UnavailableError
 # The shortest pause of upstream's proxy after a response (proxy/lib/snowflake.go, v2.14).
 PAUSE_SECONDS = 1.0
 SETTLE_SECONDS = 90
+# After this time proxies that started or answered together do not poll together, as those of volunteers.
+SPREAD_SECONDS = 3
 LOOK_SECONDS = 0.1
 
 
@@ -34,12 +36,13 @@ class ProxyPool:
         return sum(1 for served in self.rounds if served.response is not None and served.response.is_match)
 
     def settle(self) -> None:
-        """Wait until the broker knows a proxy."""
+        """Wait until the broker knows a proxy, and the proxies poll independently."""
         deadline = time.monotonic() + SETTLE_SECONDS
         while not proxies_available(self.broker_url):
             if time.monotonic() > deadline:
                 raise UnavailableError(f"{self.broker_url} knows no proxy: {self.failures[-3:]}")
             time.sleep(LOOK_SECONDS)
+        time.sleep(SPREAD_SECONDS)
 
     def serve(self, proxy: ProxySimulator) -> None:
         """Let one proxy poll until `stopping` is set."""

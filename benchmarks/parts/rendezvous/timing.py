@@ -12,7 +12,7 @@ from benchmarks.shared.stage import function_processes
 
 ROUNDS = 5
 AT_ONCE = 20
-PROXIES = 28  # at least 21 of them wait when a burst begins
+PROXIES = 28
 # Concurrent rendezvous of each warm-up round, which start nearly all function instances; they are not counted.
 WARM_UP = (1, 5, 10, AT_ONCE, AT_ONCE, AT_ONCE, AT_ONCE, AT_ONCE)
 
@@ -64,21 +64,22 @@ def _round(side: Side, clients: Clients, plan: Plan, *, into: Timings) -> None:
         into.sequential.extend(clients(side, plan.sequential, 1))
         for _ in range(plan.bursts):
             pool.settle()
-            before, functions = processor_seconds(), _function_ticks()
+            before, functions = processor_seconds(), function_ticks()
             into.at_once.extend(clients(side, AT_ONCE, AT_ONCE))
             into.burst_processor_seconds.append(processor_seconds() - before)
-            into.function_processor_seconds.append(_seconds_since(functions))
+            into.function_processor_seconds.append(seconds_since(functions))
     into.proxy_failures.extend(pool.failures)
 
 
-def _function_ticks() -> dict[int, int]:
+def function_ticks() -> dict[int, int]:
     """Return the processor ticks of the functions' processes, by process."""
     found = {process: usage(process) for process in function_processes()}
     return {process: used[0] for process, used in found.items() if used}
 
 
-def _seconds_since(before: Mapping[int, int]) -> float:
-    return sum(ticks - before.get(process, 0) for process, ticks in _function_ticks().items()) / TICKS
+def seconds_since(before: Mapping[int, int]) -> float:
+    """Return the processor time of the functions' processes since then."""
+    return sum(ticks - before.get(process, 0) for process, ticks in function_ticks().items()) / TICKS
 
 
 def processor_seconds() -> float:
