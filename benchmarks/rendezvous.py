@@ -16,7 +16,7 @@ from benchmarks.shared.stage import Stage, running_stage
 from signalbox.cli.shared.output import print_error
 from signalbox.local.progress import step
 
-PARTS = ("first", "times", "budget", "kills", "calls", "robustness")
+PARTS = ("first", "times", "budget", "kills", "flood", "calls", "robustness")
 SHARED = {"first", "times", "kills", "robustness"}
 
 
@@ -48,6 +48,9 @@ def _measured(options: argparse.Namespace) -> Results:
         with step("a larger budget") as say:
             timings = bursts.at_large_budget(clients, port=options.port, rounds=options.rounds, say=say)
         results = replace(results, at_large_budget=timings)
+    if "flood" in parts:
+        with step("a flood of polls"):
+            results = replace(results, flood=bursts.flood(port=options.port))
     if "calls" in parts:
         # On a separate stage: the later cleanup of the other parts would be counted here.
         with running_stage(port=options.port, context=(bursts.URLS,)) as stage, step("SQS calls") as say:

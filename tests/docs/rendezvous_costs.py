@@ -113,6 +113,8 @@ SECONDS_TO_ANSWER = 2  # after the offer was sent
 # The functions' calls of AWS for a rendezvous, with DeleteQueue, and for an unmatched poll; tests count them.
 CALLS, POLL_CALLS = 12, 2
 DOORS = {"url": "URL", "api": "API"}
+# A poll as HTTP and TLS carry it.
+REQUEST_BYTES = 500
 # Of a run, with the time of its calls.
 POLL_SECONDS, OFFER_SECONDS, ANSWER_SECONDS = 0.02, 0.1, 0.1
 CONFIG = Config()
@@ -146,6 +148,8 @@ def section() -> str:
             "",
             _flood(),
             "",
+            _refused_answers(),
+            "",
             WAITS,
             "",
             "| USD a month | Polls a second | Median wait | 95th percentile | by the HTTP API | | |",
@@ -172,6 +176,21 @@ def _flood() -> str:
         f"with status 429, free of charge. A flood of polls that are not served costs at most {url:.0f} USD a day by "
         f"URL, {api:.0f} by the HTTP API. Beyond the budget, a thousand proxies that poll once a minute, whatever "
         f"`NextPoll` says, cost {ignoring[0]:.0f} USD a month by URL, {ignoring[1]:.0f} by the HTTP API."
+    )
+
+
+def _refused_answers() -> str:
+    """Return the polls a second that take from answers by URL."""
+    ((_, limit),) = _requests(0, 0, "url").values()
+    _, of_answers = _requests(0, 0, "api")["answers of the API"]
+    return (
+        "**By URL, such a flood takes from answers.** Both share the limit, since a proxy finds both paths under one "
+        f"URL, and Lambda refuses requests before any code runs. No answer is refused below {limit} requests a second; "
+        f"at {2 * limit:,} one of two is, at {10 * limit:,} nine of ten. {limit} polls are "
+        f"{limit * REQUEST_BYTES * 8 / 1_000_000:.0f} Mbit a second, from one address or many. A refused answer costs "
+        "its client `match_patience_seconds`; then another proxy gets the offer. `proxy_concurrency` raises the limit, "
+        f"and the costs in proportion. By the HTTP API, {of_answers} answers a second have a limit of their own, which "
+        "no poll takes."
     )
 
 

@@ -1,18 +1,21 @@
-"""The bursts of rendezvous: the first clients of a stage, those at a larger budget, and clients under kills."""
+"""The bursts of rendezvous: first clients, clients at a larger budget and under kills, and a flood of polls."""
 
 import os
 import random
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from benchmarks.parts.rendezvous.clients import Clients, Exchange
 from benchmarks.parts.rendezvous.proxies import polling
-from benchmarks.parts.rendezvous.timing import AT_ONCE, PROXIES, Plan, Timings, measure
+from benchmarks.parts.rendezvous.timing import AT_ONCE, PROXIES, Plan, Timings, function_ticks, measure, seconds_since
 from benchmarks.shared.sides import SIGNALBOX, Side
 from benchmarks.shared.stage import function_processes, running_stage
+from signalbox.clients.rendezvous.simulator import ProxySimulator
 
 # Twenty clients at once need twenty polls: this budget lets each of the proxies poll once a second.
 LARGE_BUDGET_USD = 100
@@ -20,6 +23,9 @@ LARGE_BUDGET_USD = 100
 URLS = "rendezvous_doors=url"
 KILLED_CLIENTS, KILLED_AT_ONCE, KILLED_PROXIES = 150, 10, 30
 KILL_EVERY_SECONDS = 0.5
+# A budget that serves hardly any poll of a flood; its share is known after some time.
+FLOODED_BUDGET_USD, FLOODING = 1, 8
+KNOWN_AFTER_SECONDS, FLOOD_SECONDS = 60, 30
 
 
 @dataclass(slots=True)
@@ -30,10 +36,22 @@ class Killed:
     kills: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Flood:
+    """Polls that functions answer from memory, and the processor time of the functions."""
+
+    polls: int
+    processor_seconds: float
+
+    @property
+    def poll_seconds(self) -> float:
+        """The processor time of one poll."""
+        return self.processor_seconds / max(1, self.polls)
+
+
 def first(side: Side, clients: Clients) -> list[Exchange]:
     """Execute the first rendezvous of a stage, whose functions have no instances but those of polls, all at once."""
-    with polling(side.broker_url, PROXIES) as pool:
-        pool.settle()
+    with polling(side.broker_url, PROXIES):
         return clients(side, AT_ONCE, AT_ONCE)
 
 
@@ -46,11 +64,33 @@ def at_large_budget(clients: Clients, *, port: int, rounds: int, say: Callable[[
 def under_kills(side: Side, clients: Clients) -> Killed:
     """Execute rendezvous while a process of a function is killed each half second."""
     found = Killed()
-    with polling(side.broker_url, KILLED_PROXIES) as pool:
-        pool.settle()
-        with _killing(found):
-            found.exchanges = clients(side, KILLED_CLIENTS, KILLED_AT_ONCE)
+    with polling(side.broker_url, KILLED_PROXIES), _killing(found):
+        found.exchanges = clients(side, KILLED_CLIENTS, KILLED_AT_ONCE)
     return found
+
+
+def flood(*, port: int) -> Flood:
+    """Measure the polls beyond the budget."""
+    with running_stage(port=port, context=(f"poll_budget_usd={FLOODED_BUDGET_USD}", URLS)) as stage:
+        proxy = ProxySimulator(stage.signalbox().broker_url)
+        _poll_for(KNOWN_AFTER_SECONDS, proxy)
+        before = function_ticks()
+        polls = _poll_for(FLOOD_SECONDS, proxy)
+        return Flood(polls, seconds_since(before))
+
+
+def _poll_for(seconds: float, proxy: ProxySimulator) -> int:
+    end = time.monotonic() + seconds
+    with ThreadPoolExecutor(FLOODING) as threads:
+        return sum(threads.map(lambda _: _polls_until(end, proxy), range(FLOODING)))
+
+
+def _polls_until(end: float, proxy: ProxySimulator) -> int:
+    polls = 0
+    while time.monotonic() < end:
+        proxy.serve_once()
+        polls += 1
+    return polls
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from benchmarks.parts.rendezvous.bursts import LARGE_BUDGET_USD, Killed, of_signalbox
+from benchmarks.parts.rendezvous.bursts import LARGE_BUDGET_USD, Flood, Killed, of_signalbox
 from benchmarks.parts.rendezvous.calls import Calls
 from benchmarks.parts.rendezvous.clients import Exchange
 from benchmarks.parts.rendezvous.robustness import DUPLICATED, Robustness
@@ -13,10 +13,15 @@ from benchmarks.shared.figures import Summary, ratio, summary
 from benchmarks.shared.machine import Machine
 from benchmarks.shared.report import Table
 from benchmarks.shared.sides import SIGNALBOX, UPSTREAM
+from stacks.settings.config import Config
+from stacks.shared.function import MEMORY_MEGABYTES
+from stacks.shared.http_api import CALLS_PER_SECOND
 
 # Measured on the same emulator: the real client gives up after five receives (111.0 s) without a reply.
 UPSTREAM_SILENCE = "111 s, no reply (quoted; measure with --slow)"
 NOTHING = "-"
+# https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
+WHOLE_CORE_MEGABYTES = 1769
 # The real client receives for the first time after one second; an answer within that second adds no delay.
 INSIDE_LIMIT_MS = 1000
 CALLS_LIMIT = 5
@@ -36,6 +41,7 @@ class Results:
     first: Sequence[Exchange] = ()
     at_large_budget: Mapping[str, Timings] = field(default_factory=dict)
     killed: Killed | None = None
+    flood: Flood | None = None
 
 
 def tables(results: Results) -> Iterator[Table]:
@@ -48,6 +54,21 @@ def tables(results: Results) -> Iterator[Table]:
         yield _robustness(results.robustness)
     if rows := list(_burst_rows(results)):
         yield Table("Bursts of clients", ["", "right answers", "milliseconds: median / p95 / longest"], rows)
+    if results.flood:
+        yield _flood(results.flood)
+
+
+def _flood(found: Flood) -> Table:
+    config = Config()
+    executions, share = config.proxy_concurrency, MEMORY_MEGABYTES / WHOLE_CORE_MEGABYTES
+    accepted, taken = executions * CALLS_PER_SECOND, found.poll_seconds / share
+    rows = [
+        ["processor time of a poll that is not served", f"{1000 * found.poll_seconds:.1f} ms"],
+        [f"the same with {MEMORY_MEGABYTES} MB on AWS, calculated", f"{1000 * taken:.1f} ms"],
+        ["requests a second from which the URL refuses answers", f"{min(accepted, executions / taken):.0f}"],
+        [f"of {executions} executions, taken by as many polls", f"{accepted * taken:.1f}"],
+    ]
+    return Table("A flood of polls, at the default concurrency", ["", f"{found.polls:,} polls"], rows)
 
 
 def _burst_rows(results: Results) -> Iterator[list[str]]:
