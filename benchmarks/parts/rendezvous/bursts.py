@@ -15,7 +15,7 @@ from benchmarks.parts.rendezvous.proxies import polling
 from benchmarks.parts.rendezvous.timing import AT_ONCE, PROXIES, Plan, Timings, function_ticks, measure, seconds_since
 from benchmarks.shared.sides import SIGNALBOX, Side
 from benchmarks.shared.stage import function_processes, running_stage
-from signalbox.clients.rendezvous.simulator import ProxySimulator
+from signalbox.clients.rendezvous.simulator import ProxySimulator, ServeResult
 
 # Twenty clients at once need twenty polls: this budget lets each of the proxies poll once a second.
 LARGE_BUDGET_USD = 100
@@ -34,19 +34,6 @@ class Killed:
 
     exchanges: list[Exchange] = field(default_factory=list)
     kills: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Flood:
-    """Polls that functions answer from memory, and the processor time of the functions."""
-
-    polls: int
-    processor_seconds: float
-
-    @property
-    def poll_seconds(self) -> float:
-        """The processor time of one poll."""
-        return self.processor_seconds / max(1, self.polls)
 
 
 def first(side: Side, clients: Clients) -> list[Exchange]:
@@ -69,28 +56,26 @@ def under_kills(side: Side, clients: Clients) -> Killed:
     return found
 
 
-def flood(*, port: int) -> Flood:
-    """Measure the polls beyond the budget."""
+def flood(*, port: int) -> float:
+    """Return the processor seconds of a poll beyond the budget, which functions answer from memory."""
     with running_stage(port=port, context=(f"poll_budget_usd={FLOODED_BUDGET_USD}", URLS)) as stage:
         proxy = ProxySimulator(stage.signalbox().broker_url)
         _poll_for(KNOWN_AFTER_SECONDS, proxy)
         before = function_ticks()
         polls = _poll_for(FLOOD_SECONDS, proxy)
-        return Flood(polls, seconds_since(before))
+        return seconds_since(before) / polls
 
 
 def _poll_for(seconds: float, proxy: ProxySimulator) -> int:
+    """Let eight proxies poll without a pause, and return the number of their polls."""
     end = time.monotonic() + seconds
     with ThreadPoolExecutor(FLOODING) as threads:
-        return sum(threads.map(lambda _: _polls_until(end, proxy), range(FLOODING)))
+        served = [threads.submit(lambda: list(iter(lambda: _poll_until(end, proxy), None))) for _ in range(FLOODING)]
+        return sum(len(one.result()) for one in served)
 
 
-def _polls_until(end: float, proxy: ProxySimulator) -> int:
-    polls = 0
-    while time.monotonic() < end:
-        proxy.serve_once()
-        polls += 1
-    return polls
+def _poll_until(end: float, proxy: ProxySimulator) -> ServeResult | None:
+    return proxy.serve_once() if time.monotonic() < end else None
 
 
 @contextmanager
