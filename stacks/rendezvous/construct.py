@@ -11,7 +11,6 @@ from stacks.rendezvous.doors import Doors, open_urls
 from stacks.rendezvous.environment import environments
 from stacks.settings.choices import OFFER_VISIBILITY_SECONDS
 from stacks.settings.config import Config
-from stacks.shared.alarms import alarm
 from stacks.shared.function import Function, Surroundings, function_alarms
 from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, RouteTarget
 from stacks.shared.part import Part
@@ -46,7 +45,7 @@ class RendezvousResources(Part):
         self.api = self._api(state, config) if "api" in config.doors else None
         self.has_url = "url" in config.doors
         if self.has_url:
-            self._open_urls(config)
+            open_urls(self, doors)
         self.client_user = iam.User(self, "ClientUser", user_name=f"{config.stage}-snowflake-client")
 
     @property
@@ -96,11 +95,6 @@ class RendezvousResources(Part):
             )
             for name, description in DESCRIPTIONS.items()
         }
-
-    def _open_urls(self, config: Config) -> None:
-        open_urls(self, self.doors)
-        errors = self.doors.functions["proxies"].metric("Url5xxCount", period=Duration.minutes(5), statistic="Sum")
-        alarm(self, "UrlErrors", metric=errors, description="The URL of proxies answers with 5xx.", config=config)
 
     def _api(self, state: State, config: Config) -> PublicApi:
         proxies, clients = self.doors.functions["proxies"], self.doors.functions["clients"]

@@ -18,7 +18,6 @@ DOCUMENTED = {
     ("AWS/SQS", "ApproximateNumberOfMessagesVisible", ("QueueName",), "Maximum"): QUEUES,
     ("AWS/Lambda", "Errors", ("FunctionName",), "Sum"): LAMBDA,
     ("AWS/Lambda", "Throttles", ("FunctionName",), "Sum"): LAMBDA,
-    ("AWS/Lambda", "Url5xxCount", ("FunctionName",), "Sum"): "lambda/latest/dg/urls-monitoring.html",
     ("AWS/ApiGateway", "5xx", ("ApiId", "Stage"), "Sum"): "apigateway/latest/developerguide/http-api-metrics.html",
     ("AWS/Firehose", "DeliveryToS3.DataFreshness", ("DeliveryStreamName",), "Maximum"): FIREHOSE,
     ("AWS/Firehose", "FailedConversion.Records", ("DeliveryStreamName",), "Sum"): FIREHOSE,
@@ -62,12 +61,7 @@ def test_every_function_and_queue_has_its_alarms(stage):
     watched = {function.replace("Doors/", "Rendezvous/") for function in FUNCTIONS}
     expected = {f"{function}/{kind}" for function in watched for kind in ("Errors", "Throttles")}
     expected |= {"Rendezvous/AgeAlarm", "Rendezvous/DeadOffers/Alarm", "Schedules/DeadCalls/Alarm"}
-    expected |= {
-        "FailedRuns",
-        "Rendezvous/UrlErrors",
-        "Rendezvous/Api/ServerErrors",
-        *(f"{job}/Failed" for job in JOBS),
-    }
+    expected |= {"FailedRuns", "Rendezvous/Api/ServerErrors", *(f"{job}/Failed" for job in JOBS)}
     expected |= {"Splitting/AgeAlarm", "Splitting/DeadLetters/Alarm"}
     expected |= {f"Exchange/{queue}/AgeAlarm" for queue in ("Commands", *RETRIES)}
     expected |= {"Exchange/BacklogAlarm", "Exchange/DeadLetters/Alarm"}
