@@ -23,7 +23,9 @@ def main() -> int:
     mutants.plant()
     from tests.simulation import scopes  # noqa: PLC0415 - after the fault is planted
 
-    return scopes.report(options.explore) if options.explore else _run_seeds(options)
+    if options.explore:
+        return scopes.report(options.explore, options.of or list(scopes.SCOPES), options.faults)
+    return _run_seeds(options)
 
 
 def _run_seeds(options: argparse.Namespace) -> int:
@@ -80,7 +82,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--shrink", action="store_true", help="print the story of the fewest faults that still break it"
     )
-    parser.add_argument("--explore", type=int, help="the number of states of two clients and two proxies to explore")
+    parser.add_argument("--explore", type=int, help="the number of states of each small scope to explore")
+    faults = ("crash", "duplicate", "cut")
+    parser.add_argument("--faults", nargs="*", default=faults, choices=faults, help="with --explore: those that happen")
     parser.add_argument("--story", action="store_true", help="print every call and fault")
     return parser.parse_args()
 

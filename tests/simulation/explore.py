@@ -1,235 +1,400 @@
 """Search of every order of steps of a small scope, with one crash and one duplicate anywhere.
 
-A run is a list of choices: which turn is next, and whether a fault happens here. The search repeats runs with one other
-choice each, and ends a run at a state that it has seen. A state is what the stage has stored, and for each task the
-answers that it got; times are compared in steps of five seconds, and the memory of function instances is left out.
+Calls take no time: what is due at one moment happens in any order, and time goes on when nothing is left to do. Where
+steps commute, one order is enough (`accesses.py`). The search repeats runs with one other choice each.
+A run ends at a state that another run had: what is stored, what is due, and the answers that each task got.
 """
 
-import re
+import math
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
-from heapq import heapify
 from typing import Any
 
+from tests.simulation.accesses import NONE, READS, Accesses, Learned, Node, accesses, conflict, of_receipt, received
 from tests.simulation.calls import Calls
-from tests.simulation.kernel import START, Fault, Kernel, Task
-from tests.simulation.queue import SimulatedQueue, StoredMessage
+from tests.simulation.functions import Failure, Mapping_
+from tests.simulation.kernel import START, Fault, Kernel, Killed, Process, Task
 from tests.simulation.services import Answer, Refusal, Request
-from tests.simulation.world import Weather, World
+from tests.simulation.stored import stored
+from tests.simulation.world import World
 
-# Turns that are due within this time may have any order, as far as they are of different tasks.
-WINDOW = 0.3
-GRAIN_SECONDS = 5.0
-TIMES = re.compile(r"17\d{8}(?:\d{3})?(?:\.\d+)?")
-# Items that no rule of order depends on: counters, and the paces of polls, which the scopes do not follow.
-UNSEEN = ("statistics#", "distinct#", "key#", "pace")
-CRASH, DUPLICATE = "a crash", "a duplicate"
-KINDS = {
-    "a message is received twice": DUPLICATE,
-    "a message comes back": DUPLICATE,
-    "the mapping does not delete": DUPLICATE,
-}
+# What would happen within this time happens at once, and a sleep that is not short takes as long at least; moments are
+# multiples of the grain.
+AT_ONCE, SHORT, GRAIN = 0.5, 0.02, 0.1
+CHOICES_OF_A_TURN = 10  # at most
+CRASH, DUPLICATE, CUT = "crash", "duplicate", "cut"
+DUPLICATES = ("a message is received twice", "a message comes back", "the mapping does not delete")
+
+
+Step = tuple[str, str, str]
+"""A state of the protocol, what changes it, and the state after it."""
 
 
 class Seen(BaseException):
     """Raised in a run that has reached a state of another run."""
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Turn:
+    """What is due at a moment: a turn of a task, or of the stage for an agent; `subject` is the task or the part."""
+
+    at: float
+    agent: str
+    name: str
+    subject: Any
+    values: tuple[Any, ...]
+    call: Callable[[], None]
+
+    def is_same(self, other: "Turn") -> bool:
+        return self.subject is other.subject and self.values == other.values
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether it has no effect any more."""
+        if self.name == "resume":
+            return self.subject.is_done or not self.subject.process.is_alive
+        if self.name == "_time_out":
+            return bool(self.subject.is_over)
+        return self.name == "_poll" and self.subject._next != self.values[0]
+
+
+class ExploringKernel(Kernel):
+    """A kernel whose order of turns and faults are choices; all else is the same in every run."""
+
+    def __init__(self, search: "Search", choices: Sequence[int]) -> None:
+        super().__init__(0)
+        self.search, self.learned, self.choices = search, search.learned, choices
+        self.left = Counter(search.faults)
+        self.taken: list[int] = []
+        self.turns: list[Turn] = []
+        self.pending: dict[str, Accesses] = {}
+        self.histories: dict[Task, bytes] = {}
+        self.made: Counter[str] = Counter()
+        self.agent = "stage"
+        self.is_changed = False
+        self.comes_back = False
+        self.over: set[str] = set()
+        self.world: Any = None
+
+    # Turns.
+
+    def at(self, moment: float, call: Callable[[], None]) -> None:
+        if moment < self.now + AT_ONCE:
+            moment = self.now
+        else:
+            moment = round(math.ceil((moment - START - 0.006) / GRAIN) * GRAIN, 1) + START
+        turn = self._turn(moment, call)
+        if turn.name == "_poll" and any(
+            one.subject is turn.subject and one.values == turn.values for one in self.turns
+        ):
+            return
+        self.turns.append(turn)
+        if moment == self.now and turn.agent != self.agent and not self.is_repeated:
+            self.learned.follow(self.node(self.agent), self.node(turn.agent))
+
+    def _turn(self, at: float, call: Any) -> Turn:
+        made, values = (call.func, call.args) if isinstance(call, partial) else (call, ())
+        subject, name, agent = getattr(made, "__self__", None), made.__name__, self.agent
+        if subject is self:
+            subject, agent = values[0], values[0].key
+        elif name in ("begin", "_time_out"):
+            agent = subject.process.key
+        elif name == "_poll":
+            agent = f"poll of {subject.queue.name} {max(self.now, values[0]) - START:.1f}"
+        elif isinstance(subject, Mapping_):
+            agent = "end of " + "+".join(values[1])
+        return Turn(at, agent, name, subject, values, call)
+
+    def node(self, agent: str) -> Node:
+        return agent, self.made[agent]
+
+    def footprint(self, turn: Turn) -> Accesses:
+        """Return what a turn accesses; none is done at once, as no other step sees it."""
+        if turn.name == "resume":
+            return self.pending.get(turn.agent, NONE)
+        if turn.name == "_changed":
+            return frozenset({(("lambda",), True)})
+        if not isinstance(turn.subject, Mapping_):
+            return NONE
+        queue = turn.subject.queue
+        if turn.name == "_poll":
+            is_ready = turn.subject.is_enabled and any(one.visible_at <= self.now for one in queue.messages.values())
+            return received(queue.name) if is_ready else NONE
+        return frozenset(place for one in _deleted(*turn.values) for place in of_receipt(self.world, queue.name, one))
+
+    def run(self, until: float) -> None:
+        while True:
+            ready = [turn for turn in self.turns if turn.at <= self.now and not turn.is_over]
+            if ready:
+                self._do(self._next(ready))
+                continue
+            self.turns = [turn for turn in self.turns if turn.at > self.now and not turn.is_over]
+            first = min((turn.at for turn in self.turns), default=until + 1)
+            if first > until:
+                break
+            self._advance(first)
+        self.now = max(self.now, until)
+
+    def _advance(self, moment: float) -> None:
+        if self.is_changed and not self.is_repeated and self.now >= self.world.explored_from:
+            self.is_changed = False
+            self._remember(1)
+        before = self.protocol()
+        self.now = moment
+        self.note_steps(before, "time")
+
+    def _do(self, turn: Turn) -> None:
+        self.turns.remove(turn)
+        self.agent = turn.agent
+        footprint = self.footprint(turn)
+        if footprint:
+            self.is_changed |= any(is_written for _, is_written in footprint)
+            if turn.agent not in self.pending:
+                self.learned.access(self.node(turn.agent), footprint)
+        before = self.protocol()
+        turn.call()
+        if isinstance(turn.subject, Mapping_):
+            self.note_steps(before, "the queue delivers" if turn.name == "_poll" else "the queue deletes")
+            if turn.name != "_poll":
+                self.over.add(turn.agent)
+
+    def _next(self, ready: Sequence[Turn]) -> Turn:
+        """Return which turn is next: one that no other sees, or one of the fewest that others do not commute with."""
+        local = next((turn for turn in ready if not self.footprint(turn)), None)
+        if local is not None:
+            return local
+        ready = sorted(ready, key=lambda turn: (turn.agent, turn.name))
+        if len(ready) == 1:
+            return ready[0]
+        if self.is_repeated:
+            return ready[self._take(self.choices[len(self.taken)])]
+        options = min((self._dependent(turn, ready) for turn in ready), key=len)
+        return ready[self._choose([ready.index(turn) for turn in options])]
+
+    def _dependent(self, turn: Turn, ready: Sequence[Turn]) -> list[Turn]:
+        """Return a turn with those that it does not commute with, or with something that they lead to."""
+        found, agents = [turn], {one.agent for one in ready} | self.over
+        for one in found:
+            footprint = self.footprint(one)
+            for other in ready:
+                if other not in found and (
+                    other.agent == one.agent
+                    or conflict(footprint, self.footprint(other))
+                    or self.learned.meets(footprint, self.node(other.agent), agents)
+                ):
+                    found.append(other)
+        return found
+
+    # Choices.
+
+    def _choose(self, options: Sequence[int]) -> int:
+        """Take the first of some choices; leave the other ones to later runs. Raises `Seen`."""
+        if len(options) > 1 and self.now >= self.world.explored_from:
+            self._remember(len(options))
+            self.search.waiting += [[*self.taken, other] for other in reversed(options[1:])]
+        return self._take(options[0])
+
+    def _take(self, choice: int) -> int:
+        self.taken.append(choice)
+        return choice
+
+    @property
+    def is_repeated(self) -> bool:
+        """Return whether this part of the run was a part of an earlier one."""
+        return len(self.taken) < len(self.choices)
+
+    def _remember(self, options: int) -> None:
+        tasks = sorted((task.key, digest) for task, digest in self.histories.items() if task.process.tasks)
+        due = sorted((turn.agent, turn.name, turn.at) for turn in self.turns if not turn.is_over)
+        state = (stored(self.world), tasks, due, sorted(self.left.items()), options, self.agent, self.now)
+        digest = blake2b(repr(state).encode(errors="surrogatepass"), digest_size=8).digest()
+        if digest in self.search.states or len(self.search.states) >= self.search.most_states:
+            raise Seen
+        self.search.states.add(digest)
+
+    def is_faulty(self, kind: str, probability: float, *, key: str | None = None) -> bool:
+        """Return whether the one crash or the one duplicate happens here."""
+        if kind == "an instance is replaced":
+            return True  # what instances remember is not explored
+        fault = DUPLICATE if kind in DUPLICATES else CRASH if self._is_crash(kind) else kind
+        if not self.left[fault] or self.world is None or self.now < self.world.explored_from:
+            return False
+        if not (self._take(self.choices[len(self.taken)]) if self.is_repeated else self._choose((0, 1))):
+            return False
+        self.left[fault] -= 1
+        self.comes_back = kind == DUPLICATES[1] or kind == DUPLICATES[0]
+        self.faults.append(Fault(key or "", kind, self.now))
+        return True
+
+    def _is_crash(self, kind: str) -> bool:
+        """Return whether a crash here differs from one elsewhere: at the begin, or after a write."""
+        word, _, rest = kind.partition(" ")
+        if word != "killed":
+            return False
+        when, _, operation = rest.partition(" ")
+        if when == "before":
+            key = self.current.key
+            return self.made[key] == 1 and key == self.current.process.key and "/schedule" not in key
+        return not operation.startswith((*READS, "Receive"))
+
+    def between(self, low: float, high: float) -> float:
+        if self.comes_back:  # at once
+            self.comes_back = False
+            return low
+        return super().between(low, high)
+
+    def next_key(self) -> str:
+        if self.current is None:
+            self.made["key " + self.agent] += 1
+            return f"{self.agent} {self.now - START:.1f}:{self.made['key ' + self.agent]}"
+        return super().next_key()
+
+    # Tasks.
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(max(seconds, AT_ONCE) if seconds > SHORT else 0.0)
+
+    def spawn(self, process: Process, key: str, work: Callable[[], object]) -> Task:
+        task = super().spawn(process, key, work)
+        self.histories[task] = b""
+        return task
+
+    def end(self) -> None:
+        """End all tasks: what a suspended one holds is never freed."""
+        for task in self.histories:
+            task.process.is_alive = False
+        for task in self.histories:
+            while task.thread:  # which may wait for threads while it ends
+                self.current = task
+                task.thread.throw(Killed)
+        self.current = None
+
+    def resume(self, task: Task) -> None:
+        agent, self.agent = self.agent, task.key
+        super().resume(task)
+        self.agent = agent
+        if task.is_done:
+            self.over.add(task.key)
+
+    def remember_answer(self, answer: object) -> None:
+        """Add an answer to the history of the current task, which with the task's code is its state."""
+        task = self.current
+        text = repr((answer, self.now)).encode(errors="surrogatepass")
+        self.histories[task] = blake2b(self.histories[task] + text, digest_size=8).digest()
+
+    def protocol(self) -> Mapping[str, str]:
+        """Return the states of the protocol, unless an earlier run has had this turn."""
+        return {} if len(self.taken) + CHOICES_OF_A_TURN < len(self.choices) else self.world.protocol()
+
+    def note_steps(self, before: Mapping[str, str], step: str) -> None:
+        if self.is_repeated:
+            return
+        for one, state in self.world.protocol().items():
+            if before[one] != state:
+                self.search.steps.add((before[one], step, state))
+
+
+def _deleted(_: object, handles: Sequence[str], result: Any) -> list[str]:
+    """Return the receipts of the messages that a mapping deletes when an invocation has ended."""
+    if isinstance(result, Failure):
+        return []
+    failed = {one["itemIdentifier"] for one in (result or {}).get("batchItemFailures", ())}
+    return [handle for handle in handles if handle.partition(":")[0] not in failed]
+
+
+class ExploredCalls(Calls):
+    """The calls of an explored run, without latency; their answers are remembered, and their effects are steps."""
+
+    kernel: ExploringKernel
+
+    def _latency(self, _key: str) -> float:
+        return 0.0
+
+    def _attempt(self, service: str, operation: str, request: Request) -> Any:
+        kernel = self.kernel
+        task = kernel.current
+        kernel.made[task.key] += 1
+        agent, made = node = kernel.node(task.key)
+        found = accesses(kernel.world, service, operation, request)
+        if task.process.sandbox and kernel.left[CRASH] and any(is_written for _, is_written in found):
+            found |= {(("process", task.process.key), True)}
+        if not kernel.is_repeated:
+            kernel.learned.follow((agent, made - 1), node)
+            kernel.learned.access(node, found)
+        kernel.pending[agent] = found
+        try:
+            return super()._attempt(service, operation, request)
+        finally:
+            kernel.pending.pop(agent, None)
+
+    def _effect(self, service: str, operation: str, request: Request) -> Answer:
+        kernel = self.kernel
+        is_read = operation.startswith((*READS, "Receive"))
+        before = {} if is_read else kernel.protocol()
+        try:
+            answer = super()._effect(service, operation, request)
+        except Refusal as refusal:
+            kernel.remember_answer(refusal.code)
+            raise
+        kernel.remember_answer(answer)
+        if not is_read:
+            who = kernel.current.process.name.partition("#")[0].rstrip("0123456789")
+            kernel.note_steps(before, f"{who}: {operation}")
+        return answer
+
+
 @dataclass
 class Search:
-    """The choices of the runs to come, and what was found until now; `steps` are changes of an item's state."""
+    """The choices of the runs to come, and what was found until now."""
 
     most_states: int
+    faults: Sequence[str]
+    learned: Learned
     waiting: list[list[int]] = field(default_factory=lambda: [[]])
     states: set[bytes] = field(default_factory=set)
-    steps: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    runs: int = 0
+    steps: set[Step] = field(default_factory=set)
     broken: dict[str, str] = field(default_factory=dict)
+    runs: int = 0
+    repetitions: int = 0
+    seconds: float = 0.0
 
     @property
     def is_complete(self) -> bool:
         return not self.waiting
 
 
-class ExploringKernel(Kernel):
-    """A kernel whose order of turns and faults are choices; all else is the same in every run."""
-
-    def __init__(self, search: Search, choices: Sequence[int]) -> None:
-        super().__init__(0)
-        self.search, self.choices = search, list(choices)
-        self.taken: list[int] = []
-        self.left = {CRASH: 1, DUPLICATE: 1}
-        self.histories: dict[str, bytes] = {}
-        self.unseen: set[str] = set()
-        self.state: Callable[[], object] = lambda: None
-
-    def run(self, until: float) -> None:
-        while self._turns and min(self._turns)[0] <= until:
-            ready = self._ready(until)
-            at, number, turn = ready[self._next([label for label, _ in ready])][1]
-            self._turns.remove((at, number, turn))
-            heapify(self._turns)
-            self.now = max(self.now, at)
-            turn()
-        self.now = max(self.now, until)
-
-    def _ready(self, until: float) -> list[tuple[str, tuple[float, int, Callable[[], None]]]]:
-        """Return the next turn of each task, and the next one of the stage, as far as they are due at the same time."""
-        first = min(self._turns)[0]
-        found: dict[str, tuple[float, int, Callable[[], None]]] = {}
-        for turn in sorted(one for one in self._turns if one[0] <= min(first + WINDOW, until)):
-            found.setdefault(_label(turn[2]), turn)
-        return list(found.items())
-
-    def _next(self, labels: Sequence[str]) -> int:
-        """Return which turn is next: without a choice, if it is a call whose effect no other call sees."""
-        found = next((place for place, label in enumerate(labels) if label in self.unseen), None)
-        return self.choose(labels) if found is None else found
-
-    def resume(self, task: Task) -> None:
-        super().resume(task)
-        if task.is_done or not task.process.is_alive:
-            self.histories.pop(task.key, None)
-
-    def choose(self, options: Sequence[str]) -> int:
-        """Return the next choice; leave the other ones to later runs. Raises `Seen`."""
-        if len(options) == 1 or self.now >= self.faults_end:
-            return 0
-        place = len(self.taken)
-        if place < len(self.choices):
-            choice = self.choices[place]
-        else:
-            choice = 0
-            self._remember(options)
-            self.search.waiting += [[*self.taken, other] for other in range(1, len(options))]
-        self.taken.append(choice)
-        return choice
-
-    def _remember(self, options: Sequence[str]) -> None:
-        state = (self.state(), sorted(self.histories.items()), self.left, options, self.current and self.current.key)
-        text = TIMES.sub(_rough, repr(state))
-        known = blake2b(text.encode(errors="surrogatepass"), digest_size=12).digest()
-        if known in self.search.states or len(self.search.states) >= self.search.most_states:
-            raise Seen
-        self.search.states.add(known)
-
-    def is_faulty(self, kind: str, probability: float, *, key: str | None = None) -> bool:
-        """Return whether the one crash or the one duplicate happens here."""
-        fault = CRASH if kind.startswith("killed after") else KINDS.get(kind)
-        if fault is None or not self.left[fault] or self.now >= self.faults_end:
-            return False
-        if not self.choose(["no", kind]):
-            return False
-        self.left[fault] -= 1
-        self.faults.append(Fault(key or "", kind, self.now))
-        return True
-
-    def spawn(self, process: Any, key: str, work: Callable[[], object]) -> Task:
-        self.histories[key] = b""
-        return super().spawn(process, key, work)
-
-    def remember_answer(self, answer: object) -> None:
-        """Add an answer to the history of the current task, which with the task's code is its state."""
-        assert self.current is not None
-        key = self.current.key
-        text = TIMES.sub(_rough, repr(answer))
-        self.histories[key] = blake2b(self.histories.get(key, b"") + text.encode(errors="surrogatepass")).digest()[:8]
+Made = Callable[[ExploringKernel], World]
+Checks = Sequence[Callable[[Any], Iterator[str]]]
 
 
-class ExploredCalls(Calls):
-    """The calls of an explored run: their answers are remembered, and their effects are steps of the protocol."""
-
-    def __init__(self, kernel: ExploringKernel, protocol: Callable[[], Mapping[str, str]]) -> None:
-        super().__init__(kernel)
-        self.explorer, self.protocol = kernel, protocol
-
-    def _attempt(self, service: str, operation: str, request: Request) -> Any:
-        key = self.kernel.current.key  # type: ignore[union-attr]
-        (self.explorer.unseen.add if _is_unseen(service, request) else self.explorer.unseen.discard)(key)
-        return super()._attempt(service, operation, request)
-
-    def _effect(self, service: str, operation: str, request: Request) -> Answer:
-        before = self.protocol()
-        try:
-            answer = super()._effect(service, operation, request)
-        except Refusal as refusal:
-            self.explorer.remember_answer(refusal.code)
-            raise
-        self.explorer.remember_answer(answer)
-        after = self.protocol()
-        who = self.kernel.current.process.name.rstrip("0123456789").rstrip("#")  # type: ignore[union-attr]
-        for one, state in after.items():
-            if before.get(one) != state:
-                self.explorer.search.steps[before.get(one, ""), f"{who}: {operation}", state] += 1
-        return answer
+def explore(made: Made, checks: Checks, most_states: int, faults: Sequence[str]) -> Search:
+    """Explore a scope, and again as long as something was learned about the places that steps access."""
+    learned, repetitions, began = Learned(), 0, time.process_time()
+    while True:
+        learned.new = 0
+        search = Search(most_states, faults, learned)
+        while search.waiting and len(search.states) < most_states:
+            _run(made, checks, search)
+        repetitions += 1
+        search.repetitions, search.seconds = repetitions, time.process_time() - began
+        if not learned.new or not search.is_complete:
+            return search
 
 
-def explore(
-    made: Callable[[ExploringKernel], World],
-    checks: Sequence[Callable[[Any], Iterator[str]]],
-    *,
-    most_states: int,
-) -> Search:
-    """Run every order of a scope, until all states are known or there are too many."""
-    search = Search(most_states)
-    while search.waiting and len(search.states) < most_states:
-        kernel = ExploringKernel(search, search.waiting.pop())
-        world = made(kernel)
-        kernel.state = partial(stored, world)
-        search.runs += 1
-        try:
-            world.run()
-        except Seen:
-            continue
-        for check in checks:
-            for problem in check(world):
-                search.broken.setdefault(check.__name__, f"{problem} with the choices {kernel.taken}")
-        if search.runs % 500 == 0:
-            print(f"{search.runs} runs, {len(search.states)} states, {len(search.waiting)} left", flush=True)
-    return search
-
-
-def stored(world: World) -> object:
-    """Return the stored state of a stage: items, messages and the turns to come."""
-    now = world.kernel.now
-    tables = {name: _sorted(table.items) for name, table in world.dynamodb.tables.items()}
-    queues = {queue.name: [_message(one, queue, now) for one in queue.log] for queue in world.sqs.made}
-    turns = sorted((_label(turn), round((at - now) / GRAIN_SECONDS)) for at, _, turn in world.kernel._turns)
-    account = world.account  # type: ignore[attr-defined]
-    return tables, queues, turns, account, round((now - START) / GRAIN_SECONDS)
-
-
-def _message(message: StoredMessage, queue: SimulatedQueue, now: float) -> object:
-    if message.id not in queue.messages:
-        return message.id
-    return message.id, message.receives, round((message.visible_at - now) / GRAIN_SECONDS)
-
-
-def _is_unseen(service: str, request: Request) -> bool:
-    """Return whether no other call sees the effect of one."""
-    return service == "firehose" or str((request.get("Key") or {}).get("pk", "")).startswith(UNSEEN)
-
-
-def _sorted(items: Any) -> object:
-    return sorted(
-        (str(pk), sorted((str(sk), sorted(item.items())) for sk, item in known.items()))
-        for pk, known in items.items()
-        if not str(pk).startswith(UNSEEN)
-    )
-
-
-def _label(turn: Callable[[], None]) -> str:
-    values = getattr(turn, "args", ())
-    return values[0].key if values and isinstance(values[0], Task) else "stage"
-
-
-def _rough(found: re.Match[str]) -> str:
-    text = found.group()
-    seconds = float(text) / (1000 if len(text.partition(".")[0]) == 13 else 1)
-    return str(round((seconds - START) / GRAIN_SECONDS))
-
-
-CALM = Weather(faults_for=30, calm_for=600, factor=0, outages=0, longest_outage=0)
+def _run(made: Made, checks: Checks, search: Search) -> None:
+    kernel = ExploringKernel(search, search.waiting.pop())
+    kernel.world = world = made(kernel)
+    search.runs += 1
+    try:
+        world.run()
+    except Seen:
+        kernel.end()
+        return
+    kernel.end()
+    for check in checks:
+        for problem in check(world):
+            search.broken.setdefault(check.__name__, f"{problem} with the choices {kernel.taken}")

@@ -1,39 +1,81 @@
-"""The small scope that is explored: two clients and two proxies, and the steps of an offer that this finds."""
+"""The small scopes that are explored, and the steps of their protocols that this finds."""
 
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.session import ConnectionLost
+from signalbox.exchange.model.records import OrderBy
 from signalbox.rendezvous.wire.nat import Nat
-from tests.simulation import guarantees, run  # noqa: F401 - which installs the stand-ins
-from tests.simulation.explore import CALM, ExploredCalls, ExploringKernel, Search, explore
+from signalbox.sarracenia.rights.names import UserName
+from tests.simulation import guarantees, run
+from tests.simulation.connections import SimulatedSocket
+from tests.simulation.explore import CUT, ExploredCalls, ExploringKernel, Search, Step, explore
+from tests.simulation.kernel import START
+from tests.simulation.live import OUTBOX, TOPICS, USER, LiveWorld
 from tests.simulation.rendezvous import BROKER, PREFIX, RendezvousWorld
-from tests.simulation.world import World
+from tests.simulation.splitting import DEVELOPERS, OTHERS, PARAMETERS, SplittingWorld
+from tests.simulation.splitting import PREFIX as SPLIT_PREFIX
+from tests.simulation.sqs import URL
+from tests.simulation.world import Weather, World
 
+CALM = Weather(faults_for=30, calm_for=600, factor=0, outages=0, longest_outage=0)
 CLIENT_IDS = ("client1", "client2")
-# The proxies with the times of their polls: while the offers arrive, and after what a crash has left came again.
-POLLS = ((0, 0.0), (1, 0.0), (1, 8.0))
+REPLIES = ("no reply", "one reply", "two replies", "three replies")
+# The times at which each proxy polls.
+PUBLISHED_AT, IDLE_AT = 10.0, 20.0
+PARAMETER = "/demo/memes"
+SHORT_WAITS = {"SPLIT_PARAMETER_SECONDS": "3", "SPLIT_EMPTY_SECONDS": "3", "SPLIT_TIMEOUT_SECONDS": "2"}
+STARTED_AT, SENT_AT, RECEIVED_AFTER, SPLIT_ENDS = 5.0, 30.0, 26.0, 400.0
+POLLS = {0: (0.0,), 1: (0.0, 10.0)}
 
 
-class SmallRendezvous(RendezvousWorld):
-    """Two clients with an offer each, and two proxies that poll and answer what they get."""
+class SmallWorld(World):
+    """What the scopes have in common."""
+
+    kernel: ExploringKernel
+    explored_from = START
 
     def __init__(self, kernel: ExploringKernel) -> None:
-        super().__init__(0, kernel=kernel, weather=CALM)
-        calls = ExploredCalls(kernel, self.protocol)
+        super().__init__(0, kernel=kernel, weather=CALM)  # type: ignore[call-arg]
+        calls = ExploredCalls(kernel)
         calls.services = self.calls.services
         self.calls = calls
+
+    def request(self, function: Any, event: Any) -> Any:
+        found = super().request(function, event)
+        self.kernel.remember_answer(found)
+        return found
+
+
+class SmallRendezvous(SmallWorld, RendezvousWorld):
+    """Two clients with an offer each, and two proxies that poll and answer what they get."""
 
     def _make_clients(self) -> None:
         for client_id in CLIENT_IDS:
             self.actor(client_id, partial(self._send, client_id, Nat.UNRESTRICTED, is_valid=True))
-        for number, at in POLLS:
-            self.actor(f"proxy{number}", partial(self._poll, number, Nat.UNRESTRICTED), after=at)
+        for number, times in POLLS.items():
+            for at in times:
+                self.actor(f"proxy{number} {at}", partial(self._poll, number, Nat.UNRESTRICTED), after=at)
 
     def run(self) -> None:
         """Run until everything should have ended, and longer if queues are left, which are found as strays."""
         World.run(self)
         if any(name.startswith(PREFIX + one) for name in self.sqs.queues for one in CLIENT_IDS):
             super().run()
+
+    def clients_state(self) -> object:
+        """Return what the guarantees ask of clients and proxies."""
+        account = self.account
+        replies = [self.replies(one) for one in CLIENT_IDS]
+        return (
+            [(sorted({body for _, body in one}), min((at for at, _ in one), default=None)) for one in replies],
+            [[(match.began, match.received) for match in one] for one in account.matches.values()],
+            sorted(answer for _, answer in account.accepted),
+        )
 
     def protocol(self) -> dict[str, str]:
         """Return the state of each offer: its message, its record, and the replies to it."""
@@ -43,40 +85,194 @@ class SmallRendezvous(RendezvousWorld):
             for sort, item in known.items()
             if "state" in item
         }
-        queued = {_client_of(message) for message in self.sqs.queues[BROKER].messages.values()}
         return {
-            one: ", ".join(
-                (
-                    "offer in the queue" if one in queued else "no offer",
-                    records.get(one, "no record"),
-                    f"{len(self.replies(one))} replies",
-                )
-            )
+            one: f"{self._message(one)}, {records.get(one, 'no record')}, {REPLIES[len(self.replies(one))]}"
             for one in CLIENT_IDS
         }
+
+    def _message(self, client_id: str) -> str:
+        queue = self.sqs.queues[BROKER]
+        if all(_client_of(one) != client_id for one in queue.log):
+            return "not sent"
+        found = next((one for one in queue.messages.values() if _client_of(one) == client_id), None)
+        if found is None:
+            return "deleted"
+        return "in flight" if found.visible_at > self.kernel.now else "visible"
 
 
 def _client_of(message: Any) -> str:
     return str(message.attributes["ClientID"]["StringValue"])
 
 
-def rendezvous(most_states: int) -> Search:
-    """Explore two clients and two proxies."""
-    return explore(SmallRendezvous, guarantees.RENDEZVOUS, most_states=most_states)
+class SmallLive(SmallWorld, LiveWorld):
+    """Two publishers with an event each of one topic, and a subscriber whose connection is cut once."""
+
+    explored_from = START + PUBLISHED_AT
+
+    def __init__(self, kernel: ExploringKernel) -> None:
+        super().__init__(kernel)
+        self.calls.services["apigatewaymanagementapi"] = self._post
+
+    def _make_tables(self) -> None:
+        self.order_by = OrderBy.PUBLISHER
+        super()._make_tables()
+
+    def _make_clients(self) -> None:
+        self.actor("subscriber0", partial(self._subscriber, 0))
+        for number in range(2):
+            work = partial(self._publish, TOPICS[0], f"sqs {number}", f"publisher{number}")
+            self.actor(f"publisher{number}", work, after=PUBLISHED_AT)
+        self.actor("network", self._cut, after=IDLE_AT)
+
+    def _client(self, user: UserName = USER) -> LiveClient:
+        client = super()._client(user)
+        client.clock = replace(client.clock, chance=lambda: 0.0)  # it connects again at once
+        return client
+
+    def _connect(self) -> SimulatedSocket:
+        socket = super()._connect()
+        socket.receive = partial(self._remembered, socket.receive)  # type: ignore[method-assign]
+        socket.send = partial(self._remembered, socket.send)  # type: ignore[method-assign]
+        return socket
+
+    def _remembered(self, method: Callable[[Any], Any], value: Any) -> Any:
+        try:
+            found = method(value)
+        except ConnectionLost:
+            self.kernel.remember_answer("lost")
+            raise
+        self.kernel.remember_answer(found)
+        return found
+
+    def _post(self, operation: str, request: Any) -> Any:
+        """Post to the connection, which is cut before or after it or not."""
+        self._cut()
+        try:
+            return self.gateway(operation, request)
+        finally:
+            self._cut()
+
+    def _cut(self) -> None:
+        for socket in list(self.gateway.open.values()):
+            if self.kernel.is_faulty(CUT, 1):
+                self.gateway.lose(socket)
+
+    def clients_state(self) -> object:
+        sockets = [(name, list(map(str, one.arrived)), bool(one.waiting)) for name, one in self.gateway.open.items()]
+        return repr([one.events for one in self.account.followers.values()]), sockets
+
+    def protocol(self) -> dict[str, str]:
+        """Return the state of the subscription: its connection, the log, the outboxes, and what the client has."""
+        items = self.dynamodb.tables["Live"].items
+        is_subscribed = any(str(key).startswith("bucket#") and len(found) > 1 for key, found in items.items())
+        logged = sum(len(found) for key, found in items.items() if str(key).startswith("log#"))
+        got = sum(len(one.events) for one in self.account.followers.values())
+        connection = "subscribed" if is_subscribed and self.gateway.open else "joining" if self.gateway.open else "lost"
+        return {
+            "": f"{connection}, {logged} logged, {len(self.sqs.queues[OUTBOX].messages)} in outboxes, {got} received"
+        }
 
 
-def report(most_states: int) -> int:
-    """Explore the scope within a number of states, print its steps, and return 1 if a guarantee is broken."""
-    search = rendezvous(most_states)
-    print("\n".join(table(search)))
-    end = "no other state is left" if search.is_complete else f"{len(search.waiting)} orders are left"
-    print(f"{search.runs} runs, {len(search.states)} states; {end}")
-    for name, problem in search.broken.items():
-        print(f"BROKEN {name}: {problem}")
-    return 1 if search.broken else 0
+class SmallSplitting(SmallWorld, SplittingWorld):
+    """Two sessions that start at once and stop at once, and a message for each and for the deployed consumer."""
+
+    explored_from = START + STARTED_AT
+
+    def __init__(self, kernel: ExploringKernel) -> None:
+        super().__init__(kernel)
+        for function in self.functions.values():
+            function.environment |= {
+                "SPLIT_PARAMETER_SECONDS": "3",
+                "SPLIT_EMPTY_SECONDS": "3",
+                "SPLIT_TIMEOUT_SECONDS": "2",
+            }
+
+    @property
+    def end(self) -> float:
+        return START + SPLIT_ENDS
+
+    def _make_clients(self) -> None:
+        self.actor("administrator", self._apply)
+        for developer in DEVELOPERS:
+            self.actor(developer, partial(self._use_session, developer), after=STARTED_AT)
+        for author in (*DEVELOPERS, OTHERS):
+            self.actor(f"producer for {author}", partial(self._produce, author), after=SENT_AT)
+        self.actor("consumer", self._consume)
+
+    def _ask(self, command: str, developer: str, **fields: object) -> None:
+        self._control().send(command, {"target": f"ssm/{PARAMETER}", "session": developer, **fields})
+
+    def _use_session(self, developer: str) -> None:
+        entry = {"queue_type": "SQS", "message_filter": {"author": f"^{developer}$"}}
+        self._ask("start", developer, owner=developer, config={"feature": {"split_queues": {"*": entry}}})
+        for wait in (RECEIVED_AFTER, 1.0):
+            self.kernel.sleep(wait)
+            names = [name for name in self.sqs.queues if name.startswith(SPLIT_PREFIX) and developer in name]
+            self.kernel.remember_answer(names)
+            for name in names:
+                self._handle(developer, URL + name)
+        self._ask("stop", developer)
+
+    def _produce(self, author: str) -> None:
+        queue = PARAMETERS[PARAMETER]
+        body = json.dumps({"queue": queue, "number": 1, "author": author, "group": author})
+        self.account.sent[body] = (queue, author)
+        attributes = {"author": {"DataType": "String", "StringValue": author}}
+        self._send(queue, MessageBody=body, MessageAttributes=attributes)
+
+    def _consume(self) -> None:
+        while self.kernel.now < self.end:
+            self.kernel.sleep(10)
+            self._handle("consumer", self._read(PARAMETER, ""))
+
+    def _finish(self, who: str, url: str, message: Any) -> bool:
+        found = super()._finish(who, url, message)
+        self.kernel.remember_answer(found)
+        return found
+
+    def clients_state(self) -> object:
+        sources = [(key, one.document) for key, one in self.calls.services["lambda"].sources.items()]
+        return repr(self.account), self.parameters.versions, sources
+
+    def protocol(self) -> dict[str, str]:
+        """Return the state of the split: its stage, its sessions' phases, its queues, and what the consumer reads."""
+        items = self.dynamodb.tables["Splits"].items.get(f"split#ssm/{PARAMETER}", {})
+        record = json.loads(items["split"]["record"]) if "split" in items else {"stage": "no split", "sessions": ()}
+        phases = " and ".join(sorted(one["phase"] for one in record["sessions"])) or "no session"
+        queues = sum(name.startswith(SPLIT_PREFIX) for name in self.sqs.queues)
+        is_switched = self.parameters.value(PARAMETER) != URL + PARAMETERS[PARAMETER]
+        reads = "its temporary queue" if is_switched else "the original"
+        return {"": f"{record['stage']}, {phases}, {queues} queues, the consumer reads {reads}"}
 
 
-def table(search: Search) -> list[str]:
-    """Return the steps that were found as a table of a page."""
-    lines = ["| State of an offer | Step | State after it |", "|---|---|---|"]
-    return lines + [f"| {before} | {step} | {after} |" for before, step, after in sorted(search.steps)]
+SCOPES: Mapping[str, tuple[Callable[[ExploringKernel], World], Any]] = {
+    "rendezvous": (SmallRendezvous, guarantees.RENDEZVOUS),
+    "splitting": (SmallSplitting, guarantees.SPLITTING),
+    "live": (SmallLive, guarantees.LIVE),
+}
+
+
+def explored(scope: str, most_states: int, faults: Sequence[str]) -> Search:
+    """Explore a scope within a number of states, with one fault of each kind anywhere."""
+    made, checks = SCOPES[scope]
+    return explore(made, (*checks, run.unexpected_errors), most_states, faults)
+
+
+def report(most_states: int, scopes: Sequence[str], faults: Sequence[str]) -> int:
+    """Explore scopes, print their steps and sizes, and return 1 if a guarantee is broken."""
+    is_broken = False
+    for scope in scopes:
+        found = explored(scope, most_states, faults)
+        print("\n".join(table(found.steps)))
+        end = "no other state is left" if found.is_complete else f"{len(found.waiting)} orders are left"
+        print(f"{scope}: {found.runs} runs, {len(found.states)} states; {end}; {found.seconds:.0f} s", flush=True)
+        for name, problem in found.broken.items():
+            print(f"BROKEN {name}: {problem}")
+        is_broken |= bool(found.broken)
+    return 1 if is_broken else 0
+
+
+def table(steps: Iterable[Step]) -> list[str]:
+    """Return steps of a protocol as a table of a page."""
+    lines = ["| State | Step | State after it |", "|---|---|---|"]
+    return lines + [f"| {before} | {step} | {after} |" for before, step, after in sorted(steps)]

@@ -81,13 +81,7 @@ class SplittingWorld(World):
         self.account = SplittingAccount()
         self._make_resources()
         self._make_functions()
-        for parameter, queue in PARAMETERS.items():
-            self.actor(f"consumer of {queue}", partial(self._consumer, parameter))
-            self.actor(f"producer of {queue}", partial(self._producer, queue), after=1)
-            for developer in DEVELOPERS:
-                name = f"{developer} at {queue}"
-                self.actor(name, partial(self._developer, name, developer, parameter), after=5)
-        self.actor("administrator", self._apply)
+        self._make_clients()
 
     def _make_resources(self) -> None:
         self.dynamodb.tables["Splits"] = Table("Splits", "pk", "sk", {"by_kind": Index("kind", "pk")})
@@ -118,6 +112,15 @@ class SplittingWorld(World):
         self.schedule(controls, {"task": control.STRAYS}, 1200)
 
     # Clients.
+
+    def _make_clients(self) -> None:
+        for parameter, queue in PARAMETERS.items():
+            self.actor(f"consumer of {queue}", partial(self._consumer, parameter))
+            self.actor(f"producer of {queue}", partial(self._producer, queue), after=1)
+            for developer in DEVELOPERS:
+                name = f"{developer} at {queue}"
+                self.actor(name, partial(self._developer, name, developer, parameter), after=5)
+        self.actor("administrator", self._apply)
 
     def _control(self) -> ControlClient:
         kernel = self.kernel

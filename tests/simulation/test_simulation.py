@@ -21,11 +21,19 @@ def test_no_guarantee_is_broken(capability: str, seeds: tuple[int, ...]) -> None
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_exploration_of_a_small_scope_finds_steps_and_breaks_no_guarantee() -> None:
-    done = simulated("--explore", "300")
+@pytest.mark.parametrize(
+    ("scope", "step"),
+    {
+        "rendezvous": "| in flight, PENDING, no reply | proxies: UpdateItem | in flight, MATCHED, no reply |",
+        "live": "| subscribed, 0 logged, 0 in outboxes, 0 received | route: TransactWriteItems | subscribed, 1 logged,",
+    }.items(),
+)
+def test_every_order_without_faults_breaks_no_guarantee(scope: str, step: str) -> None:
+    done = simulated("--explore", "5000", "--of", scope, "--faults")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "| offer in the queue, PENDING, 0 replies | proxies: UpdateItem | offer in the queue, MATCHED" in done.stdout
+    assert "no other state is left" in done.stdout
+    assert step in done.stdout
 
 
 def simulated(*arguments: str) -> "subprocess.CompletedProcess[str]":
