@@ -7,20 +7,21 @@ from typing import TypeVar
 from signalbox.errors import RejectedError
 
 SHOWN_CHARACTERS = 80
+MAXIMUM_PROBLEMS = 20  # further ones are not kept: a stranger's document may have 65,000
 Value = TypeVar("Value")
 Default = TypeVar("Default")
 
 
 @dataclass(slots=True)
 class Problems:
-    """The problems of a document, in the order of discovery."""
+    """The first problems of a document, in the order of discovery."""
 
     found: list[str] = field(default_factory=list)
 
     def add(self, path: str, text: str) -> None:
         """Add a problem with its path."""
         problem = f"{path}: {text}"
-        if problem not in self.found:  # a field may be read twice
+        if len(self.found) < MAXIMUM_PROBLEMS and problem not in self.found:  # a field may be read twice
             self.found.append(problem)
 
     def refuse(self, error: type[RejectedError]) -> None:
