@@ -1,6 +1,6 @@
-"""What a call reads and writes, and which calls commute; what an agent may still do is learned from the runs.
+"""What a call reads and writes, and which calls commute; what an agent may still do is recorded in the runs.
 
-A place is a tuple, such as a table with the keys of an item; a shorter one stands for all places below it. Two steps
+A place is a tuple, such as a table with the keys of an item; a shorter one means all places below it. Two steps
 commute if neither writes what the other reads or writes.
 """
 
@@ -110,7 +110,7 @@ def of_receipt(world: World, name: str, handle: str, *, is_shown: bool = False) 
 class Learned:
     """The steps of each agent as they were seen: accesses by position, and the positions that may follow.
 
-    An exploration that learns something new may have left out an order before, and is repeated.
+    An exploration that records something new may have left out an order before, and is repeated.
     """
 
     def __init__(self) -> None:

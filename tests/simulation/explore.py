@@ -113,7 +113,7 @@ class ExploringKernel(Kernel):
         return agent, self.made[agent]
 
     def footprint(self, turn: Turn) -> Accesses:
-        """Return what a turn accesses; none is done at once, as no other step sees it."""
+        """Return the accesses of a turn; none is done at once, as no other step sees it."""
         if turn.name == "resume":
             return self.pending.get(turn.agent, NONE)
         if turn.name == "_changed":
@@ -372,7 +372,7 @@ Checks = Sequence[Callable[[Any], Iterator[str]]]
 
 
 def explore(made: Made, checks: Checks, most_states: int, faults: Sequence[str]) -> Search:
-    """Explore a scope, and again as long as something was learned about the places that steps access."""
+    """Explore a scope, and again as long as something new was recorded about the places that steps access."""
     learned, repetitions, began = Learned(), 0, time.process_time()
     while True:
         learned.new = 0

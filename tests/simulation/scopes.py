@@ -68,7 +68,7 @@ class SmallRendezvous(SmallWorld, RendezvousWorld):
             super().run()
 
     def clients_state(self) -> object:
-        """Return what the guarantees ask of clients and proxies."""
+        """Return the requirements of the guarantees for clients and proxies."""
         account = self.account
         replies = [self.replies(one) for one in CLIENT_IDS]
         return (

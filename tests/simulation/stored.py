@@ -11,7 +11,7 @@ from tests.simulation.world import World
 
 
 def stored(world: World) -> object:
-    """Return what is stored: items, messages, mappings, and what clients saw."""
+    """Return the stored state: items, messages, mappings, and what clients saw."""
     return (
         [(name, list(_items(table))) for name, table in world.dynamodb.tables.items()],
         [_queue(queue, world) for queue in sorted(world.sqs.made, key=lambda queue: (queue.name, queue.created_at))],
