@@ -38,7 +38,7 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
         return _refused(refusal or TOO_MANY)
     user_agent = next((value for name, value in headers.items() if name.lower() == "user-agent"), "")
     subprotocol = chosen_subprotocol(headers)
-    session = opened(connection, now=now, user_agent=user_agent, is_batched=subprotocol == BATCHED_SUBPROTOCOL)
+    session = opened(connection, now=now, user_agent=user_agent[:200], is_batched=subprotocol == BATCHED_SUBPROTOCOL)
     return _admitted(session, token, context["requestId"]) if token else _accepted(session, subprotocol)
 
 

@@ -35,6 +35,8 @@ WRONG = {
 TOO_OFTEN = f", more than {MAXIMUM_FAILURES} times within a minute: correct it, or try again later"
 # Also for users without a secret and for unknown ones: the answer to HELLO must not reveal which users exist.
 BY_SECRET = frozenset({AuthMethod.TICKET, AuthMethod.WAMPCRA})
+# Of a HELLO, which a stranger may send: these texts are in the record that each frame of the session writes.
+MAXIMUM_AUTHID, MAXIMUM_FEATURES, MAXIMUM_FEATURE = 255, 30, 50
 HOW_TO_JOIN = f"join with a name (authid), and by {AuthMethod.TICKET} or {AuthMethod.WAMPCRA}"
 
 
@@ -160,6 +162,8 @@ def _join_request(details: Mapping[str, object]) -> _JoinRequest:
     section = Section.of(details, "details", problems)
     methods = section.texts("authmethods") or (AuthMethod.ANONYMOUS.value,)
     authid = section.text("authid") or ""
+    if len(authid) > MAXIMUM_AUTHID:
+        section.problem("authid", f"{len(authid)} characters; at most {MAXIMUM_AUTHID} are allowed")
     return _JoinRequest(authid, methods, frozenset(_features(details)), tuple(problems.found))
 
 
@@ -168,7 +172,8 @@ def _features(details: Mapping[str, object]) -> list[str]:
     found: object = details
     for name in ("roles", "subscriber", "features"):
         found = found.get(name) if isinstance(found, Mapping) else None
-    return [name for name, can in found.items() if can is True] if isinstance(found, Mapping) else []
+    names = found.items() if isinstance(found, Mapping) else ()
+    return [name for name, can in names if can is True and len(name) <= MAXIMUM_FEATURE][:MAXIMUM_FEATURES]
 
 
 def _credentials(account: Account | None, realm: Realm, *, authid: str) -> StoredSecret:

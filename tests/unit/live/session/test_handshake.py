@@ -188,6 +188,18 @@ def test_anonymous_is_chosen_if_the_client_lists_it_first() -> None:
     ]
 
 
+def test_long_texts_of_a_hello_are_not_kept() -> None:
+    connection = Connection()
+    features = {"x" * 51: True, **{f"feature_{number}": True for number in range(100)}}
+
+    kept = connection.receive(Hello(REALM, {"authid": "", "roles": {"subscriber": {"features": features}}}))
+
+    assert len(kept.session.features) == 30
+    assert max(map(len, kept.session.features)) < 51
+    refused = Connection().receive(Hello(REALM, {"authid": "x" * 256, "authmethods": ["ticket"]}))
+    assert "256 characters; at most 255 are allowed" in str(refused.effects)
+
+
 @pytest.mark.parametrize(
     "details",
     [{}, {"roles": []}, {"roles": {"subscriber": 1}}, {"roles": {"subscriber": {"features": {"x": 1}}}}],
