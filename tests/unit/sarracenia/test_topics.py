@@ -79,9 +79,9 @@ def test_a_path_has_sr3s_topic_in_v02(path, topic):
     [
         ("é" * 126 + "/f", "256 bytes"),
         ("温" * 84 + "/f", "256 bytes"),
-        ("温" * 260 + "/f", "after it is cut"),
-        ("😀" * 260 + "/f", "after it is cut"),
-        ("a" + "😀" * 260 + "/f", "after it is cut"),
+        ("温" * 260 + "/f", "when it is cut"),
+        ("😀" * 260 + "/f", "when it is cut"),
+        ("a" + "😀" * 260 + "/f", "when it is cut"),
         ("\udce9/f", "not UTF-8"),
     ],
     ids=["126 of two bytes", "84 of three", "cut in three", "cut after three of four", "after two of four", "latin-1"],
