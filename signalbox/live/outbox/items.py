@@ -1,7 +1,7 @@
 """The items of a connection's outbox, and the message bodies that carry them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NewType
 
@@ -111,11 +111,10 @@ def item_body(item: OutboxItem) -> str:
 
 def event_batch_body(batch: EventBatch, events: Sequence[str]) -> str:
     """Serialize a batch, given its events as JSON texts: the batches of many connections have the same events."""
-    elements, last = list[str](), None
-    for one, text in zip(batch.events, events, strict=True):
-        event = "" if one.event is last else f',"event":{text}'
+    elements = list[str]()
+    for one, text, is_first in zip(batch.events, events, _are_first(batch.events), strict=True):
+        event = f',"event":{text}' if is_first else ""
         elements.append(f'{{"match":"{one.pattern.match}","uri":{json_text(one.pattern.uri)}{event}}}')
-        last = one.event
     head = json_text({"item": batch.item_id, "kind": "events", "realm": batch.realm, "user": batch.user})
     return f'{head[:-1]},"events":[{",".join(elements)}]}}'
 
@@ -129,14 +128,19 @@ def parse_item(text: str) -> OutboxItem:
     return item
 
 
-def _events_document(events: Sequence[SubscriptionEvent]) -> list[dict[str, Any]]:
-    """Return the form of a batch's events: an event that several patterns match is in the first element only."""
-    documents, last = list[dict[str, Any]](), None
+def _are_first(events: Sequence[SubscriptionEvent]) -> Iterator[bool]:
+    """Yield of each element whether it has its event: one that several patterns match is in the first of them only."""
+    last = None
     for one in events:
-        event = {} if one.event is last else {"event": event_document(one.event)}
-        documents.append(PATTERN.write(one.pattern) | event)
+        yield one.event is not last
         last = one.event
-    return documents
+
+
+def _events_document(events: Sequence[SubscriptionEvent]) -> list[dict[str, Any]]:
+    return [
+        PATTERN.write(one.pattern) | ({"event": event_document(one.event)} if is_first else {})
+        for one, is_first in zip(events, _are_first(events), strict=True)
+    ]
 
 
 def _events_of(documents: Sequence[Mapping[str, Any]]) -> tuple[SubscriptionEvent, ...]:
