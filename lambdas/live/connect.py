@@ -21,6 +21,7 @@ from signalbox.live.wamp.batches import BATCHED_SUBPROTOCOL
 from signalbox.networks import network_number
 
 OK = 200
+MAXIMUM_USER_AGENT = 200  # characters that the record of a session has
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
@@ -38,7 +39,9 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
         return _refused(refusal or TOO_MANY)
     user_agent = next((value for name, value in headers.items() if name.lower() == "user-agent"), "")
     subprotocol = chosen_subprotocol(headers)
-    session = opened(connection, now=now, user_agent=user_agent[:200], is_batched=subprotocol == BATCHED_SUBPROTOCOL)
+    session = opened(
+        connection, now=now, user_agent=user_agent[:MAXIMUM_USER_AGENT], is_batched=subprotocol == BATCHED_SUBPROTOCOL
+    )
     return _admitted(session, token, context["requestId"]) if token else _accepted(session, subprotocol)
 
 
