@@ -8,11 +8,12 @@ from urllib.parse import urlencode, urljoin, urlsplit
 from signalbox.cli.shared.stage import output, say
 from signalbox.clients.deployment import AwsDeployment, Deployment, LocalDeployment
 from signalbox.clients.identity.device import DeviceCode
-from signalbox.clients.identity.provider import LOOPBACK, InvalidProvider, fetch_json
+from signalbox.clients.identity.provider import InvalidProvider, fetch_json
 from signalbox.clients.identity.sign_ins import SignIns, state_folder
 from signalbox.clients.identity.signed_in import SignedIn
 from signalbox.clients.identity.tokens import TokenRequest
 from signalbox.errors import RejectedError, SignalboxError
+from signalbox.exchange.model.issuers import LOOPBACK
 
 if TYPE_CHECKING:
     from signalbox.clients.live.session import Login

@@ -10,11 +10,11 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
 from signalbox.errors import RejectedError, UnavailableError
+from signalbox.exchange.model.issuers import LOOPBACK
 
 DISCOVERY = "/.well-known/openid-configuration"
 TIMEOUT_SECONDS = 20.0
 MAXIMUM_BYTES = 1_000_000
-LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class ProviderUnavailable(UnavailableError):
