@@ -106,7 +106,7 @@ def _static() -> list[Check]:
         Check("synth, nag and cfn-lint", (*map(_synth, ("aws", "local")), _cfn_lint())),
         Check("import contracts", ((_program("lint-imports"), "--no-cache"),)),
         Check("lint", ((_program("ruff"), "check", "."),)),
-        Check("format", ((_program("ruff"), "format", "--check", "."),)),
+        Check("format (mended by make format)", ((_program("ruff"), "format", "--check", "."),)),
         Check("JavaScript", javascript.check_commands()),
     ]
 
