@@ -1,6 +1,6 @@
 """The routing graph: exchanges compiled for matching, with their bindings and alternates."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -26,10 +26,14 @@ def permit_all(_exchange: ExchangeName) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """The queues that get a message, each once. `by_alternate` is whether an exchange used its alternate on the way."""
+    """The queues that get a message, each once. `by_alternate` is whether an exchange used its alternate on the way.
+
+    `passed` are the exchanges on the way.
+    """
 
     queues: tuple[DeclaredName, ...]
     by_alternate: bool
+    passed: frozenset[ExchangeName] = field(default=frozenset(), compare=False)
 
 
 @dataclass(slots=True)
@@ -123,6 +127,19 @@ class RoutingGraph:
         found = ((name, self._compiled.get(name)) for name in self.reachable(root))
         return frozenset(name for name, known in found if known is not None and known.exchange.live is not None)
 
+    def readers(self, root: ExchangeName, key: RoutingKey) -> Mapping[ExchangeName, Iterable[DeclaredName]]:
+        """Return the live exchanges that a message passes, each with the queues whose users' denies there count.
+
+        A queue that gets the message around all live exchanges but `root` depends on no deny of the others.
+        """
+        every = self.routes(root, key)
+        realms = every.passed & self.realms(root)
+        others = realms - {root}
+        around = self.routes(root, key, permit=lambda name: name not in others) if others else every
+        through = frozenset(every.queues).difference(around.queues)
+        found: dict[ExchangeName, Iterable[DeclaredName]] = dict.fromkeys(realms, every.queues)
+        return found | {one: through.intersection(self.routes(one, key).queues) for one in others}
+
     def routes(self, root: ExchangeName, key: RoutingKey, *, permit: Permit = permit_all) -> Routes:
         """Return the queues that get a message. As in RabbitMQ, an exchange passes unmatched messages to its alternate.
 
@@ -148,4 +165,4 @@ class RoutingGraph:
                 elif target.name not in seen and permit(ExchangeName(target.name)):
                     seen.add(ExchangeName(target.name))
                     waiting.append(ExchangeName(target.name))
-        return Routes(tuple(queues), by_alternate)
+        return Routes(tuple(queues), by_alternate, frozenset(seen))

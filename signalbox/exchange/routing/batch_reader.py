@@ -19,7 +19,7 @@ from signalbox.exchange.messages.publications import (
     publisher_of,
     read_publication,
 )
-from signalbox.exchange.model.denies import DenyReader
+from signalbox.exchange.model.denies import Denies, DenyReader
 from signalbox.exchange.model.records import ExchangeRecord, OrderBy, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
@@ -83,7 +83,11 @@ class BatchReader:
         unknown = {principal_id(one) for one in messages if not self.senders.trust(one)} - {"", *self._users}
         heads = self._refresh(exchange, keys, senders=unknown)
         publishers = [publisher_of(message, self._users, self.senders) for message in messages]
-        denied = self._denied(exchange, keys, publishers)
+        by_key: dict[RoutingKey, set[str]] = {key: set() for key in keys}
+        for (_, content), publisher in zip(contents, publishers, strict=True):
+            if isinstance(content, MessageProperties):
+                by_key[content.key].add(publisher)
+        denied = self._denied(exchange, by_key)
         entries = [
             self._entry(message, content, publisher, denied, heads)
             for (message, content), publisher in zip(contents, publishers, strict=True)
@@ -98,16 +102,24 @@ class BatchReader:
             return Rejection(message, poison[message.message_id])
         return read_publication(message, self.senders)
 
-    def _denied(self, exchange: ExchangeName, keys: Collection[RoutingKey], publishers: Collection[str]) -> RouteDenies:
-        """Read the denies of the publishers, and of the users of all queues that may get a message."""
-        realms = self.graph.realms(exchange)
-        if not realms:
+    def _denied(self, exchange: ExchangeName, publishers: Mapping[RoutingKey, Collection[str]]) -> RouteDenies:
+        """Read the denies that may take a way of a message: of its publishers, and of the users of its queues."""
+        if not self.graph.realms(exchange):
             return RouteDenies(exchange, {}, {})
-        queues = {queue for key in keys for queue in self.graph.routes(exchange, key).queues}
+        readers = {key: self.graph.readers(exchange, key) for key in publishers}
+        queues = {queue for by_realm in readers.values() for reached in by_realm.values() for queue in reached}
         owners = self.copy_settings.owners(queues, now=self.now())
-        users = {user for names in (publishers, *owners.values()) for user in names}
-        asked = [(realm, UserName(user)) for realm in sorted(realms) for user in sorted(users)]
-        return RouteDenies(exchange, self.denies.of(asked), owners)
+        asked = {
+            (realm, UserName(user))
+            for key, by_realm in readers.items()
+            for realm, reached in by_realm.items()
+            for users in (publishers[key], *(owners.get(queue, ()) for queue in reached))
+            for user in users
+        }
+        denies: dict[UserName, dict[ExchangeName, Denies]] = {}
+        for (realm, user), found in self.denies.of(sorted(asked)).items():
+            denies.setdefault(user, {})[realm] = found
+        return RouteDenies(exchange, denies, owners)
 
     def _entry(
         self,

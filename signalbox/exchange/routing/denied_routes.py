@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from signalbox.exchange.matching.graph import Routes, RoutingGraph
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.denies import Denies, UserInRealm
+from signalbox.exchange.model.denies import Denies
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
@@ -18,15 +18,15 @@ NOWHERE = Routes((), by_alternate=False)
 
 @dataclass(frozen=True, slots=True)
 class RouteDenies:
-    """The denies that may concern a batch of `root`, and the users of the queues that it may reach."""
+    """The denies that may concern a batch of `root`, by user and realm, and the users of its queues."""
 
     root: ExchangeName
-    denies: Mapping[UserInRealm, Denies]
+    denies: Mapping[UserName, Mapping[ExchangeName, Denies]]
     owners: Owners
 
     def refuse(self, right: Right, key: RoutingKey, users: Iterable[str], *, realm: ExchangeName) -> bool:
         """Return whether one of the users is denied a topic of a realm."""
-        found = (self.denies.get((realm, UserName(user))) for user in users)
+        found = (self.denies.get(UserName(user), {}).get(realm) for user in users)
         return any(one is not None and one.match(right, key) for one in found)
 
     def routes(self, graph: RoutingGraph, key: RoutingKey, publisher: str) -> Routes:
@@ -43,8 +43,8 @@ class RouteDenies:
 
     def _closed(self, key: RoutingKey, queue: DeclaredName) -> Realms:
         """Return the realms in which a user of a queue may not read a topic."""
-        users = self.owners.get(queue, ())
-        return frozenset(realm for realm, _ in self.denies if self.refuse(Right.READ, key, users, realm=realm))
+        found = (one for user in self.owners.get(queue, ()) for one in self.denies.get(user, {}).items())
+        return frozenset(realm for realm, denies in found if denies.match(Right.READ, key))
 
     def _routes(self, graph: RoutingGraph, key: RoutingKey, publisher: str, *, closed: Realms) -> Routes:
         """Return the routes around the realms that are closed, and those to which the publisher may not write."""

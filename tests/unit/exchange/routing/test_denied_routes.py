@@ -18,13 +18,14 @@ REALM, OTHER = "xs_alice_lab.fifo", "xs_alice.fifo"
 
 
 class Counted:
-    """`DenyReader` that counts its reads."""
+    """`DenyReader` that counts its reads, and keeps what was asked."""
 
     def __init__(self, reader):
-        self.reader, self.reads = reader, 0
+        self.reader, self.reads, self.asked = reader, 0, set()
 
     def of(self, users):
         self.reads += 1
+        self.asked |= set(users)
         return self.reader.of(users)
 
 
@@ -176,6 +177,34 @@ def test_exchanges_without_a_realm_read_no_denies(denied):
 
     assert set(denied.routed("secret.a", exchange=OTHER)) == {"q_bob"}
     assert denied.reader.reads == 0
+
+
+@pytest.mark.parametrize(("pattern", "realms"), [("never.matches", 0), ("#", 12)])
+def test_realms_that_a_user_binds_cost_the_users_of_other_queues_no_read(denied, pattern, realms):
+    """A source binds an exchange that everybody reads to many realms of its own, with a deny in each."""
+    for number in range(12):
+        name = f"xs_feed_{number}.fifo"
+        denied.world.declare(name)
+        denied.make_live(name)
+        deny(denied.grants, name, "@everyone", "read", "secret.")
+        denied.world.bind(OTHER, pattern, to=name)
+        denied.world.bind(name, "#", queue=f"q_feed_{number}")
+    for queue in ("q_bob", "q_bob_3"):
+        denied.world.bind(OTHER, "#", queue=queue)
+
+    assert set(denied.routed("secret.a", exchange=OTHER)) == {"q_bob", "q_bob_3"}
+
+    assert {realm for realm, _ in denied.reader.asked} == {f"xs_feed_{number}.fifo" for number in range(realms)}
+    assert {user for _, user in denied.reader.asked} == ({"alice", "feed"} if realms else set())
+
+
+def test_a_queue_that_is_bound_before_and_behind_a_realm_is_refused_on_no_way_but_that_one(denied):
+    denied.world.bind(OTHER, "#", to=REALM)
+    denied.world.bind(OTHER, "#", queue="q_bob")
+    deny(denied.grants, REALM, "bob", "read", "secret.")
+
+    assert set(denied.routed("secret.a", exchange=OTHER)) == {"q_alice_all", "q_archive", "q_bob"}
+    assert denied.reader.asked >= {(REALM, "alice"), (REALM, "bob")}
 
 
 def test_the_cache_is_bounded(denied, monkeypatch):
