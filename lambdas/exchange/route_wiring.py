@@ -44,7 +44,7 @@ def router() -> Router:
         BatchReader(table, copy_settings, denies(), trusted_senders(), metadata_problem, instance.CLOCK.now),
         Numberer(heads(), key_holder()),
         distributor() if wiring.has_live() else None,
-        CopyRouter(dispatcher(), keeper(), copy_settings, wiring.names(), instance.CLOCK.now),
+        CopyRouter(dispatcher(), keeper(), copy_settings, wiring.names(), instance.CLOCK.now, instance.is_late),
         Reporter(counters(), parallel_map, instance.record),
     )
 

@@ -29,13 +29,21 @@ class DeadCopy:
 
 @dataclass(slots=True)
 class DispatchResult:
-    """The outcomes of copies. `failed` may be retried; `stuck` could not be moved to any queue."""
+    """The outcomes of copies. `failed` may be retried; `stuck` were moved to no queue."""
 
     delivered: list[Copy] = field(default_factory=list)
     failed: list[Copy] = field(default_factory=list)
     retried: list[Copy] = field(default_factory=list)
     dead: list[DeadCopy] = field(default_factory=list)
     stuck: list[Copy] = field(default_factory=list)
+
+    def add(self, other: "DispatchResult") -> None:
+        """Add the outcomes of other copies."""
+        self.delivered += other.delivered
+        self.failed += other.failed
+        self.retried += other.retried
+        self.dead += other.dead
+        self.stuck += other.stuck
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,6 +296,7 @@ class World:
     routed: list[RoutingResult] = field(default_factory=list)
     live: Any = None
     denies: Any = field(default_factory=NoDenies)
+    is_late: Callable[[], bool] = lambda: False
     kept: MemoryKeptMessages = field(default_factory=MemoryKeptMessages)
     record: Callable[[Sequence[HistoryEvent]], None] | None = None
 
@@ -322,7 +323,7 @@ class World:
             ),
             Numberer(self.heads, KeyHolder(self.holds, self.now, self.sleep, HOLD_FOR)),
             self.live,
-            CopyRouter(self.dispatcher, CopyKeeper(self.kept), copy_settings, NAMES, self.now),
+            CopyRouter(self.dispatcher, CopyKeeper(self.kept), copy_settings, NAMES, self.now, self.is_late),
             Reporter(self.counters, record=self.record),
         )
 

@@ -272,7 +272,7 @@ def test_only_what_failed_is_tried_again(world) -> None:
     assert len(world.sqs.queues[RETRIES].entries) == 2
 
 
-def test_a_message_whose_copy_cannot_wait_for_another_try_comes_again_as_a_whole(world) -> None:
+def test_a_message_whose_copy_cannot_wait_for_another_try_comes_again_for_that_copy(world) -> None:
     world.sqs.trouble = {QueueName("q_a"): "closed", RETRIES: "closed"}
     world.publish("xs", "a.b")
     world.publish("xs", "c")
@@ -283,8 +283,44 @@ def test_a_message_whose_copy_cannot_wait_for_another_try_comes_again_as_a_whole
     world.sqs.trouble, world.moment = {}, VISIBILITY
     world.route("xs")
     assert len(world.bodies("q_a")) == 1
-    assert len(world.bodies("q_all")) == 3
+    assert len(world.bodies("q_all")) == 2
     assert world.counters.of_exchange("xs").items() >= {"received": 3, "redelivered": 1}.items()
+
+
+@pytest.mark.parametrize("exchange", ["xs", LOG])
+def test_copies_that_take_longer_than_a_function_are_sent_in_several_runs_once_each(
+    world: World, exchange: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each run has time for four parts of one copy; six messages have four copies each."""
+    monkeypatch.setattr("signalbox.exchange.routing.copy_router.PART_BYTES", 1)
+    ending = ".fifo" if exchange == LOG else ""
+    for queue in ("q_c", "q_d"):
+        world.bind(exchange, "#", queue=queue + ending)
+    looks: list[int] = []
+    world.use(is_late=lambda: looks.append(1) or len(looks) > 4)  # type: ignore[func-returns-value]
+    del world.routers[1:]
+    bodies = [str(number) for number in range(6)]
+    for body in bodies:
+        world.publish(exchange, "a.b", body=body)
+
+    left = []
+    while (routed := world.route(exchange)).not_done:
+        left.append(len(routed.not_done))
+        looks.clear()
+        world.moment += VISIBILITY
+
+    assert left == [5, 4, 3, 2, 1]
+    assert [sorted(world.bodies(queue + ending)) for queue in ("q_all", "q_a", "q_c", "q_d")] == [bodies] * 4
+
+
+def test_an_instance_remembers_few_unfinished_messages(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("signalbox.exchange.routing.copy_router.MAXIMUM_UNFINISHED", 2)
+    router = world.use(is_late=lambda: True)
+    for number in range(5):
+        world.publish("xs", "a.b", body=str(number))
+
+    assert len(world.route("xs").not_done) == 5
+    assert len(router.copies._accepted) == 2
 
 
 def test_copies_for_a_deleted_queue_are_dead_lettered_without_a_retry(world) -> None:
