@@ -181,7 +181,7 @@ def test_exchanges_without_a_realm_read_no_denies(denied):
 
 @pytest.mark.parametrize(("pattern", "realms"), [("never.matches", 0), ("#", 12)])
 def test_realms_that_a_user_binds_cost_the_users_of_other_queues_no_read(denied, pattern, realms):
-    """A source binds an exchange that everybody reads to many realms of its own, with a deny in each."""
+    """A source binds a public exchange to many realms of its own, with a deny in each."""
     for number in range(12):
         name = f"xs_feed_{number}.fifo"
         denied.world.declare(name)
