@@ -5,8 +5,8 @@ The suites in tests/adapters/live hold these and the AWS adapters to the same be
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -224,15 +224,21 @@ class MemorySubscribers:
 class MemoryTopicLog:
     """A log without retention; `append` is the routers' method. A `problem` is raised to requests.
 
-    `taken` counts the events that backfills have read.
+    `taken` counts the events that backfills have read, `reading` the requests that hold what they have read.
     """
 
     logged: dict[ExchangeName, dict[RoutingKey, list[LoggedEvent]]] = field(default_factory=lambda: defaultdict(dict))
     problem: SignalboxError | None = None
     taken: int = 0
+    reading: int = 0
 
-    def request(self) -> "AbstractContextManager[MemoryTopicLog]":
-        return nullcontext(self)
+    @contextmanager
+    def request(self, reader: Hashable) -> "Iterator[MemoryTopicLog]":
+        self.reading += 1
+        try:
+            yield self
+        finally:
+            self.reading -= 1
 
     def append(self, realm: ExchangeName, *events: LoggedEvent) -> None:
         for event in events:

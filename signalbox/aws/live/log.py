@@ -7,8 +7,9 @@ event costs twice as much.
 """
 
 import json
+import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -36,7 +37,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.arvados.rows import row_of
 from signalbox.live.log.documents import event_document, event_of, json_text
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.read_limits import QUERY, TOPIC, ReadBudget, event_cost
+from signalbox.live.log.read_limits import QUERY, TOPIC, LargeReads, ReadBudget, event_cost
 from signalbox.live.log.retention import retention_of
 from signalbox.live.log.selection import is_logged
 from signalbox.live.wamp.audience import UNRESTRICTED
@@ -68,17 +69,16 @@ class DynamoTopicLog:
     budget: ReadBudget | None = None
     is_late: Callable[[], bool] = lambda: False
     _known: dict[tuple[ExchangeName, RoutingKey], None] = field(default_factory=dict)
-    _running: list[ReadBudget] = field(default_factory=list)
+    _large: LargeReads = field(default_factory=lambda: LargeReads(time.monotonic))
 
     @contextmanager
-    def request(self) -> "Iterator[DynamoTopicLog]":
-        """Return the log for one request, in which it holds what it reads."""
-        budget = ReadBudget(self._running, self.is_late)
-        self._running.append(budget)
+    def request(self, reader: Hashable) -> "Iterator[DynamoTopicLog]":
+        """Return the log for one request of a reader, in which it holds what it reads."""
+        budget = ReadBudget(self._large, reader, self.is_late)
         try:
             yield replace(self, budget=budget)
         finally:
-            self._running.remove(budget)
+            self._large.end(budget)
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
         """Append events to the logs of their topics. Idempotent.

@@ -1,13 +1,16 @@
 """The limits of what one request reads of the logs: it must leave memory and time to those of other connections."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from threading import Lock
 
 from signalbox.errors import RejectedError, UnavailableError
 
-# In bytes of memory. Of a request, and of all requests that a function instance answers at a time: 20,000 small events
-# take about three seconds to read, and an instance has ten.
-MAXIMUM_OF_REQUEST, MAXIMUM_OF_INSTANCE = 150_000_000, 300_000_000
+# In bytes of memory. 20,000 small events take about three seconds to read, and an instance has ten.
+MAXIMUM_OF_REQUEST = 150_000_000
+# A request up to this cost never waits for others: an instance answers ten at a time, and has 300 MB for them.
+SMALL = 15_000_000
+REMEMBERED = 10.0  # seconds; a reader who was refused may have its turn in another instance
 # Not the memory, which is less, but the share of the time.
 EVENT, TOPIC, QUERY = 7_500, 1_900, 120_000
 VALUE = 64  # of an empty list or object in a payload, the most for its characters
@@ -20,18 +23,60 @@ class PastTooLarge(RejectedError):
 
 
 class ReadsBusy(UnavailableError):
-    """Raised when other requests use the memory or time of the function instance for past events: retry."""
+    """Raised when other large requests use the memory or time of the function instance for past events: retry."""
+
+
+@dataclass(slots=True, eq=False)
+class LargeReads:
+    """The requests of a function instance above `SMALL`: one of each reader, and together as large as one may be.
+
+    A reader who was refused goes before those who have had a turn since, however many connections these have.
+    """
+
+    now: Callable[[], float]
+    _running: "list[ReadBudget]" = field(default_factory=list)
+    _refused: dict[Hashable, float] = field(default_factory=dict)
+    _ended: dict[Hashable, float] = field(default_factory=dict)
+    _exclusive: Lock = field(default_factory=Lock)
+
+    def admit(self, budget: "ReadBudget") -> None:
+        """Add a large request, or what one has spent. Raises `ReadsBusy`."""
+        with self._exclusive:
+            now, others = self.now(), [one for one in self._running if one is not budget]
+            is_new = len(others) == len(self._running)
+            is_full = budget.spent + sum(one.spent for one in others) > MAXIMUM_OF_REQUEST
+            if is_full or (is_new and self._must_wait(budget.reader, others, now)):
+                self._refused.setdefault(budget.reader, now)
+                raise ReadsBusy("other requests are reading many past events: try again")
+            if is_new:
+                self._running.append(budget)
+                self._refused.pop(budget.reader, None)
+
+    def end(self, budget: "ReadBudget") -> None:
+        """Remove a request."""
+        with self._exclusive:
+            if budget in self._running:
+                self._running.remove(budget)
+                self._ended[budget.reader] = self.now()
+
+    def _must_wait(self, reader: Hashable, others: "list[ReadBudget]", now: float) -> bool:
+        for times in (self._refused, self._ended):
+            for old in [one for one, at in times.items() if now - at > REMEMBERED]:
+                del times[old]
+        turn = self._ended.get(reader)
+        others_wait = turn is not None and any(at <= turn for one, at in self._refused.items() if one != reader)
+        return others_wait or any(one.reader == reader for one in others)
 
 
 @dataclass(slots=True, eq=False)
 class ReadBudget:
-    """What a request has spent; `running` are the budgets of all requests of the instance, with this one.
+    """What a request of a reader has spent.
 
-    Nothing more is spent when the invocation `is_late`: a client may send ten calls in a frame, and ten frames. Its
-    threads may spend at the same time: a sum that misses some of it does no harm.
+    Nothing more is spent when the invocation `is_late`: a client may send ten calls in a frame, and ten frames.
     """
 
-    running: "list[ReadBudget]"
+    large: LargeReads
+    reader: Hashable
     is_late: Callable[[], bool] = lambda: False
     spent: int = 0
 
@@ -43,8 +88,10 @@ class ReadBudget:
                 "more past events match than one request may read, 20,000 small ones or 1,250 topics: choose fewer "
                 "topics, or retained events without history"
             )
-        if self.is_late() or sum(one.spent for one in self.running) > MAXIMUM_OF_INSTANCE:
-            raise ReadsBusy("other requests are reading many past events: try again")
+        if self.is_late():
+            raise ReadsBusy("the function has no time for more past events: try again")
+        if self.spent > SMALL:
+            self.large.admit(self)
 
 
 def event_cost(text: str) -> int:

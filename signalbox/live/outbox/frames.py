@@ -13,6 +13,8 @@ MAXIMUM_EVENTS = 100  # of a frame, which is posted again as a whole when the wr
 class Frame:
     """Events to post at once, each with its text, and the number of an item's events that it accounts for.
 
+    `size` is in bytes.
+
     Without a `separator` the client receives one message at a time. A frame of several is at most as large as what API
     Gateway charges as one message.
     """
@@ -21,7 +23,7 @@ class Frame:
     events: list[LoggedEvent] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     handled: int = 0
-    _size: int = 0
+    size: int = 0
 
     @property
     def is_full(self) -> bool:
@@ -36,9 +38,9 @@ class Frame:
     def add(self, event: LoggedEvent, text: str) -> bool:
         """Add an event if it fits; return whether it does. The first one always does."""
         size = size_bytes(text) + len(self.separator)
-        if self.events and (self.is_full or self._size + size > MAXIMUM_FRAME_BYTES):
+        if self.events and (self.is_full or self.size + size > MAXIMUM_FRAME_BYTES):
             return False
         self.events.append(event)
         self.texts.append(text)
-        self._size += size
+        self.size += size
         return True

@@ -3,7 +3,7 @@
 Every method lets service errors propagate: the caller's message is redelivered, so every call may be made twice.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -45,10 +45,11 @@ class Subscribers(Protocol):
 class TopicLog(Protocol):
     """The logs of topics, as backfills and history requests read them."""
 
-    def request(self) -> "AbstractContextManager[TopicLog]":
+    def request(self, reader: Hashable) -> "AbstractContextManager[TopicLog]":
         """Return the log for one request, in which it holds what it reads.
 
-        Its methods, but not `rows_after`, raise `PastTooLarge` and `ReadsBusy`.
+        Its methods, but not `rows_after`, raise `PastTooLarge` and `ReadsBusy`; large requests of one reader follow
+        one another.
         """
 
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:

@@ -1,7 +1,7 @@
 """The events of WAMP: live ones for each subscription, and those of a backfill before them."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from signalbox.exchange.model.topics import RoutingKey
@@ -11,6 +11,7 @@ from signalbox.live.outbox.backfill import BackfillEvent, BackfillReader
 from signalbox.live.outbox.decisions import (
     ItemAction,
     OutboxState,
+    SequenceNumbers,
     defer,
     event_action,
     finish_backfill,
@@ -24,9 +25,13 @@ from signalbox.live.outbox.results import DeliveryOutcome
 from signalbox.live.outbox.snapshots import ConnectionSnapshot
 from signalbox.live.wamp import uris
 from signalbox.live.wamp.codec import serialize
-from signalbox.live.wamp.messages import Abort
+from signalbox.live.wamp.messages import EMPTY, Abort
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.parallel import ParallelMap
+
+# Of a page, the part of a backfill that is read, serialized and then posted: fewer than 1,000 posts take the time of
+# an invocation.
+MAXIMUM_FRAMES, MAXIMUM_PAGE_BYTES = 1_000, 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +60,7 @@ class WampDialect:
     def backfill(self, request: BackfillRequest, delivery: ConnectionDelivery) -> DeliveryOutcome:
         """Post the backfill of a subscription, or end a session that requests too many past events."""
         try:
-            with self.log.request() as log:
-                return self._backfill(request, delivery, log)
+            return self._backfill(request, delivery)
         except ReadsBusy:
             return DeliveryOutcome.BLOCKED
         except PastTooLarge as problem:
@@ -64,21 +68,16 @@ class WampDialect:
             delivery.post(text + delivery.snapshot.separator, is_repeatable=False)
             return DeliveryOutcome.TOO_LARGE
 
-    def _backfill(self, request: BackfillRequest, delivery: ConnectionDelivery, log: TopicLog) -> DeliveryOutcome:
+    def _backfill(self, request: BackfillRequest, delivery: ConnectionDelivery) -> DeliveryOutcome:
         subscription = request.pattern.subscription_id
         if request.item_id in delivery.outbox.done or subscription not in delivery.outbox.pending_backfills:
             return DeliveryOutcome.DONE
         if not delivery.snapshot.is_complete:
             delivery.read()
-        session, live = delivery.snapshot.session, delivery.snapshot.live
-        listener = session.listener if session else None
-        if session is None or session.realm is None or listener is None or live is None:
-            return DeliveryOutcome.DONE
-        reader = BackfillReader(log, session.realm, live, delivery.now(), self.parallel_map)
-        backfill = reader.read(request, listener, deferred=delivery.outbox.pending_backfills[subscription])
-        # Read again after the logs: a user whose right was revoked must not receive events published since.
-        delivery.read()
-        for frame in self._frames(request.pattern, backfill.events, delivery):
+        page = self._page(request, delivery)
+        for frame in page.frames:
+            if not delivery.current().admits(SubscriptionEvent(request.pattern, frame.events[0])):
+                continue  # the token of the session is over
             outcome = delivery.post_events(frame, self)
             if outcome is not DeliveryOutcome.DONE:
                 return outcome
@@ -86,10 +85,33 @@ class WampDialect:
                 candidate = SubscriptionEvent(request.pattern, event)
                 delivery.advance(mark_posted(delivery.outbox, candidate, now=delivery.now()))
                 delivery.count_past(event)
+        if page.has_more:
+            return DeliveryOutcome.OUT_OF_TIME
         delivery.advance(
-            finish_backfill(delivery.outbox, request.item_id, subscription, backfill.settled, now=delivery.now())
+            finish_backfill(delivery.outbox, request.item_id, subscription, page.settled, now=delivery.now())
         )
         return DeliveryOutcome.DONE
+
+    def _page(self, request: BackfillRequest, delivery: ConnectionDelivery) -> "_Page":
+        """Read a backfill, and return its first frames: no more is held while they are posted."""
+        session, live = delivery.snapshot.session, delivery.snapshot.live
+        listener = session.listener if session else None
+        if session is None or session.realm is None or listener is None or live is None:
+            return _Page()
+        deferred = delivery.outbox.pending_backfills[request.pattern.subscription_id]
+        with self.log.request((session.realm, listener.authid)) as log:
+            reader = BackfillReader(log, session.realm, live, delivery.now(), self.parallel_map)
+            backfill = reader.read(request, listener, deferred=deferred)
+            # Read again after the logs: a user whose right was revoked must not receive events published since.
+            delivery.read()
+            page, size = _Page(backfill.settled), 0
+            for frame in self._frames(request.pattern, backfill.events, delivery):
+                if len(page.frames) == MAXIMUM_FRAMES or size > MAXIMUM_PAGE_BYTES:
+                    page.has_more = True
+                    break
+                page.frames.append(frame)
+                size += frame.size
+            return page
 
     def _frames(
         self, pattern: TopicPattern, events: Iterable[BackfillEvent], delivery: ConnectionDelivery
@@ -106,12 +128,22 @@ class WampDialect:
                 continue
             newest[event.topic] = number
             text = self.texts.text(pattern, event, is_retained=one.is_latest)
+            event = replace(event, payload=EMPTY, headers={})
             if not frame.add(event, text):
                 yield frame
                 frame = Frame(delivery.snapshot.separator)
                 frame.add(event, text)
         if frame.events:
             yield frame
+
+
+@dataclass(slots=True)
+class _Page:
+    """Frames with the first events of a backfill that are still to be posted, without their payloads."""
+
+    settled: SequenceNumbers = field(default_factory=dict)
+    frames: list[Frame] = field(default_factory=list)
+    has_more: bool = False
 
 
 def _is_in_backfill(candidate: SubscriptionEvent, snapshot: ConnectionSnapshot) -> bool:

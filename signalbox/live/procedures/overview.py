@@ -188,7 +188,7 @@ class LoggedTopics:
         """Return the topics that begin with a prefix, sorted, with the time of their latest retained event."""
         pattern = TopicPattern(MatchPolicy.PREFIX, prefix)
         retained_at: dict[RoutingKey, datetime] = {}
-        with self.log.request() as log:
+        with self.log.request(realm) as log:
             for event in log.retained(realm, pattern):
                 retained_at[event.topic] = max(event.at, retained_at.get(event.topic, event.at))
             topics = {*log.topics(realm, pattern), *retained_at}

@@ -16,7 +16,7 @@ from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.records import LiveSettings, Retention
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.read_limits import MAXIMUM_OF_REQUEST, PastTooLarge, ReadsBusy, event_cost
+from signalbox.live.log.read_limits import MAXIMUM_OF_REQUEST, SMALL, PastTooLarge, ReadsBusy, event_cost
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import Payload, PublicationId, SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -239,36 +239,36 @@ def test_a_request_reads_a_limited_part_of_the_log(log) -> None:
     log.append(REALM, [event(41, B, payload=bomb)], live=LIVE)
     every = TopicPattern.parse("", MatchPolicy.PREFIX)
 
-    with log.request() as limited, pytest.raises(PastTooLarge):
+    with log.request("alice") as limited, pytest.raises(PastTooLarge):
         limited.events(REALM, A, live=LIVE, now=NOW)
 
-    with log.request() as limited:
+    with log.request("alice") as limited:
         newest = limited.newest_first(REALM, A, None, live=LIVE, now=NOW, page=2)
         assert [next(newest).sequence for _ in range(3)] == [40, 39, 38]
 
-    with log.request() as limited:
+    with log.request("alice") as limited:
         assert (limited.topics(REALM, every), len(limited.retained(REALM, every))) == ([A, B], 1)
         assert len(limited.events(REALM, B, live=LIVE, now=NOW)) == 1
     assert len(numbers(log)) == 40  # a router and an export have no limit
 
 
-def test_the_requests_of_an_instance_share_its_memory(log) -> None:
+def test_large_requests_share_the_memory_of_an_instance_and_small_ones_never_wait(log) -> None:
     log.append(REALM, [event(1)], live=LIVE)
 
-    with log.request() as first, log.request() as second, log.request() as third:
-        for one in (first, second):
-            one.budget.spend(MAXIMUM_OF_REQUEST)
+    with log.request("alice") as large, log.request("bob") as other, log.request("alice") as small:
+        large.budget.spend(MAXIMUM_OF_REQUEST)
         with pytest.raises(ReadsBusy):
-            third.topics(REALM, TopicPattern.parse("", MatchPolicy.PREFIX))
+            other.budget.spend(SMALL + 1)
+        assert small.events(REALM, A, live=LIVE, now=NOW) == [event(1)]
 
-    with log.request() as alone:
+    with log.request("carol") as alone:
         assert alone.events(REALM, A, live=LIVE, now=NOW) == [event(1)]
 
 
 def test_an_invocation_that_is_late_reads_nothing_more(log) -> None:
     log.append(REALM, [event(1)], live=LIVE)
 
-    with replace(log, is_late=lambda: True).request() as late, pytest.raises(ReadsBusy):
+    with replace(log, is_late=lambda: True).request("alice") as late, pytest.raises(ReadsBusy):
         late.events(REALM, A, live=LIVE, now=NOW)
 
 

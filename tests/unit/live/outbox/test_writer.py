@@ -31,6 +31,7 @@ from signalbox.live.outbox.items import (
 from signalbox.live.outbox.ports import PostResult
 from signalbox.live.outbox.results import MAXIMUM_IDS, BatchResult, DeliveryOutcome
 from signalbox.live.outbox.snapshots import ConnectionSnapshot, Owner, SnapshotRequest
+from signalbox.live.outbox.wamp_dialect import MAXIMUM_FRAMES, MAXIMUM_PAGE_BYTES
 from signalbox.live.outbox.writer import BACKLOG_CHECKED_AFTER, MAXIMUM_BACKLOG, OutboxWriter, ReceivedItem
 from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.audience import Audience
@@ -102,6 +103,7 @@ class World:
         self.saved.append(outbox)
 
     def post(self, connection: ConnectionId, text: str, *, is_repeatable: bool) -> PostResult:
+        assert not self.log.reading  # the memory is free before the client, which may be slow, gets the first event
         self.moment += timedelta(seconds=self.seconds_per_post)
         return self.connections.post(connection, text, is_repeatable=is_repeatable)
 
@@ -294,6 +296,22 @@ def test_a_backfill_waits_while_others_read_many_past_events(world: World) -> No
 
     assert (result.outcome, result.not_done) == (DeliveryOutcome.BLOCKED, ("m-p", "m-b"))
     assert CONNECTION not in world.connections.closed
+
+
+@pytest.mark.parametrize(
+    ("count", "size"), [(MAXIMUM_FRAMES + 1, 1), (MAXIMUM_PAGE_BYTES // 100_000 + 2, 100_000)], ids=["posts", "bytes"]
+)
+def test_a_long_backfill_is_posted_in_pages_each_of_which_is_read_anew(world: World, count: int, size: int) -> None:
+    payload = Payload(("x" * size,))
+    world.log.append(REALM, *(event(number, payload=payload) for number in range(1, count + 1)))
+    items = [backfill(AfterSequence(0)), event_batch(event(count))]
+
+    first = world.deliver(subscribed(), *items)
+    second = world.deliver(*items)
+
+    assert (first.outcome, first.not_done) == (DeliveryOutcome.OUT_OF_TIME, ("m-p", "m-b"))
+    assert (second.outcome, second.backfilled) == (DeliveryOutcome.DONE, count - first.backfilled)
+    assert world.numbers() == [*range(1, count + 1)]
 
 
 def test_the_progress_of_a_backfill_is_saved_every_100_events(world: World) -> None:
