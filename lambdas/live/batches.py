@@ -2,10 +2,13 @@
 
 import logging
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import Any
 
 from lambdas.shared import instance
+from lambdas.shared.records import messages_of
 from lambdas.shared.threads import parallel_map
+from signalbox.aws.live.outbox import SqsOrderedQueue
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.history.event import HistoryEvent
@@ -29,6 +32,12 @@ def failed_messages(
     for record in records:
         found.setdefault(ConnectionId(record["attributes"]["MessageGroupId"]), []).append(record)
     return [message for failed in parallel_map(handle, found.items()) for message in failed]
+
+
+def redeliver_at_once(records: Iterable[Record], variable: str) -> None:
+    """Make messages visible for which an invocation has no time; `variable` has the URL of their queue."""
+    queue = SqsOrderedQueue(instance.sqs(), instance.settings().text(variable))
+    queue.change_visibility(messages_of(records), after=timedelta(0))
 
 
 def dead_letter(

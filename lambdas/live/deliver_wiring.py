@@ -8,7 +8,7 @@ from lambdas.shared import instance
 from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
 from signalbox.aws.live.connections import WITH_RETRIES, WITHOUT_RETRIES, ApiConnections
 from signalbox.aws.live.log import DynamoTopicLog
-from signalbox.aws.live.outbox import SqsOutboxQueue
+from signalbox.aws.live.outbox import SqsOrderedQueue
 from signalbox.live.outbox.writer import OutboxWriter
 
 
@@ -25,9 +25,9 @@ def outbox_writer() -> OutboxWriter:
 
 
 @cache
-def outbox_queue() -> SqsOutboxQueue:
+def outbox_queue() -> SqsOrderedQueue:
     """Return the FIFO queue of outboxes."""
-    return SqsOutboxQueue(instance.sqs(), instance.settings().text("LIVE_OUTBOX_URL"))
+    return SqsOrderedQueue(instance.sqs(), instance.settings().text("LIVE_OUTBOX_URL"))
 
 
 @cache

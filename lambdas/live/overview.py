@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from lambdas.live import overview_wiring, wiring
-from lambdas.live.batches import Record, dead_letter, failed_messages
+from lambdas.live.batches import Record, dead_letter, failed_messages, redeliver_at_once
 from lambdas.shared import instance
 from lambdas.shared.poison import poison_of
 from lambdas.shared.records import in_flight, messages_of
@@ -45,6 +45,9 @@ def _answer_in_order(
 ) -> list[str]:
     messages = messages_of(arrived[1])
     for number, message in enumerate(messages):
+        if number and instance.is_late():
+            redeliver_at_once(arrived[1][number:], "LIVE_OVERVIEW_URL")
+            return [one.message_id for one in messages[number:]]
         if not _is_done(service, events, message, poison.get(message.message_id)):
             return [one.message_id for one in messages[number:]]
     return []

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from lambdas.live import session_wiring, wiring
-from lambdas.live.batches import Record, dead_letter, failed_messages
+from lambdas.live.batches import Record, dead_letter, failed_messages, redeliver_at_once
 from lambdas.shared import instance
 from lambdas.shared.poison import poison_of
 from lambdas.shared.records import in_flight, messages_of
@@ -16,7 +16,7 @@ from signalbox.errors import RejectedError
 from signalbox.live.model.state import ConnectionId, Elapsed, FrameId, Lost
 from signalbox.live.ports import SessionPorts
 from signalbox.live.session.inbox import InvalidInboxMessage, readings
-from signalbox.live.session.inbox_processor import Arrival, InboxProcessor
+from signalbox.live.session.inbox_processor import Arrival, InboxProcessor, OutOfTime
 from signalbox.messages import moment
 
 SWEEP = "sweep"
@@ -59,12 +59,16 @@ def _process_inbox(
     done = 0
     while done < len(records):
         try:
-            for _ in InboxProcessor(ports, connection).process(_arrival(one, poison) for one in records[done:]):
+            processor = InboxProcessor(ports, connection, instance.is_late)
+            for _ in processor.process(_arrival(one, poison) for one in records[done:]):
                 done += 1
         except InvalidInboxMessage as problem:
             if not _is_dead_lettered(records[done], problem, wiring.ordered_dead_letters(), holder="an inbox"):
                 break
             done += 1
+        except OutOfTime:
+            redeliver_at_once(records[done:], "LIVE_INBOX_URL")
+            break
         except Exception:
             logger.exception("message %s of an inbox was not processed", records[done]["messageId"])
             break  # a failure of one connection must not fail the others

@@ -58,6 +58,7 @@ def _grant_connect(connect: Function, *, live: LiveResources, state: State) -> N
 
 def _grant_session(session: Function, *, live: LiveResources, state: State, config: Config) -> None:
     allow(session, READ_QUEUE, [live.inbox.queue_arn, live.timers.queue_arn])
+    allow(session, ["sqs:ChangeMessageVisibility"], [live.inbox.queue_arn])
     # To publish for clients, reply to them, start timers and pass calls on.
     sent = [live.outbox.queue_arn, live.timers.queue_arn, live.overview_calls.queue_arn, ordered_exchanges_arn(config)]
     sent += [live.dead_letters.queue_arn]
@@ -68,7 +69,7 @@ def _grant_session(session: Function, *, live: LiveResources, state: State, conf
 
 def _grant_overview(overview: Function, *, live: LiveResources, state: State) -> None:
     """Grant reads of exchanges, logs and metrics, and replies into outboxes."""
-    allow(overview, READ_QUEUE, [live.overview_calls.queue_arn])
+    allow(overview, [*READ_QUEUE, "sqs:ChangeMessageVisibility"], [live.overview_calls.queue_arn])
     allow(overview, ["sqs:SendMessage"], [live.outbox.queue_arn, live.dead_letters.queue_arn])
     allow_items(overview, state.live_table, actions=("dynamodb:Query", BATCHES[0]))
     allow_items(overview, state.exchange_table, actions=("dynamodb:Query", BATCHES[0]), index=BY_KIND)

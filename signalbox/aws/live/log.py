@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
+from threading import Lock
 
 from signalbox.aws.live.items import (
     ROWS_SECONDS,
@@ -69,7 +70,7 @@ class DynamoTopicLog:
     budget: ReadBudget | None = None
     is_late: Callable[[], bool] = lambda: False
     _known: dict[tuple[ExchangeName, RoutingKey], None] = field(default_factory=dict)
-    _large: LargeReads = field(default_factory=lambda: LargeReads(time.monotonic))
+    _large: LargeReads = field(default_factory=lambda: LargeReads(time.monotonic, Lock()))
 
     @contextmanager
     def request(self, reader: Hashable) -> "Iterator[DynamoTopicLog]":

@@ -65,8 +65,8 @@ class SqsOutboxes:
 
 
 @dataclass(frozen=True, slots=True)
-class SqsOutboxQueue:
-    """The FIFO queue of outboxes, as its consumer uses it."""
+class SqsOrderedQueue:
+    """A FIFO queue of live, as its consumer uses it."""
 
     sqs: "SQSClient"
     queue_url: str
@@ -84,7 +84,7 @@ class SqsOutboxQueue:
         try:
             self.sqs.change_message_visibility_batch(QueueUrl=self.queue_url, Entries=entries)  # type: ignore[arg-type]
         except (ClientError, BotoCoreError):
-            logger.exception("%d items are redelivered only after their visibility timeout", len(entries))
+            logger.exception("%d messages are redelivered only after their visibility timeout", len(entries))
 
 
 def _entry(message: OutboxMessage) -> dict[str, str]:

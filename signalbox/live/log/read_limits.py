@@ -1,8 +1,8 @@
 """The limits of what one request reads of the logs: it must leave memory and time to those of other connections."""
 
 from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from threading import Lock
 
 from signalbox.errors import RejectedError, UnavailableError
 
@@ -34,14 +34,14 @@ class LargeReads:
     """
 
     now: Callable[[], float]
+    exclusive: AbstractContextManager[object]
     _running: "list[ReadBudget]" = field(default_factory=list)
     _refused: dict[Hashable, float] = field(default_factory=dict)
     _ended: dict[Hashable, float] = field(default_factory=dict)
-    _exclusive: Lock = field(default_factory=Lock)
 
     def admit(self, budget: "ReadBudget") -> None:
         """Add a large request, or what one has spent. Raises `ReadsBusy`."""
-        with self._exclusive:
+        with self.exclusive:
             now, others = self.now(), [one for one in self._running if one is not budget]
             is_new = len(others) == len(self._running)
             is_full = budget.spent + sum(one.spent for one in others) > MAXIMUM_OF_REQUEST
@@ -54,7 +54,7 @@ class LargeReads:
 
     def end(self, budget: "ReadBudget") -> None:
         """Remove a request."""
-        with self._exclusive:
+        with self.exclusive:
             if budget in self._running:
                 self._running.remove(budget)
                 self._ended[budget.reader] = self.now()

@@ -62,18 +62,18 @@ ERRORS: Mapping[type[SignalboxError], str] = {
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """A call of a joined session, the current access of its user, and the ports to answer it with."""
+    """A call of a joined session, with the ports to answer it; `access` returns the current access of its user."""
 
     call: AnswerCall
     session: Session
-    access: RealmAccess
+    access: Callable[[], RealmAccess]
     cause: Cause
     ports: SessionPorts
 
     @property
     def rights(self) -> Rights:
         """Return the caller's current rights in the realm."""
-        return self.access.rights
+        return self.access().rights
 
     @property
     def realm(self) -> ExchangeName:
@@ -106,7 +106,8 @@ def get_events(context: CallContext, payload: Payload) -> Payload:
         raise NoSuchSubscription("this session has no such subscription: subscribe first")
     with context.ports.store.log.request((context.realm, listener.authid)) as log:
         logged = _logged(log, context, pattern, query)
-        visible = [event for event in logged if context.rights.may_receive(event.topic)]
+        rights = context.rights  # after the logs were read: events published since may not be the caller's any more
+        visible = [event for event in logged if rights.may_receive(event.topic)]
         return get_events_result(history_page(visible, query, listener), pattern)
 
 
@@ -117,5 +118,5 @@ def _logged(log: TopicLog, context: CallContext, pattern: TopicPattern, query: H
         topics = [topic for topic in topics if topic == query.topic]
     if len(topics) > MAXIMUM_TOPICS:
         raise InvalidArgument(f"topic: {len(topics)} match, and one call reads at most {MAXIMUM_TOPICS}: name one")
-    live = context.access.live or LiveSettings()
+    live = context.access().live or LiveSettings()
     return in_order(log.events(context.realm, topic, live=live, now=context.cause.at) for topic in topics)

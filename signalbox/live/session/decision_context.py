@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings
+from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS
 from signalbox.live.identity.compact import is_compact_jwt
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal
 from signalbox.live.model.state import DecisionContext, FrameId, Realm, Received, RightsChanged, Session, SessionState
@@ -25,14 +26,16 @@ from signalbox.sarracenia.rights.names import (
 
 # A renewal is stored and posted within this time, or else the message is processed again later.
 RENEWAL_MARGIN = timedelta(seconds=5)
+ACCESS_KEPT = timedelta(seconds=RIGHTS_KEPT_SECONDS)
 
 
 @dataclass(slots=True)
 class ContextReader:
-    """Reads the contexts of one connection's messages; the access of its user is read once, until it is forgotten."""
+    """Reads the contexts of one connection's messages; the access of its user is kept as long as rights are."""
 
     ports: SessionPorts
     _access: RealmAccess | None = None
+    _read_at: datetime | None = None
 
     def forget(self) -> None:
         """Forget the access of the session's user, so that it is read again."""
@@ -75,8 +78,9 @@ class ContextReader:
         ended_at = self.ports.store.accounts.tokens_ended_at(session.realm, user)
         if ended_at is not None and (verified.issued_at is None or verified.issued_at < ended_at):
             return replace(context, token=TokenRefusal(TokenProblem.ENDED))
-        self._access = self._find_access(session.realm, user, context.now, verified.identity)
-        return replace(context, token=verified, account=self._access.account)
+        access = self._find_access(session.realm, user, context.now, verified.identity)
+        self.forget()  # the renewal may still be refused
+        return replace(context, token=verified, account=access.account)
 
     def _join_context(self, context: DecisionContext, hello: Hello) -> DecisionContext:
         name = _exchange_name(hello.realm)
@@ -91,8 +95,9 @@ class ContextReader:
         return replace(context, realm=realm, account=access.account)
 
     def access(self, session: Session, now: datetime) -> RealmAccess:
-        """Return the access of the session's user; read once, since a change sends the signal `RightsChanged`."""
-        if self._access is None:
+        """Return the access of the session's user, which is at most as old as rights may be."""
+        if self._access is None or self._read_at is None or self.ports.now() - self._read_at >= ACCESS_KEPT:
+            self._read_at = self.ports.now()
             name = session.identity.authid if session.identity else None
             user = _user_name(name) if session.token is None or name is None else UserName(name)
             found = (

@@ -61,6 +61,7 @@ from signalbox.live.wamp.messages import Error, Payload, PublicationId, Publish,
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, InvalidUserName, UserName, parse_user_name
 
+RIGHT_ENDED = "the right of this user to publish to this topic has ended"
 ANSWERS = {procedure.uri: procedure.answer for procedure in SESSION_PROCEDURES}
 
 
@@ -136,14 +137,17 @@ class FrameEffects:
         self._detach(self._listener, [effect.pattern])
 
     def distribute(self, effect: Distribute) -> None:
-        """Publish an event; if the exchange refuses it, answer the publisher's request with ERROR."""
+        """Publish an event; if its right has ended or the exchange refuses it, answer its request with ERROR."""
+        if not self.access().rights.may_publish(effect.topic):
+            self._refuse(effect, uris.NOT_AUTHORIZED, RIGHT_ENDED)
+            return
         awaited = None if effect.request is None else AcknowledgementTarget(self.session.connection, effect.request)
         note = PublicationMetadata(effect.publication, effect.audience, effect.disclosed, effect.is_retained, awaited)
         try:
             said = RealmPublication(effect.topic, effect.payload, note, self._listener.authid, self.session.connection)
             self._publish(said, self._item_id())
         except RejectedError as error:
-            self._refuse(effect, str(error))
+            self._refuse(effect, uris.UNAVAILABLE, str(error))
 
     def answer_call(self, effect: AnswerCall) -> None:
         """Answer a call, or pass it on to the function `overview`."""
@@ -151,7 +155,7 @@ class FrameEffects:
         if answer is None:
             self.ports.overview_calls.send(self._overview_call(effect))
             return
-        context = CallContext(effect, self.session, self.access(), self.cause, self.ports)
+        context = CallContext(effect, self.session, self.access, self.cause, self.ports)
         message = calls.reply(effect.request, lambda: answer(context, effect.payload))
         self._put(reply_item(Post(message), self._item_id()))
 
@@ -215,11 +219,11 @@ class FrameEffects:
         message = message_for(said, order_by=live.order_by, deduplication_id=item_id)
         self.ports.sender.send(self.ports.names.queue(self._realm), message)
 
-    def _refuse(self, effect: Distribute, problem: str) -> None:
+    def _refuse(self, effect: Distribute, reason: str, problem: str) -> None:
         if effect.request is None:
-            self.drop(Drop(uris.UNAVAILABLE))
+            self.drop(Drop(reason))
             return
-        error = Error(TYPE_CODES[Publish], effect.request, {}, uris.UNAVAILABLE, Payload((problem,)))
+        error = Error(TYPE_CODES[Publish], effect.request, {}, reason, Payload((problem,)))
         self._put(reply_item(Post(error), self._item_id()))
 
     def _put(self, item: OutboxItem) -> None:

@@ -1,6 +1,6 @@
 """The processor of a connection's inbox: it decides on each message, stores the session and executes the effects."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -33,6 +33,11 @@ from signalbox.live.wamp.messages import Abort
 
 # A session's item has room for its subscriptions, and for the effects of frames of this size and of one more frame.
 MAXIMUM_BATCH_BYTES = 65_536
+OUT_OF_TIME = "the invocation has no time for further messages"
+
+
+class OutOfTime(UnavailableError):
+    """Raised when an invocation has no time for the remaining messages of an inbox; they are received again at once."""
 
 
 class SessionChanged(UnavailableError):
@@ -71,10 +76,14 @@ class _Decision:
 
 @dataclass(slots=True)
 class InboxProcessor:
-    """Processes the messages of one connection's inbox in order, for one batch."""
+    """Processes the messages of one connection's inbox in order, for one batch.
+
+    When the invocation `is_late`, nothing more begins, after one message at least.
+    """
 
     ports: SessionPorts
     connection: ConnectionId
+    is_late: Callable[[], bool] = lambda: False
     _context: ContextReader = field(init=False)
     _watched: Collection[RoutingKey] | None = None
 
@@ -85,8 +94,8 @@ class InboxProcessor:
         """Process messages; yield the id of each after its effects were executed.
 
         The decisions on several messages are stored in one write. Messages of a connection without a record are
-        ignored. Raises `InvalidInboxMessage` at an unreadable message, after those before it were processed, and
-        `SessionChanged`.
+        ignored. Raises `InvalidInboxMessage` at an unreadable message, after those before it were processed,
+        `SessionChanged` and `OutOfTime`.
         """
         stored = self.ports.store.sessions.find(self.connection)
         if stored is None:
@@ -94,21 +103,21 @@ class InboxProcessor:
             return
         batch: list[_Decision] = []
         for arrival in arrivals:
-            if sum(decision.message.size_bytes for decision in batch) > MAXIMUM_BATCH_BYTES:
-                stored = self._saved(batch, stored)
-                yield from self._executed(batch)
+            is_late = bool(batch) and self.is_late()
+            if is_late or sum(decision.message.size_bytes for decision in batch) > MAXIMUM_BATCH_BYTES:
+                stored = yield from self._executed(batch, stored)
                 batch = []
+            if is_late:
+                raise OutOfTime(OUT_OF_TIME)
             try:
                 messages = _read(arrival, stored.session)
             except InvalidInboxMessage:
-                self._saved(batch, stored)
-                yield from self._executed(batch)
+                yield from self._executed(batch, stored)
                 raise
             for message, one in zip(messages, arrival.parts(len(messages)), strict=True):
                 session = batch[-1].outcome.session if batch else stored.session
                 batch.append(self._decision(message, one, session, is_in_batch=bool(batch)))
-        self._saved(batch, stored)
-        yield from self._executed(batch)
+        yield from self._executed(batch, stored)
 
     def _decision(self, message: InboxMessage, arrival: Arrival, session: Session, *, is_in_batch: bool) -> _Decision:
         if isinstance(message.received, RightsChanged):
@@ -117,19 +126,29 @@ class InboxProcessor:
         outcome = receive(session, message.received, context, is_in_batch=is_in_batch)
         return _Decision(arrival, message, outcome, _starts_timer(session, outcome.session, arrival.frame))
 
-    def _saved(self, batch: Sequence[_Decision], stored: Stored) -> Stored:
-        if not batch or batch[-1].outcome.session == stored.session:
+    def _saved(self, session: Session, stored: Stored) -> Stored:
+        if session == stored.session:
             return stored
-        saved = self.ports.store.sessions.save(batch[-1].outcome.session, replacing=stored)
+        saved = self.ports.store.sessions.save(session, replacing=stored)
         if saved is None:
             raise SessionChanged(f"another function instance changed the session of connection {self.connection!r}")
         return saved
 
-    def _executed(self, batch: Sequence[_Decision]) -> Iterator[FrameId]:
-        for decision in batch:
+    def _executed(self, batch: Sequence[_Decision], stored: Stored) -> Generator[FrameId, None, Stored]:
+        if batch:
+            stored = self._saved(batch[-1].outcome.session, stored)
+        has_begun = False
+        for number, decision in enumerate(batch):
+            if has_begun and self.is_late():
+                # Those of a frame that are done must not be done again: it may never fit into the time.
+                left = {one.arrival.frame: one.outcome.effects for one in batch[number:]}
+                self._saved(replace(stored.session, pending=left), stored)
+                raise OutOfTime(OUT_OF_TIME)
             self._execute(decision)
+            has_begun |= bool(decision.outcome.effects)
             if decision.arrival.frame == whole(decision.arrival.frame):
                 yield decision.arrival.frame
+        return stored
 
     def _execute(self, decision: _Decision) -> None:
         session, arrival, effects = decision.outcome.session, decision.arrival, decision.outcome.effects

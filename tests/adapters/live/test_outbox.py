@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from signalbox.aws.live.outbox import SqsOutboxes, SqsOutboxQueue
+from signalbox.aws.live.outbox import SqsOrderedQueue, SqsOutboxes
 from signalbox.aws.shared.messages import message_of
 from signalbox.errors import EffectFailed
 from signalbox.live.model.state import ConnectionId
@@ -96,7 +96,7 @@ def test_a_failed_put_raises(outboxes) -> None:
 
 def test_messages_become_visible_early_or_after_their_timeout(outboxes, caplog) -> None:
     outboxes.put(CONNECTION, [Reply(ItemId("1"), "[]")])
-    queue = SqsOutboxQueue(outboxes.sqs, outboxes.queue_url)
+    queue = SqsOrderedQueue(outboxes.sqs, outboxes.queue_url)
 
     def received() -> list[Message]:
         page = outboxes.sqs.receive_message(QueueUrl=outboxes.queue_url).get("Messages", [])
@@ -107,5 +107,5 @@ def test_messages_become_visible_early_or_after_their_timeout(outboxes, caplog) 
     queue.change_visibility([message], after=timedelta(0))
     assert [one.message_id for one in received()] == [message.message_id]
 
-    SqsOutboxQueue(outboxes.sqs, outboxes.queue_url + "x").change_visibility([message], after=timedelta(0))
-    assert "1 items are redelivered only after their visibility timeout" in caplog.text
+    SqsOrderedQueue(outboxes.sqs, outboxes.queue_url + "x").change_visibility([message], after=timedelta(0))
+    assert "1 messages are redelivered only after their visibility timeout" in caplog.text

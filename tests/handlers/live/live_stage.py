@@ -34,6 +34,13 @@ HEADERS = {"Sec-WebSocket-Protocol": "wamp.2.json,wamp.2.msgpack", "User-Agent":
 CONNECT = {"routeKey": "$connect", "eventType": "CONNECT", "identity": {"sourceIp": "127.0.0.1"}}
 
 
+class NoTime:
+    """Lambda's context of an invocation that has no time left."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 0
+
+
 @dataclass
 class LiveStage:
     sqs: Any
@@ -79,13 +86,13 @@ class LiveStage:
         assert self.process(OVERVIEW) == []
         return self.replies(connection)
 
-    def process(self, name: str = INBOX) -> list[str]:
+    def process(self, name: str = INBOX, context: object = None) -> list[str]:
         """Call the function of a queue with its messages; delete those that the function has not reported."""
         records = [record_of(message, name) for message in self.taken(name, keep=True)]
         if not records:
             return []
         handler = overview.handler if name == OVERVIEW else session.handler
-        left = [one["itemIdentifier"] for one in handler(batch(*records), None)["batchItemFailures"]]
+        left = [one["itemIdentifier"] for one in handler(batch(*records), context)["batchItemFailures"]]
         for record in records:
             if record["messageId"] not in left:
                 self.sqs.delete_message(QueueUrl=self.urls[name], ReceiptHandle=record["receiptHandle"])

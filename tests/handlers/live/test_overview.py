@@ -24,6 +24,7 @@ from tests.handlers.live.live_stage import (  # noqa: F401 - fixtures
     OVERVIEW,
     REALM,
     LiveStage,
+    NoTime,
     record_of,
     stage,
 )
@@ -73,6 +74,16 @@ def test_a_call_that_fails_stays_in_flight_with_those_behind_it_and_is_answered_
     assert [one["itemIdentifier"] for one in failed] == [record["messageId"] for record in records]
     assert again == []
     assert [reply[1] for reply in admin.replies("c1")] == [1, 2]
+
+
+def test_calls_for_which_an_invocation_has_no_time_are_answered_by_the_next_one(admin):
+    for number in (1, 2, 3):
+        call(admin, 48, number, {}, "signalbox.topics")
+
+    assert len(admin.process(OVERVIEW, NoTime())) == 2
+    assert admin.process(OVERVIEW) == []
+
+    assert [reply[1] for reply in admin.replies("c1")] == [1, 2, 3]
 
 
 def test_an_unreadable_message_becomes_a_dead_letter_and_blocks_no_other(admin):

@@ -34,6 +34,7 @@ from tests.handlers.live.live_stage import (  # noqa: F401 - fixtures
     ORDERED_DEAD,
     REALM,
     TIMERS,
+    NoTime,
     record_of,
     stage,
 )
@@ -56,6 +57,17 @@ def test_a_client_joins_subscribes_and_publishes(stage):  # noqa: F811
     assert note["audience"] == {"excluded_publisher": session_id}
     assert message["Attributes"]["MessageGroupId"] == "c1"
     assert stage.history() == [("session", "started"), ("subscription", "subscribed")]
+
+
+def test_frames_for_which_an_invocation_has_no_time_are_processed_by_the_next_one(stage):  # noqa: F811
+    stage.join()
+    for number in (1, 2, 3):
+        wiring.inbox().put_frame(ConnectionId("c1"), f'[32,{number},{{}},"trial.a"]', request=str(number))
+
+    assert len(stage.process(context=NoTime())) == 2
+    assert stage.process() == []
+
+    assert [reply[1] for reply in stage.replies("c1")] == [1, 2, 3]
 
 
 def test_a_connection_that_does_not_offer_wamp_in_json_is_refused(stage):  # noqa: F811

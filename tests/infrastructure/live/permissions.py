@@ -6,6 +6,7 @@ COMMON = {
     "*": "xray: PutTelemetryRecords PutTraceSegments",
     "StateKey": KEY_IN_USE,
 }
+READ_AT_ONCE = "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes ReceiveMessage"
 SENDING = {**COMMON, "Live/Inbox": "sqs: SendMessage"}
 LIVE = {
     "Live/Connections/SenderRole": {"Live/Inbox": "sqs: SendMessage", "StateKey": KEY_IN_USE},
@@ -20,7 +21,7 @@ LIVE = {
     "Live/SessionRole": {
         **SENDING,
         "Live/SessionLogs": "logs: CreateLogStream PutLogEvents",
-        "Live/Inbox": f"{READ_QUEUE} SendMessage",
+        "Live/Inbox": f"{READ_AT_ONCE} SendMessage",
         "Live/Timers": f"{READ_QUEUE} SendMessage",
         "Live/Outbox": "sqs: SendMessage",
         "Live/OrderedDeadLetters": "sqs: SendMessage",
@@ -33,7 +34,7 @@ LIVE = {
     "Live/OverviewRole": {
         **COMMON,
         "Live/OverviewLogs": "logs: CreateLogStream PutLogEvents",
-        "Live/OverviewCalls": READ_QUEUE,
+        "Live/OverviewCalls": READ_AT_ONCE,
         "Live/Outbox": "sqs: SendMessage",
         "Live/OrderedDeadLetters": "sqs: SendMessage",
         "Live": "dynamodb: BatchGetItem Query",
@@ -50,7 +51,7 @@ LIVE = {
     "Live/DeliverRole": {
         **SENDING,
         "Live/DeliverLogs": "logs: CreateLogStream PutLogEvents",
-        "Live/Outbox": "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes ReceiveMessage",
+        "Live/Outbox": READ_AT_ONCE,
         "Live/OrderedDeadLetters": "sqs: SendMessage",
         "Live": "dynamodb: BatchGetItem PutItem Query",
         "Exchanges": "dynamodb: BatchGetItem",

@@ -1,7 +1,7 @@
 """The turns of large requests for past events."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import pytest
@@ -15,7 +15,7 @@ class Instance:
     reads: LargeReads = field(init=False)
 
     def __post_init__(self) -> None:
-        self.reads = LargeReads(lambda: self.moment)
+        self.reads = LargeReads(lambda: self.moment, nullcontext())
 
     @contextmanager
     def request(self, reader: str, cost: int = SMALL + 1) -> Iterator[ReadBudget]:

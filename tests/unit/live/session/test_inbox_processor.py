@@ -2,22 +2,27 @@
 
 import json
 from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from signalbox.errors import EffectRefused
 from signalbox.exchange.model.records import LiveSettings, OrderBy
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.state import ConnectionId, FrameId, Killed, Lost, RightsChanged, Session, SessionState
 from signalbox.live.outbox.items import BackfillRequest, Reply
 from signalbox.live.ports import Stored
 from signalbox.live.session.inbox import InvalidInboxMessage, frame_body
 from signalbox.live.session.inbox_processor import Arrival, InboxProcessor, SessionChanged
+from signalbox.live.wamp.messages import PublicationId
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
-from signalbox.sarracenia.rights.names import UserName
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from tests.fakes.exchange import MemorySender
-from tests.fakes.live import REALM, MemoryLive, MemorySessions
+from tests.fakes.live import REALM, MemoryLive, MemoryOutboxes, MemorySessions, MemoryTopicLog
 from tests.unit.live.session.conversation import FIRST, Client, published
 
 A = TopicPattern.parse("trial.a")
@@ -396,6 +401,49 @@ def test_the_messages_of_a_batch_are_processed_in_order(world) -> None:
     answers = client.say_all([32, 1, {}, "trial.a"], [32, 2, {}, "trial.b"], [34, 3, A.subscription_id])
 
     assert [answer[:2] for answer in answers] == [[33, 1], [33, 2], [35, 3]]
+
+
+@dataclass
+class SlowLog(MemoryTopicLog):
+    """A log whose first read takes 1.2 s, in which the reader's rights end and an event is published."""
+
+    world: MemoryLive | None = None
+
+    def events(self, realm: ExchangeName, topic: RoutingKey, **given: Any) -> list[LoggedEvent]:
+        if self.world is not None:
+            self.world.accounts.grants[REALM, UserName("subscriber")].clear()
+            self.world.moment += timedelta(seconds=1.2)
+            self.append(realm, LoggedEvent(PublicationId(2), topic, self.world.moment, sequence=2))
+            self.world = None
+        return MemoryTopicLog.events(self, realm, topic, **given)
+
+
+def test_calls_of_one_frame_return_nothing_that_was_published_after_a_revocation(world) -> None:
+    client = Client(world).open(is_batched=True).join()
+    client.say(32, 1, {}, "trial.a")
+    world.log = SlowLog(world=world)
+    world.log.append(REALM, LoggedEvent(PublicationId(1), RoutingKey("trial.a"), world.moment, sequence=1))
+
+    answers = client.say_all(*([48, one, {}, "wamp.subscription.get_events", [A.subscription_id]] for one in (2, 3)))
+
+    assert [answer[3:] for answer in answers] == [[[], {"complete": True, "more": False}]] * 2
+    assert len(world.log.logged[REALM]["trial.a"]) == 2
+
+
+def test_a_publication_that_was_decided_before_a_revocation_is_not_published_after_it(world) -> None:
+    client = Client(world).open(is_batched=True).join()
+    world.sender = GoneSender()
+    publications = [[16, number, {"acknowledge": number == 1}, "trial.a", [1]] for number in (1, 2)]
+    client.say_all(*publications, frame="pending")
+    world.sender, world.outboxes = MemorySender(), MemoryOutboxes()
+    world.accounts.grants[REALM, UserName("subscriber")].clear()
+    client.read = 0
+
+    (refused,) = client.say_all(*publications, frame="pending")
+
+    assert refused[:5] == [8, 16, 1, {}, "wamp.error.not_authorized"]
+    assert published(world) == []
+    assert world.recorded[-1].reason == "wamp.error.not_authorized"
 
 
 def test_a_batch_that_is_received_again_has_the_same_effects(world) -> None:

@@ -15,12 +15,13 @@ from signalbox.live.model.state import ConnectionId, Elapsed, FrameId, Lost, Rig
 from signalbox.live.model.state import Killed as Ended
 from signalbox.live.ports import SessionPorts
 from signalbox.live.session.inbox import frame_body
-from signalbox.live.session.inbox_processor import Arrival, InboxProcessor
+from signalbox.live.session.inbox_processor import Arrival, InboxProcessor, OutOfTime
+from signalbox.live.wamp.batches import RECORD_SEPARATOR, batch
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import UserName
 from tests.fakes.exchange import Countdown, Killed, Killing
 from tests.fakes.live import REALM, MemoryLive
-from tests.unit.live.session.conversation import Client, published
+from tests.unit.live.session.conversation import FIRST, Client, published
 
 STORED = ("sessions", "realm_sessions", "accounts", "subscribers", "subscription_lookup", "log")
 OTHERS = ("inbox", "outboxes", "timers", "sender", "overview_calls")
@@ -128,8 +129,8 @@ def processed_in_a_batch(countdown: Countdown | None, *, one_by_one: bool, knows
         with suppress(Killed):
             done.update(InboxProcessor(killing(world.ports(), countdown), client.connection).process(arrivals))
     left = [arrival for arrival in arrivals if not knows_done or arrival.frame not in done]
-    for batch in [[arrival] for arrival in left] if one_by_one else [left]:
-        assert len(list(InboxProcessor(world.ports(), client.connection).process(batch))) == len(batch)
+    for some in [[arrival] for arrival in left] if one_by_one else [left]:
+        assert len(list(InboxProcessor(world.ports(), client.connection).process(some))) == len(some)
     return seen(world, client), countdown is not None and countdown.left < 0
 
 
@@ -144,6 +145,32 @@ def test_a_batch_may_be_received_again_in_any_split(*, one_by_one: bool, knows_d
             break
 
     assert calls > 20
+
+
+@pytest.mark.parametrize("is_batched", [True, False])
+def test_an_invocation_without_time_does_one_message_and_the_next_one_continues(*, is_batched: bool) -> None:
+    undisturbed, one = processed_by_invocations(is_batched=is_batched, is_late=False)
+    found, several = processed_by_invocations(is_batched=is_batched, is_late=True)
+
+    assert found == undisturbed
+    assert (one, several) == (1, len(ROW))
+
+
+def processed_by_invocations(*, is_batched: bool, is_late: bool) -> tuple[Any, int]:
+    """Return the visible results of a batch of frames, or of one frame with their messages, and the invocations."""
+    world = MemoryLive()
+    client = Client(world).open(is_batched=is_batched).join()
+    client.say(32, 1, {}, "trial.a")
+    texts = list(map(json.dumps, ROW))
+    bodies = map(frame_body, [batch(texts, RECORD_SEPARATOR)] if is_batched else texts)
+    left = [Arrival(FrameId(str(number)), FIRST, body, world.moment) for number, body in enumerate(bodies)]
+    for number in range(1, len(ROW) + 1):
+        with suppress(OutOfTime):
+            for done in InboxProcessor(world.ports(), FIRST, lambda: is_late).process(list(left)):
+                assert left.pop(0).frame == done
+        if not left:
+            return seen(world, client), number
+    raise AssertionError(left)
 
 
 SAYINGS: dict[str, Step] = {

@@ -13,6 +13,7 @@ from signalbox.live.identity.trust import trust_of
 from signalbox.live.model.state import MAXIMUM_TIMER, ConnectionId, Elapsed, RightsChanged, SessionState
 from signalbox.live.session.inbox import frame_body
 from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
 from tests.fakes.live import REALM, START, MemoryLive
 from tests.unit.live.session.conversation import ROLES, Client
@@ -282,6 +283,18 @@ def test_a_refused_renewal_leaves_the_session_as_it_is(world, client, renewed, p
     assert world.sessions.records["c1"].session.token == IDENTITY
     assert world.recorded[-1].reason == f"token: {problem.word}"
     assert client.say(32, 1, {}, "trial.a") == [[33, 1, A.subscription_id]]
+
+
+def test_a_refused_renewal_lends_its_rights_to_no_later_message_of_its_frame(world) -> None:
+    world.tokens.results[OTHER] = replace(VALID, authid="bob@lab")
+    world.grant("bob@lab", Right.READ, Right.WRITE)
+    client = joined(Client(world).open(is_batched=True))
+    world.accounts.grants.pop((REALM, UserName(NAME)))
+
+    refused, subscription = client.say_all([48, 9, {}, RENEW, [OTHER]], [32, 1, {}, "trial.a"])
+
+    assert refused[5] == [TokenProblem.AUTHID.text]
+    assert subscription[4] == "wamp.error.not_authorized"
 
 
 def test_a_renewal_for_a_name_that_a_user_of_the_stage_got_is_refused(world, client) -> None:
