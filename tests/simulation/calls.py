@@ -7,7 +7,7 @@ from typing import Any
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from tests.simulation.kernel import Kernel, Killed, Process
-from tests.simulation.services import ACCOUNT, Answer, Refusal, Request
+from tests.simulation.services import Answer, Refusal, Request
 
 Serve = Callable[[str, Request], Answer]
 
@@ -19,8 +19,11 @@ REFUSALS = {
     "dynamodb": (("ProvisionedThroughputExceededException", 400), ("InternalServerError", 500)),
     "apigatewaymanagementapi": (("LimitExceededException", 429), ("InternalServerError", 500)),
     "sqs": (("KMS.ThrottlingException", 400), ("RequestThrottled", 403), ("ServiceUnavailable", 503)),
+    "kubernetes": (("TooManyRequests", 429), ("InternalError", 500), ("ServiceUnavailable", 503)),
 }
 USUAL_REFUSALS = (("ThrottlingException", 400), ("ServiceUnavailable", 503))
+# How long a call waits for an answer.
+READ_TIMEOUT, USUAL_READ_TIMEOUT = {"kubernetes": 5.0}, 60.0
 LOOK_SECONDS = 1.0  # between the looks of a call that waits for messages
 NOT_REPEATED = ("KMS.ThrottlingException", "RequestThrottled")
 
@@ -43,7 +46,6 @@ class Calls:
         self.kernel = kernel
         self.services: dict[str, Serve] = {}
         self.outages: list[Outage] = []
-        self.sender = ACCOUNT
 
     def make(self, service: str, operation: str, request: Request, *, attempts: int | None = None) -> Answer:
         """Return the answer to a call, after at most the attempts of botocore. Raises `Refusal` and `ReadTimeoutError`.
@@ -82,13 +84,12 @@ class Calls:
         if process.sandbox is not None and kernel.is_faulty(f"killed after {operation}", rates.killed_after, key=key):
             self._kill(process)
         if kernel.is_faulty(f"the response of {operation} is lost", rates.lost_response, key=key):
-            kernel.sleep(kernel.between(0.01, 0.2) if kernel.random() < 0.7 else 60)
+            kernel.sleep(kernel.between(0.01, 0.2) if kernel.random() < 0.7 else _read_timeout(service))
             return _Repeatable(ReadTimeoutError(endpoint_url=service), is_repeated=True)
         return answer
 
     def _effect(self, service: str, operation: str, request: Request) -> Answer:
         try:
-            self.sender = self.kernel.current.process.identity  # type: ignore[union-attr]
             answer = self.services[service](operation, request)
             left = request.get("WaitTimeSeconds", 0) if operation == "ReceiveMessage" else 0
             while left > 0 and not answer:
@@ -119,7 +120,7 @@ class Calls:
     def _refused(self, service: str, operation: str, *, hangs: bool) -> "_Repeatable":
         if hangs:
             self.kernel.note(f"{operation} has no answer")
-            self.kernel.sleep(60)
+            self.kernel.sleep(_read_timeout(service))
             return _Repeatable(ReadTimeoutError(endpoint_url=service), is_repeated=True)
         codes = REFUSALS.get(service, USUAL_REFUSALS)
         code, status = codes[self.kernel.number(len(codes))]
@@ -129,6 +130,10 @@ class Calls:
     def _kill(self, process: Process) -> None:
         self.kernel.kill(process)
         raise Killed
+
+
+def _read_timeout(service: str) -> float:
+    return READ_TIMEOUT.get(service, USUAL_READ_TIMEOUT)
 
 
 @dataclass(frozen=True)
@@ -146,7 +151,7 @@ def client_error(client: Any, operation: str, refusal: Refusal) -> ClientError:
 
 def summary(request: Request) -> str:
     """Return a story's words for a request: the queue or the key, without bodies."""
-    named = [name for name in ("QueueUrl", "QueueName", "TableName") if name in request]
+    named = [name for name in ("QueueUrl", "QueueName", "TableName", "Path") if name in request]
     parts = [str(request[name]).rpartition("/")[2] for name in named]
     items = [request[name] for name in ("Key", "Item") if name in request]
     parts += [",".join(str(value) for value in list(item.values())[:2]) for item in items]

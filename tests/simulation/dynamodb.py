@@ -119,7 +119,8 @@ class SimulatedDynamoDb:
     def _Scan(self, request: Request) -> Answer:  # noqa: N802
         table = self.tables[request["TableName"]]
         if "IndexName" in request:
-            return self._page(table, self._of_index(table, table.indexes[request["IndexName"]], None), request)
+            moment = self._moment(request, oldest=STALE_INDEX_SECONDS)
+            return self._page(table, self._of_index(table, table.indexes[request["IndexName"]], moment), request)
         return self._page(table, table.everything(self._moment(request)), request)
 
     def _page(self, table: Table, found: list[Item], request: Request) -> Answer:
@@ -219,7 +220,8 @@ class SimulatedDynamoDb:
         if len(writes) > MOST_TRANSACTED:
             raise Refusal("ValidationException", "Member must have length less than or equal to 100")
         if self.kernel.is_faulty("a transaction is in the way", self.kernel.rates.conflict):
-            raise _cancelled(["TransactionConflict"] + ["None"] * (len(writes) - 1))
+            code = "TransactionConflict" if self.kernel.random() < 0.7 else "ThrottlingError"
+            raise _cancelled([code] + ["None"] * (len(writes) - 1))
         self._transact([self._planned(kind, write) for kind, write in writes])
         if token:
             self._tokens[token] = now

@@ -141,9 +141,11 @@ class ExchangeWorld(World):
                     DynamoBindings(table).bind(Binding(ExchangeName(exchange), target, Pattern.parse(pattern)))
 
     def _make_functions(self) -> None:
-        made = self.function("route", route.handler, timeout=CONFIG.route_timeout_seconds, environment=ENVIRONMENT)
+        timeout = CONFIG.route_timeout_seconds
+        made = self.function("route", route.handler, timeout=timeout, environment=ENVIRONMENT, loops=True)
         for name in (*BOUND, RETRIES, ORDERED_RETRIES):
             Mapping_(self.sqs.queues[name], made, batch_size=10, concurrency=CONFIG.route_concurrency)
+            self.limit(self.sqs.queues[name])
 
     def _plan_refusals(self) -> None:
         """Let some queues refuse messages for a time, as with a disabled key."""

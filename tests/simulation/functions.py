@@ -1,5 +1,6 @@
 """Functions of Lambda: their instances with state of their own, invocations, time-outs and event source mappings."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from tests.simulation.services import Refusal, arn_of
 Event = dict[str, Any]
 Ended = Callable[[Any], None]
 COLD_START = 0.4
+# Lambda ends a chain after about sixteen invocations of one function, and drops its messages: recursive loop detection.
+LONGEST_CHAIN = 16
 
 
 @dataclass(eq=False)
@@ -43,7 +46,10 @@ class Context:
 
 
 class Function:
-    """A function; `handler` is called with the event and the context, in a task of an instance."""
+    """A function; `handler` is called with the event and the context, in a task of an instance.
+
+    `longest_chain` is the most invocations of it in a chain. With `loops`, Lambda does not end its chains.
+    """
 
     def __init__(
         self,
@@ -54,23 +60,30 @@ class Function:
         timeout: float,
         environment: Mapping[str, str],
         concurrency: int = 1000,
+        loops: bool = False,
     ) -> None:
-        self.kernel, self.name, self.handler = kernel, name, handler
+        self.kernel, self.name, self.handler, self.loops = kernel, name, handler, loops
         self.timeout, self.environment, self.concurrency = timeout, dict(environment), concurrency
         self.identity = f"AROA{name.upper()}:{name}"
         self.idle: list[Sandbox] = []
         self.running: list[Process] = []
         self.invocations = 0
         self.errors: list[BaseException] = []
+        self.longest_chain = 0
 
-    def invoke(self, event: Event, key: str, ended: Ended) -> bool:
+    def invoke(self, event: Event, key: str, ended: Ended, *, chain: Mapping[str, int] | None = None) -> bool:
         """Begin an invocation and return True; `ended` gets its result or a `Failure`. False when it is throttled."""
         if len(self.running) >= self.concurrency:
             return False
+        chain = {**(chain or {}), self.name: (chain or {}).get(self.name, 0) + 1}
+        self.longest_chain = max(self.longest_chain, chain[self.name])
+        if not self.loops and chain[self.name] > LONGEST_CHAIN:
+            self.kernel.at(self.kernel.now, partial(ended, None))
+            return True
         self.invocations += 1
         kernel, is_cold = self.kernel, not self.idle
         sandbox = Sandbox(self) if is_cold else self.idle.pop()
-        process = Process(f"{self.name}#{self.invocations}", f"{self.name}/{key}", sandbox, self.identity)
+        process = Process(f"{self.name}#{self.invocations}", f"{self.name}/{key}", sandbox, self.identity, chain)
         self.running.append(process)
         call = _Invocation(self, process, event, ended, kernel.now + self.timeout + (COLD_START if is_cold else 0))
         kernel.after(COLD_START if is_cold else 0.001, call.begin)
@@ -182,8 +195,12 @@ class Mapping_:  # noqa: N801 - `Mapping` is the type of dictionaries
         if kernel.is_faulty("a batch is received and not passed on", kernel.rates.not_invoked, key=key):
             return
         event = {"Records": [as_record(self.queue, one) for one in messages]}
+        counts = Counter[str]()
+        for message in messages:
+            counts |= Counter(message.chain)
         self.active += 1
-        if not self.function.invoke(event, key, partial(self._ended, messages, [one.handle for one in messages])):
+        ended = partial(self._ended, messages, [one.handle for one in messages])
+        if not self.function.invoke(event, key, ended, chain=counts):
             self.active -= 1  # throttled: the messages come again
 
     def _ended(self, messages: list[StoredMessage], handles: list[str], result: Any) -> None:

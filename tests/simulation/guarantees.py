@@ -11,6 +11,7 @@ from signalbox.queues import is_fifo
 from signalbox.rendezvous.wire.reply import answer_reply
 from tests.simulation.exchange import BOUND, ORDERED_EXCHANGE, ORDERED_RETRIES, RETRIES, ExchangeWorld, matches
 from tests.simulation.exchange import DEAD as EXCHANGE_DEAD
+from tests.simulation.functions import LONGEST_CHAIN
 from tests.simulation.kernel import START
 from tests.simulation.live import INBOX as LIVE_INBOX
 from tests.simulation.live import ORDERED_DEAD as LIVE_DEAD
@@ -20,13 +21,15 @@ from tests.simulation.queue import DEDUPLICATION_SECONDS, StoredMessage
 from tests.simulation.rendezvous import BROKER, CONFIG, DEAD, PREFIX, RendezvousWorld
 from tests.simulation.revocation import RevocationWorld
 from tests.simulation.splitting import DEAD as SPLIT_DEAD
-from tests.simulation.splitting import PARAMETERS, Handled, SplittingWorld
+from tests.simulation.splitting import PARAMETERS, TARGETS, Handled, SplittingWorld
 from tests.simulation.splitting import PREFIX as SPLIT_PREFIX
 from tests.simulation.sqs import URL as SQS_URL
 from tests.simulation.world import OVERFLOW, World
 
 # Of a function that is killed again and again: an offer is delivered anew after each, but a client's queue ends.
 GRACE_SECONDS = 60
+# The most runs of a chain of reconciles.
+MOST_RECONCILES = 500
 
 
 # docs/history.md
@@ -53,7 +56,18 @@ def history_loses_no_event(world: World) -> Iterator[str]:
         yield f"{len(world.sqs.queues[OVERFLOW].messages)} messages are left in the overflow queue"
 
 
-HISTORY = (the_same_fact_has_one_event, history_loses_no_event)
+# docs/architecture.md
+
+
+def no_chain_is_long(world: World) -> Iterator[str]:
+    """A queue of a stage has no dead-letter queue for the message, so no chain may become that long."""
+    for name, function in world.functions.items():
+        most = MOST_RECONCILES if function.loops else LONGEST_CHAIN
+        if function.longest_chain > most:
+            yield f"function {name} was invoked {function.longest_chain} times in one chain"
+
+
+EVERYWHERE = (the_same_fact_has_one_event, history_loses_no_event, no_chain_is_long)
 
 
 # docs/rendezvous.md
@@ -142,7 +156,7 @@ RENDEZVOUS: tuple[Callable[[RendezvousWorld], Iterator[str]], ...] = (
     strangers_are_refused,
     other_queues_stay,
     history_has_no_address,
-    *HISTORY,
+    *EVERYWHERE,
     rendezvous_ends,
 )
 
@@ -236,7 +250,7 @@ EXCHANGE: tuple[Callable[[ExchangeWorld], Iterator[str]], ...] = (
     order_holds_in_each_key,
     nothing_valid_dies,
     exchange_ends,
-    *HISTORY,
+    *EVERYWHERE,
 )
 
 
@@ -328,7 +342,7 @@ LIVE: tuple[Callable[[LiveWorld], Iterator[str]], ...] = (
     an_acknowledged_event_is_logged,
     live_ends,
     nothing_of_live_dies,
-    *HISTORY,
+    *EVERYWHERE,
 )
 
 
@@ -363,9 +377,10 @@ def _logged(world: LiveWorld) -> dict[tuple[str, int], int]:
 def no_split_message_is_lost(world: SplittingWorld) -> Iterator[str]:
     """No message is lost. Unconsumed messages of a session are returned."""
     handled = {one.body for one in world.account.handled}
-    for queue in PARAMETERS.values():
+    for queue in TARGETS.values():
+        dead = {one.body for one in world.sqs.queues[f"dead-{queue}"].log}
         for message in world.sqs.queues[queue].log:
-            if message.body not in handled:
+            if message.body not in handled | dead:
                 yield f"message {message.body} was not handled"
 
 
@@ -397,6 +412,7 @@ def the_consumer_is_restored(world: SplittingWorld) -> Iterator[str]:
     for parameter, queue in PARAMETERS.items():
         if world.parameters.value(parameter) != SQS_URL + queue:
             yield f"parameter {parameter} is {world.parameters.value(parameter)!r}"
+    yield from world.pods.problems()
     left = [name for name in world.sqs.queues if name.startswith(SPLIT_PREFIX)]
     if left:
         yield f"{len(left)} temporary queues are left, such as {left[0]}"
@@ -408,10 +424,21 @@ def the_consumer_is_restored(world: SplittingWorld) -> Iterator[str]:
         yield f"{len(dead)} messages are dead letters, such as {dead[0].body[:100]!r}"
 
 
+def only_kills_cost_receives(world: SplittingWorld) -> Iterator[str]:
+    """A function that is killed while it holds a message costs a receive, and the redrive policy is its owner's."""
+    for queue in TARGETS.values():
+        for message in world.sqs.queues[f"dead-{queue}"].log:
+            begin, end = message.sent_at, message.first_received + 60 * message.receives
+            faults = sum(begin <= one.at <= end for one in world.kernel.faults)
+            if faults < message.receives and not world.was_away(begin, end):
+                yield f"{message.body} is a dead letter after {message.receives} receives and {faults} faults"
+
+
 SPLITTING: tuple[Callable[[SplittingWorld], Iterator[str]], ...] = (
     no_split_message_is_lost,
     a_fifo_message_is_handled_once,
     order_within_a_group_holds,
     the_consumer_is_restored,
-    *HISTORY,
+    only_kills_cost_receives,
+    *EVERYWHERE,
 )

@@ -1,6 +1,6 @@
 """The kernel of the simulation: virtual time, tasks that change places at every call, and draws that repeat."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -19,12 +19,16 @@ class Killed(BaseException):
 
 @dataclass(eq=False)
 class Process:
-    """What is killed together: the tasks of one invocation, or of one client."""
+    """What is killed together: the tasks of one invocation, or of one client.
+
+    `chain` counts the invocations of each function that led to this one, with itself.
+    """
 
     name: str
     key: str
     sandbox: Any = None
     identity: str = "123456789012"
+    chain: Mapping[str, int] = field(default_factory=dict)
     is_alive: bool = True
     tasks: "list[Task]" = field(default_factory=list)
 

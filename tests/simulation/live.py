@@ -141,7 +141,8 @@ class LiveWorld(World):
         sessions = self.function("session", session.handler, timeout=timeout, environment=ENVIRONMENT)
         sessions.identity = "AROASESSION:session"
         delivers = self.function("deliver", deliver.handler, timeout=timeout, environment=ENVIRONMENT)
-        routes = self.function("route", route.handler, timeout=CONFIG.route_timeout_seconds, environment=ENVIRONMENT)
+        routing = CONFIG.route_timeout_seconds
+        routes = self.function("route", route.handler, timeout=routing, environment=ENVIRONMENT, loops=True)
         self.gateway = SimulatedGateway(self.kernel, connects, self._put_frame)
         self.calls.services["apigatewaymanagementapi"] = self.gateway
         live = ((INBOX, sessions), (TIMERS, sessions), (OUTBOX, delivers))

@@ -1,15 +1,20 @@
-"""A simulated queue of SQS: visibility, receives, duplicates, disorder, groups, deduplication and counts."""
+"""A simulated queue of SQS: visibility, receives, redrive, duplicates, disorder, groups, deduplication and counts."""
 
+import json
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
 from typing import Any
 
-from tests.simulation.kernel import Kernel
-from tests.simulation.services import ACCOUNT, Refusal, Request
+from tests.simulation.kernel import Kernel, Process
+from tests.simulation.services import ACCOUNT, Refusal, Request, arn_of
 
 DEDUPLICATION_SECONDS = 300
 COUNTS_ARE_LATE = 5.0
+# Of either kind. Of a FIFO queue, no message behind the first 120,000 is received, and a receive is never refused.
+MOST_IN_FLIGHT = 120_000
 DEFAULTS = {
     "VisibilityTimeout": "30",
     "MessageRetentionPeriod": "345600",
@@ -22,7 +27,10 @@ IN_FLIGHT = "MessageNotInflight"
 
 @dataclass(eq=False, slots=True)
 class StoredMessage:
-    """A message of a queue; `visible_at` is in the future while it is in flight or delayed."""
+    """A message of a queue; `visible_at` is in the future while it is in flight or delayed.
+
+    `chain` counts the invocations of each function that led to it, as the trace header of a message does.
+    """
 
     id: str
     body: str
@@ -31,6 +39,7 @@ class StoredMessage:
     visible_at: float
     number: int
     sender: str
+    chain: Mapping[str, int] = field(default_factory=dict)
     group: str | None = None
     deduplication_id: str | None = None
     receives: int = 0
@@ -53,10 +62,20 @@ class Counts:
 
 
 class SimulatedQueue:
-    """One queue; `watchers` are called with the time at which a message becomes visible."""
+    """One queue; `watchers` are called with the time at which a message becomes visible.
 
-    def __init__(self, kernel: Kernel, name: str, attributes: dict[str, str], tags: dict[str, str]) -> None:
-        self.kernel, self.name = kernel, name
+    `others` are all queues by name: those to which messages are moved.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        name: str,
+        attributes: dict[str, str],
+        tags: dict[str, str],
+        others: "Mapping[str, SimulatedQueue]",
+    ) -> None:
+        self.kernel, self.name, self.others = kernel, name, others
         self.given, self.tags = dict(attributes), dict(tags)
         self.is_fifo = name.endswith(".fifo")
         self.created_at = self.modified_at = kernel.now
@@ -65,6 +84,7 @@ class SimulatedQueue:
         self.numbers = 0
         self.log: list[StoredMessage] = []
         self.refuses_until = 0.0
+        self.most_in_flight = MOST_IN_FLIGHT
         self._sent_ids: dict[tuple[str, str], tuple[float, str, int]] = {}
         self._counts: deque[Counts] = deque()
 
@@ -77,7 +97,7 @@ class SimulatedQueue:
 
     # Sending.
 
-    def send(self, request: Request, *, sender: str) -> StoredMessage:
+    def send(self, request: Request, *, sender: Process | None) -> StoredMessage:
         """Store a message, or return the one that it repeats in a FIFO queue."""
         kernel, now = self.kernel, self.kernel.now
         group, deduplication_id = request.get("MessageGroupId"), request.get("MessageDeduplicationId")
@@ -93,16 +113,20 @@ class SimulatedQueue:
             sent_at=now,
             visible_at=now + self._delay(request),
             number=self.numbers,
-            sender=sender,
+            sender=sender.identity if sender else ACCOUNT,
+            chain=sender.chain if sender else {},
             group=group,
             deduplication_id=deduplication_id,
         )
-        self.messages[message.id] = message
-        self.log.append(message)
+        self._add(message)
         if self.is_fifo:
             self._sent_ids[self._scope(group, deduplication_id)] = (now, message.id, message.number)
-        self._changed(message.visible_at)
         return message
+
+    def _add(self, message: StoredMessage) -> None:
+        self.messages[message.id] = message
+        self.log.append(message)
+        self._changed(message.visible_at)
 
     def _delay(self, request: Request) -> float:
         if self.is_fifo:
@@ -120,7 +144,7 @@ class SimulatedQueue:
         if known is None or self.kernel.now - known[0] >= DEDUPLICATION_SECONDS:
             return None
         sent_at, message_id, number = known
-        return StoredMessage(message_id, request["MessageBody"], {}, sent_at, sent_at, number, "")
+        return StoredMessage(message_id, request["MessageBody"], {}, sent_at, sent_at, number, ACCOUNT)
 
     def _scope(self, group: str | None, deduplication_id: str | None) -> tuple[str, str]:
         scoped = self.setting("DeduplicationScope") == "messageGroup"
@@ -132,10 +156,12 @@ class SimulatedQueue:
         """Take visible messages into flight; a FIFO queue blocks the groups of those that are in flight already."""
         kernel, now = self.kernel, self.kernel.now
         hidden_for = self.visibility if visibility is None else visibility
-        taken = []
+        taken: list[StoredMessage] = []
         for message in self._candidates():
-            if len(taken) == most:
+            if len(taken) == most or self.is_full:
                 break
+            if self._is_moved(message):
+                continue
             message.receives += 1
             message.first_received = message.first_received or now
             message.handle = f"{message.id}:{message.receives}"
@@ -160,9 +186,28 @@ class SimulatedQueue:
             visible = visible[start:] + visible[:start]
         yield from visible
 
+    @property
+    def is_full(self) -> bool:
+        """Return whether no more messages can be in flight."""
+        return len(self.messages) > self.most_in_flight and self.counts_now().in_flight >= self.most_in_flight
+
+    def _is_moved(self, message: StoredMessage) -> bool:
+        """Move a message that was received too often to its dead-letter queue, as the redrive policy says."""
+        target, most = _redrive(self.given.get("RedrivePolicy", ""))
+        if most is None or message.receives < most or target not in self.others:
+            return False
+        del self.messages[message.id]
+        queue = self.others[target]
+        queue.numbers += 1
+        message.number = queue.numbers
+        message.system["DeadLetterQueueSourceArn"] = arn_of("sqs", self.name)
+        self.kernel.note(f"{message.body[:40]!r} is moved from {self.name} to {target}")
+        queue._add(message)
+        return True
+
     def _in_group_order(self) -> Iterator[StoredMessage]:
         now, blocked = self.kernel.now, set()
-        for message in list(self.messages.values()):
+        for message in list(islice(self.messages.values(), self.most_in_flight)):
             if message.group in blocked:
                 continue
             if message.visible_at > now:
@@ -245,13 +290,22 @@ class SimulatedQueue:
         return min((one.visible_at for one in self.messages.values() if one.visible_at > now), default=None)
 
 
+@cache
+def _redrive(policy: str) -> tuple[str, int | None]:
+    """Return the name of a dead-letter queue, and after how many receives a message is moved there."""
+    found = json.loads(policy or "{}")
+    most = found.get("maxReceiveCount")
+    return found.get("deadLetterTargetArn", "").rpartition(":")[2], None if most is None else int(most)
+
+
 def received(queue: SimulatedQueue, message: StoredMessage) -> dict[str, Any]:
     """Return a message as ReceiveMessage has it."""
     attributes = {
         "ApproximateReceiveCount": str(message.receives),
         "SentTimestamp": str(round(message.sent_at * 1000)),
-        "SenderId": message.sender or ACCOUNT,
+        "SenderId": message.sender,
         "ApproximateFirstReceiveTimestamp": str(round(message.first_received * 1000)),
+        **message.system,
     }
     if queue.is_fifo:
         attributes |= {

@@ -1,4 +1,4 @@
-"""The stage of splitting: deployed consumers that read parameters, producers, and sessions of developers."""
+"""The stage of splitting: deployed consumers that read parameters or run in pods, and sessions of developers."""
 
 import json
 from contextlib import suppress
@@ -21,6 +21,7 @@ from stacks.settings.config import Config
 from tests.simulation.clients import shared_client
 from tests.simulation.functions import Mapping_
 from tests.simulation.mappings import SimulatedLambda, SimulatedSsm
+from tests.simulation.pods import CLUSTERS, IMAGES, REGISTRY, TARGET, DeployedPods
 from tests.simulation.services import Answer, Refusal, arn_of
 from tests.simulation.sqs import URL
 from tests.simulation.table import Index, Table
@@ -31,7 +32,12 @@ CONTROL, DEAD, PREFIX = "signalbox-split-control", "dead-splits", CONFIG.tempora
 REPLIES = "signalbox" + REPLY_MARK
 # The parameters that deployed consumers read, and the queues in them.
 PARAMETERS = {"/demo/memes": "memes", "/demo/orders": "orders.fifo"}
+TARGETS = {**{f"ssm/{name}": queue for name, queue in PARAMETERS.items()}, TARGET: IMAGES}
+# Two receives are the least that a queue may have.
+MOST_RECEIVES = 4
 DEVELOPERS, OTHERS, GROUPS = ("ann", "bob"), "others", 3
+
+
 READ_AGAIN_SECONDS, CALM_SECONDS, QUIET_SECONDS = 25, 3000, 1800
 CONTROL_SECONDS, CONTROL_VISIBILITY = 30, 40
 ENVIRONMENT = {
@@ -50,7 +56,7 @@ ENVIRONMENT = {
     "SPLIT_EMPTY_SECONDS": str(CONFIG.split_empty_seconds),
     "SPLIT_PARAMETER_SECONDS": str(CONFIG.split_parameter_seconds),
     "SPLIT_HEARTBEAT_SECONDS": str(CONFIG.split_heartbeat_seconds),
-    "KUBERNETES_CLUSTERS": "{}",
+    "KUBERNETES_CLUSTERS": json.dumps(CLUSTERS),
 }
 
 
@@ -75,6 +81,8 @@ class SplittingAccount:
 class SplittingWorld(World):
     """A stage of splitting with its clients."""
 
+    services = ("sqs", "dynamodb", "firehose", "kubernetes", "ssm", "lambda")
+
     def __init__(self, seed: int, **options: Any) -> None:
         super().__init__(seed, **options)
         self.weather = replace(self.weather, calm_for=CALM_SECONDS)
@@ -96,16 +104,24 @@ class SplittingWorld(World):
                 "MessageRetentionPeriod": str(round(REPLY_RETENTION.total_seconds())),
             },
         )
+        for queue in TARGETS.values():
+            dead = f"dead-{queue}"
+            self._make(dead, {})
+            redrive = {"deadLetterTargetArn": arn_of("sqs", dead), "maxReceiveCount": MOST_RECEIVES}
+            settings = {"VisibilityTimeout": "60", "MessageRetentionPeriod": "1209600"}
+            self._make(queue, settings | {"RedrivePolicy": json.dumps(redrive)})
+            self.limit(self.sqs.queues[queue])
         for parameter, queue in PARAMETERS.items():
-            self._make(queue, {"VisibilityTimeout": "60", "MessageRetentionPeriod": "1209600"})
             self.parameters("PutParameter", {"Name": parameter, "Value": URL + queue})
+        self.pods = DeployedPods(self, self._handle, self.end - QUIET_SECONDS)
 
     def _make(self, name: str, attributes: dict[str, str]) -> None:
         self.sqs("CreateQueue", {"QueueName": name, "Attributes": attributes | (ORDERED if is_fifo(name) else {})})
 
     def _make_functions(self) -> None:
-        splits = self.function("split", split.handler, timeout=CONFIG.split_timeout_seconds, environment=ENVIRONMENT)
-        controls = self.function("control", control.handler, timeout=CONTROL_SECONDS, environment=ENVIRONMENT)
+        made = partial(self.function, environment=ENVIRONMENT, loops=True)
+        splits = made("split", split.handler, timeout=CONFIG.split_timeout_seconds)
+        controls = made("control", control.handler, timeout=CONTROL_SECONDS)
         self.calls.services["lambda"] = SimulatedLambda(self.kernel, self.sqs, {"split": splits})
         Mapping_(self.sqs.queues[CONTROL], controls, batch_size=1, concurrency=10)
         self.schedule(controls, {"task": control.RECONCILE}, 60)
@@ -116,11 +132,13 @@ class SplittingWorld(World):
     def _make_clients(self) -> None:
         for parameter, queue in PARAMETERS.items():
             self.actor(f"consumer of {queue}", partial(self._consumer, parameter))
+        for target, queue in TARGETS.items():
             self.actor(f"producer of {queue}", partial(self._producer, queue), after=1)
             for developer in DEVELOPERS:
                 name = f"{developer} at {queue}"
-                self.actor(name, partial(self._developer, name, developer, parameter), after=5)
+                self.actor(name, partial(self._developer, name, developer, target), after=5)
         self.actor("administrator", self._apply)
+        self.actor("owner", self.pods.own)
 
     def _control(self) -> ControlClient:
         kernel = self.kernel
@@ -128,7 +146,7 @@ class SplittingWorld(World):
         return ControlClient(sqs, URL + CONTROL, URL + REPLIES, clock=clock, sleep=kernel.sleep)
 
     def _apply(self) -> None:
-        documents = [_registry(parameter, queue) for parameter, queue in PARAMETERS.items()]
+        documents = [*(_registry(parameter, queue) for parameter, queue in PARAMETERS.items()), REGISTRY]
         while True:
             try:
                 self._control().ask("apply", {"documents": documents})
@@ -201,13 +219,13 @@ class SplittingWorld(World):
         self.account.handled.append(Handled(self.kernel.now, who, message["Body"]))
         return True
 
-    def _developer(self, name: str, developer: str, parameter: str) -> None:
+    def _developer(self, name: str, developer: str, target: str) -> None:
         kernel = self.kernel
         entry = {"queue_type": "SQS", "message_filter": {"author": f"^{developer}$"}}
         config = {"feature": {"split_queues": {"*": entry}}}
         while kernel.now < self.end - QUIET_SECONDS:
             kernel.sleep(kernel.between(20, 400))
-            request = SessionRequest(f"ssm/{parameter}", developer, f"{developer}@laptop", config)
+            request = SessionRequest(target, developer, f"{developer}@laptop", config)
             client = SessionClient(self._control(), request, sleep=kernel.sleep, clock=lambda: kernel.now)
             try:
                 self._use(name, client)

@@ -1,7 +1,6 @@
 """Simulated SQS: its operations, by the names that botocore gives them."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from tests.simulation.kernel import Kernel
@@ -23,7 +22,6 @@ class SimulatedSqs:
         self.queues: dict[str, SimulatedQueue] = {}
         self.made: list[SimulatedQueue] = []
         self.deleted_at: dict[str, float] = {}
-        self.sender: Callable[[], str] = lambda: ACCOUNT
 
     def __call__(self, operation: str, request: Request) -> Answer:
         method = getattr(self, f"_{operation}", None)
@@ -53,7 +51,7 @@ class SimulatedSqs:
         if self.kernel.now - self.deleted_at.get(name, float("-inf")) < NAME_IS_FREE_AFTER:
             raise Refusal("AWS.SimpleQueueService.QueueDeletedRecently", name="QueueDeletedRecently")
         self._check_redrive(name, attributes)
-        self.queues[name] = SimulatedQueue(self.kernel, name, attributes, request.get("tags") or {})
+        self.queues[name] = SimulatedQueue(self.kernel, name, attributes, request.get("tags") or {}, self.queues)
         self.made.append(self.queues[name])
         return {"QueueUrl": URL + name}
 
@@ -140,7 +138,8 @@ class SimulatedSqs:
             raise Refusal("KMS.DisabledException", "the key of the queue is disabled", name="KmsDisabled")
         if size_of(request) > int(queue.setting("MaximumMessageSize")):
             raise Refusal("InvalidParameterValue", "One or more parameters are invalid: the message is too long")
-        message = queue.send(request, sender=self.sender())
+        task = self.kernel.current
+        message = queue.send(request, sender=task.process if task else None)
         ordered = {"SequenceNumber": f"{message.number:020}"} if queue.is_fifo else {}
         return {"MessageId": message.id, "MD5OfMessageBody": "", **ordered}
 
@@ -162,6 +161,8 @@ class SimulatedSqs:
     def _ReceiveMessage(self, request: Request) -> Answer:  # noqa: N802
         queue = self.queue(request["QueueUrl"], is_used=True)
         visibility = request.get("VisibilityTimeout")
+        if queue.is_full and not queue.is_fifo and not request.get("WaitTimeSeconds"):
+            raise Refusal("OverLimit", "Too many messages in flight", status=403, name="OverLimit")
         messages = queue.receive(request.get("MaxNumberOfMessages", 1), visibility=visibility)
         return {"Messages": [_asked(received(queue, one), request) for one in messages]} if messages else {}
 

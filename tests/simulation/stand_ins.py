@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.client import BaseClient
+from urllib3 import PoolManager
 
 from tests.simulation import clients, threads
+from tests.simulation.cluster import SimulatedPool
 from tests.simulation.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -136,6 +138,9 @@ def install() -> None:
     BaseClient._make_api_call = lambda client, operation, request: clients.make_api_call(  # type: ignore[method-assign]
         PRESENT.world.calls, client, operation, request
     )
+    boto3.Session = lambda: SimpleNamespace(  # type: ignore[misc, assignment]
+        client=clients.SharedSession().create_client, region_name="us-east-1"
+    )
     remembered: dict[int, Remembered] = {}
     for module in _modules():
         _replace_globals(module, remembered)
@@ -158,6 +163,7 @@ def _replace_globals(module: ModuleType, remembered: dict[int, Remembered]) -> N
         id(futures.ThreadPoolExecutor): lambda *_, **__: threads.Pool(PRESENT.kernel),
         id(futures.wait): threads.wait,
         id(Lock): lambda: threads.TaskLock(PRESENT.kernel),
+        id(PoolManager): lambda *_, **__: SimulatedPool(PRESENT.world.calls),
         id(boto3): SimpleNamespace(client=clients.SharedSession().create_client),
     }
     if "datetime" in found and "datetime.now(" in inspect.getsource(module):

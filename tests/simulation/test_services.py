@@ -1,5 +1,6 @@
 """The simulated SQS and DynamoDB answer as the stand-ins of AWS do: the same calls, and the same answers."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -170,6 +171,47 @@ class TestQueues:
         sqs("DeleteMessageBatch", QueueUrl=url, Entries=deleted)
 
         self.counted(sqs, url)
+
+    @pytest.mark.parametrize("suffix", ["", ".fifo"])
+    def test_a_message_that_was_received_too_often_moves_to_its_dead_letter_queue(self, sqs: Pair, suffix: str) -> None:
+        fifo = {"FifoQueue": "true"} if suffix else {}
+        dead = self.made(sqs, f"dead{suffix}", **fifo)
+        url, redrive = self.made(sqs, f"q{suffix}", **fifo), self.redriving(sqs, dead, most=2)
+        sqs("SetQueueAttributes", QueueUrl=url, Attributes={"RedrivePolicy": redrive})
+        for number in ("first", "second") if suffix else ():
+            self.send_ordered(sqs, url, "g", number)
+        if not suffix:
+            sqs("SendMessage", QueueUrl=url, MessageBody="first")
+
+        for _ in range(2):
+            (handle,) = self.received(sqs, url, MaxNumberOfMessages=1)
+            sqs("ChangeMessageVisibility", QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=0)
+
+        assert len(self.received(sqs, url)) == bool(suffix)
+        assert len(self.received(sqs, dead, AttributeNames=[])) == 1
+
+    def redriving(self, sqs: Pair, dead: Each, *, most: int) -> Each:
+        """Return the redrive policies to a queue of both."""
+        arns = [
+            one("GetQueueAttributes", {"QueueUrl": url, "AttributeNames": ["QueueArn"]})["Attributes"]["QueueArn"]
+            for one, url in ((sqs._real, dead.real), (sqs.simulated, dead.simulated))
+        ]
+        real, simulated = (json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": most}) for arn in arns)
+        return Each(real, simulated)
+
+    @pytest.mark.parametrize(("suffix", "answer"), [("", {"error": "OverLimit"}), (".fifo", {})])
+    def test_a_queue_with_the_most_messages_in_flight_gives_no_more(
+        self, sqs: Pair, calls: Calls, suffix: str, answer: Any
+    ) -> None:
+        """No stand-in has a limit; https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/."""
+        url = self.made(sqs, f"q{suffix}", **({"FifoQueue": "true"} if suffix else {}))
+        calls.services["sqs"].queues[f"q{suffix}"].most_in_flight = 1  # type: ignore[attr-defined]
+        for number in ("1", "2"):
+            order = {"MessageGroupId": number, "MessageDeduplicationId": number} if suffix else {}
+            sqs("SendMessage", QueueUrl=url, MessageBody=number, **order)
+        self.received(sqs, url, MaxNumberOfMessages=1)
+
+        assert _outcome(sqs.simulated, "ReceiveMessage", {"QueueUrl": url.simulated}) == answer
 
 
 A, ONE, TWO = {"S": "a"}, {"N": "1"}, {"N": "2"}

@@ -11,6 +11,7 @@ from tests.simulation.calls import Calls, Outage
 from tests.simulation.dynamodb import SimulatedDynamoDb
 from tests.simulation.functions import Event, Failure, Function, Mapping_
 from tests.simulation.kernel import START, USUAL_RATES, Fault, Kernel, Process, Rates
+from tests.simulation.queue import SimulatedQueue
 from tests.simulation.services import Answer, Request
 from tests.simulation.sqs import SimulatedSqs
 from tests.simulation.stand_ins import PRESENT
@@ -60,7 +61,9 @@ def weather_of(kernel: Kernel) -> Weather:
 
 
 class World:
-    """The parts that all capabilities share."""
+    """The parts that all capabilities share; `services` are those that may be away."""
+
+    services: tuple[str, ...] = ("sqs", "dynamodb", "firehose")
 
     def __init__(
         self,
@@ -75,7 +78,6 @@ class World:
         PRESENT.world = self
         self.calls = Calls(self.kernel)
         self.sqs = SimulatedSqs(self.kernel)
-        self.sqs.sender = lambda: self.calls.sender
         self.dynamodb = SimulatedDynamoDb(self.kernel)
         self.firehose = SimulatedFirehose(self.kernel)
         self.calls.services |= {"sqs": self.sqs, "dynamodb": self.dynamodb, "firehose": self.firehose}
@@ -109,7 +111,7 @@ class World:
                 continue
             begin = START + kernel.draw(f"{key} begin") * self.weather.faults_for
             length = self.weather.longest_outage ** kernel.draw(f"{key} length")
-            service = ("sqs", "dynamodb", "firehose")[int(kernel.draw(f"{key} service") * 3)]
+            service = self.services[int(kernel.draw(f"{key} service") * len(self.services))]
             share = (0.3, 1.0)[int(kernel.draw(f"{key} share") * 2)]
             hangs = kernel.draw(f"{key} hangs") < 0.3
             end = min(begin + length, self.faults_end)
@@ -132,8 +134,11 @@ class World:
         timeout: float,
         environment: Mapping[str, str],
         concurrency: int = 1000,
+        loops: bool = False,
     ) -> Function:
-        made = Function(self.kernel, name, handler, timeout=timeout, environment=environment, concurrency=concurrency)
+        made = Function(
+            self.kernel, name, handler, timeout=timeout, environment=environment, concurrency=concurrency, loops=loops
+        )
         self.functions[name] = made
         return made
 
@@ -158,6 +163,11 @@ class World:
                 self.kernel.after(60 * (attempt + 1), partial(invoke, attempt + 1))
 
         self.every(seconds, invoke, first=seconds * self.kernel.draw(f"first {event}"))
+
+    def limit(self, queue: SimulatedQueue) -> None:
+        """Let few messages of a queue be in flight at once, in some seeds."""
+        if self.kernel.draw("limit") < 0.2:
+            queue.most_in_flight = 20
 
     def actor(self, name: str, work: Callable[[], object], *, after: float = 0.0) -> Process:
         """Start a client: a process without an instance, which no fault kills."""
