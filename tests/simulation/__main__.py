@@ -38,6 +38,8 @@ def _run_seeds(options: argparse.Namespace) -> int:
     for seed in options.seeds or itertools.count(options.first):
         if not options.seeds and (seconds > options.seconds or (broken and options.until_broken)):
             break
+        if options.short and run.is_long(seed):
+            continue
         for capability in options.of or run.CAPABILITIES:
             result = run.run(capability, seed, has_story=options.story)
             hours, seconds = hours + result.hours, seconds + result.seconds
@@ -78,6 +80,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=first, help="the first new seed; without it, one is drawn")
     parser.add_argument("--seconds", type=float, default=20, help="the processor time of new seeds")
     parser.add_argument("--of", action="append", help="the capability, which may be repeated; none: all")
+    parser.add_argument("--short", action="store_true", help="leave out the seeds with hours of faults")
     parser.add_argument("--until-broken", action="store_true", help="end with the first seed that breaks a guarantee")
     parser.add_argument(
         "--shrink", action="store_true", help="print the story of the fewest faults that still break it"

@@ -8,12 +8,12 @@ from typing import Any
 
 from tests.simulation import guarantees, stand_ins
 from tests.simulation.exchange import ExchangeWorld
-from tests.simulation.kernel import START, Fault
+from tests.simulation.kernel import START, Fault, Kernel
 from tests.simulation.live import LiveWorld
 from tests.simulation.rendezvous import RendezvousWorld
 from tests.simulation.revocation import RevocationWorld
 from tests.simulation.splitting import SplittingWorld
-from tests.simulation.world import World
+from tests.simulation.world import World, weather_of
 
 CAPABILITIES: dict[str, tuple[Any, Any]] = {
     "rendezvous": (RendezvousWorld, guarantees.RENDEZVOUS),
@@ -66,6 +66,11 @@ def run(capability: str, seed: int, *, chosen: frozenset[str] | None = None, has
         broken=broken,
         story=world.kernel.story,
     )
+
+
+def is_long(seed: int) -> bool:
+    """Return whether the faults of a seed last for hours."""
+    return weather_of(Kernel(seed)).faults_for > 3600
 
 
 def unexpected_errors(world: World) -> list[str]:

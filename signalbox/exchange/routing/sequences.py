@@ -1,12 +1,13 @@
 """Sequence numbers of the messages of a routing key: without gaps, and stable across redeliveries."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from signalbox.messages import MessageId
 from signalbox.queues import QueueName
 
-# A message is redelivered before any later one of its group, and a FIFO batch holds at most ten.
+# A message is redelivered before any later one of its group, and a FIFO batch holds at most ten. One whose receipt was
+# not deleted comes again with others behind it, so that the numbers of a batch's own messages are kept, too.
 KEPT = 20
 # Where messages of several publishers alternate within a key, that limit applies to each publisher.
 KEPT_OF_MANY = 40
@@ -25,7 +26,7 @@ class Head:
     detours: Mapping[QueueName, int] = field(default_factory=dict)
 
 
-def numbered(head: Head, messages: Iterable[MessageId], *, kept: int = KEPT) -> Head:
+def numbered(head: Head, messages: Collection[MessageId], *, kept: int = KEPT) -> Head:
     """Return the head after numbering the messages, in order; the same head if all were numbered before."""
     sequence, recent = head.sequence, dict(head.recent)
     for message in messages:
@@ -34,5 +35,6 @@ def numbered(head: Head, messages: Iterable[MessageId], *, kept: int = KEPT) -> 
             recent[message] = sequence
     if sequence == head.sequence:
         return head
-    newest = dict(sorted(recent.items(), key=lambda entry: entry[1])[-kept:])
+    first = min(sequence - kept + 1, *(recent[message] for message in messages))
+    newest = {message: number for message, number in recent.items() if number >= first}
     return replace(head, sequence=sequence, recent=newest)
