@@ -42,7 +42,10 @@ class Offers(Protocol):
     def claim(
         self, record: RendezvousRecord, *, proxy: Claimant, now: datetime, until: datetime
     ) -> RendezvousRecord | None:
-        """Claim an offer for a proxy until `until`; return the record, or None if it is not `is_claimable`."""
+        """Claim an offer for a proxy until `until`; return the record, or None if it is not `is_claimable`.
+
+        The same claim has the same answer again.
+        """
 
     def matched_by(self, sid: ProxySessionId, *, since: datetime) -> RendezvousRecord | None:
         """Return the record, sent since a time, that is matched with a proxy session, or None."""

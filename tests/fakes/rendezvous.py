@@ -82,7 +82,10 @@ class MemoryOffers:
         self, record: RendezvousRecord, *, proxy: Claimant, now: datetime, until: datetime
     ) -> RendezvousRecord | None:
         stored = self.stored.get(_key(record))
-        if stored is None or not is_claimable(stored, now=now):
+        if stored is None:
+            return None
+        is_repeated = (stored.sid, stored.available_at) == (proxy.sid, until) and now < stored.deadline
+        if not is_claimable(stored, now=now) and not (is_repeated and stored.state is OfferState.MATCHED):
             return None
         changes = {"sid": proxy.sid, "proxy_type": proxy.proxy_type, "available_at": until}
         return self._move(stored, OfferState.MATCHED, **changes, matches=stored.matches + 1)

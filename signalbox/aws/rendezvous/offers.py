@@ -84,8 +84,14 @@ class DynamoOffers:
     def claim(
         self, record: RendezvousRecord, *, proxy: Claimant, now: datetime, until: datetime
     ) -> RendezvousRecord | None:
-        """Claim an offer for a proxy until `until`; return the record, or None if it is not `is_claimable`."""
-        in_time = attr("deadline").gt(milliseconds(now)) & attr("available_at").lte(milliseconds(now))
+        """Claim an offer for a proxy until `until`; return the record, or None if it is not `is_claimable`.
+
+        The same claim has the same answer again.
+        """
+        # A call whose response is lost is repeated: the second one finds the claim of the first.
+        is_ours = attr("sid").eq(proxy.sid) & attr("available_at").eq(milliseconds(until))
+        is_free = attr("available_at").lte(milliseconds(now)) | is_ours
+        in_time = attr("deadline").gt(milliseconds(now)) & is_free
         sets: Item = {"state": OfferState.MATCHED, "sid": proxy.sid, "proxy_type": proxy.proxy_type}
         sets["available_at"] = milliseconds(until)
         item = self.table.written(Update(_key(record), sets=sets, adds={"matches": 1}, condition=IS_OPEN & in_time))

@@ -135,6 +135,17 @@ class TestOffers:
         assert again.matches == 2
         assert offers.matched_by(P1.sid, since=START + SECOND) is None
 
+    def test_a_claim_whose_response_was_lost_has_the_same_answer_again(self, offers: Offers) -> None:
+        offers.open(RECORD)
+        first = claim(offers)
+        assert first is not None
+
+        again = claim(offers)
+
+        assert again is not None
+        assert replace(again, matches=1) == first
+        assert claim(offers, after=2 * SECOND) is None  # another poll of the session
+
     def test_an_offer_past_its_deadline_or_unknown_cannot_be_claimed(self, offers: Offers) -> None:
         assert claim(offers) is None
         offers.open(RECORD)

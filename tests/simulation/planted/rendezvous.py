@@ -12,9 +12,10 @@ MUTANTS = (
         "a claim ignores the match of another proxy",
         "rendezvous",
         OFFERS,
-        '& attr("available_at").lte(milliseconds(now))',
-        "",
+        'attr("deadline").gt(milliseconds(now)) & is_free',
+        'attr("deadline").gt(milliseconds(now))',
     ),
+    Mutant("a claim that is repeated finds nothing", "rendezvous", OFFERS, " | is_ours", ""),
     Mutant("a claim lasts no time", "rendezvous", POLL, "until=now + self.policy.match_patience", "until=now"),
     Mutant(
         "an expired offer is closed when answered",
