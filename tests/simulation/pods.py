@@ -108,7 +108,7 @@ class DeployedPods:
             return
 
     def problems(self) -> Iterator[str]:
-        """Yield what is not as its owner has made it."""
+        """Yield the differences from what its owner has made."""
         workload = self.cluster.objects[DEPLOYMENT]
         template = workload["spec"]["template"]
         pods = [pod for pod in self.cluster.objects.values() if pod["metadata"].get("of") == DEPLOYMENT]

@@ -532,7 +532,8 @@ def test_events_name_queues_as_they_were_declared_and_say_nothing_of_the_message
 
 
 def test_a_head_keeps_the_numbers_of_the_newest_messages() -> None:
-    head = numbered(Head(), [MessageId(str(number)) for number in range(KEPT + 5)])
+    messages = [MessageId(str(number)) for number in range(KEPT + 5)]
+    head = numbered(numbered(Head(), messages[:5]), messages[5:])
 
     assert head.sequence == KEPT + 5
     assert min(head.recent.values()) == 6
