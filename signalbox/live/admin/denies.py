@@ -19,6 +19,7 @@ from signalbox.sarracenia.rights.permissions import Right
 
 KEPT_FOR = timedelta(seconds=30)  # a deny ends the copies for bound queues within a minute
 MAXIMUM_USERS = 10_000
+AT_ONCE = 100  # users of one read: an invocation that ends too early leaves the answers of each to the next one
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +88,11 @@ class CachedDenies:
         oldest = now - KEPT_FOR
         stale = [one for one in users if one not in self._read or self._read[one][0] <= oldest]
         if len(self._read) + len(stale) > MAXIMUM_USERS:
-            self._read.clear()
-            stale = list(users)
-        if stale:
-            found = self.reader.of(stale)
-            self._read |= {one: (now, found.get(one)) for one in stale}
+            self._read = {one: self._read[one] for one in users if one in self._read}
+        for start in range(0, len(stale), AT_ONCE):
+            part = stale[start : start + AT_ONCE]
+            found = self.reader.of(part)
+            self._read |= {one: (now, found.get(one)) for one in part}
         known = ((one, self._read[one][1]) for one in users)
         return {one: denies for one, denies in known if denies is not None}
 

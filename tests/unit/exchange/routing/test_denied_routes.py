@@ -11,7 +11,7 @@ from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.exchange import START, MemoryUsers
 from tests.fakes.grants import MemoryGrants, MemoryGroups, deny
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
-from tests.unit.exchange.routing.routing_world import CONTROL_ID, World
+from tests.unit.exchange.routing.routing_world import CONTROL_ID, Killed, World
 from tests.unit.exchange.routing.test_router_live import Live
 
 REALM, OTHER = "xs_alice_lab.fifo", "xs_alice.fifo"
@@ -215,3 +215,24 @@ def test_the_cache_is_bounded(denied, monkeypatch):
     for number in range(5):
         assert cached.of([(REALM, f"user{number}"), (REALM, "bob")]).keys() == {(REALM, "bob")}
         assert len(cached._read) == 2
+
+
+def test_an_answer_is_kept_although_the_invocation_ends_before_the_last_one(denied, monkeypatch):
+    cached, asked = CachedDenies(denied.reader, denied.world.now), [(REALM, f"user{number}") for number in range(250)]
+    deny(denied.grants, REALM, "@everyone", "read", "secret.")
+    read = denied.reader.of
+
+    def ending(users):
+        if denied.reader.reads == 2:
+            raise Killed
+        return read(users)
+
+    monkeypatch.setattr(denied.reader, "of", ending)
+    with pytest.raises(Killed):
+        cached.of(asked)
+    monkeypatch.setattr(denied.reader, "of", read)
+    denied.reader.asked.clear()
+
+    cached.of(asked)
+
+    assert denied.reader.asked == set(asked[200:])
