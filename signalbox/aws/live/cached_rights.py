@@ -1,7 +1,7 @@
 """The items that decide about users' rights, as a function instance has read them.
 
 An item is used for a minute while the version of all rights, which the instance reads once a second, is the one that it
-knew before it read the item, and for a second if it knew none. `signalbox.live.admin.settling` says why no right is
+knew before it read the item, and for a second if it knew none. `signalbox.live.rights.settling` says why no right is
 used after the reply to its revocation.
 """
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from signalbox.aws.live.recent import Moment, Recent
 from signalbox.aws.shared.expressions import Item
-from signalbox.live.admin.settling import UNCHANGED_RIGHTS_KEPT_SECONDS
+from signalbox.live.rights.settling import UNCHANGED_RIGHTS_KEPT_SECONDS
 
 Address = tuple[str, str, str]
 """The table of an item, and its key."""

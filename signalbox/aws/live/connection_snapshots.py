@@ -32,6 +32,7 @@ from signalbox.aws.shared.expressions import Item, Put
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.forms import Document, Form, Forms
+from signalbox.live.log.read_limits import PastTooLarge
 from signalbox.live.model.state import ConnectionId, Session
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
 from signalbox.live.outbox.snapshots import ConnectionSnapshot, Owner, SnapshotRequest, owner_of
@@ -41,6 +42,7 @@ from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.sarracenia.rights.names import ExchangeName
 
 KEPT_FOR = timedelta(hours=2, minutes=15)  # longer than API Gateway keeps a connection
+MAXIMUM_RECORD_BYTES = 400_000  # an item of DynamoDB has at most 400 KB, 409,600 bytes, with its key
 # What the copy of a session leaves out concerns the function `session` only.
 NOT_COPIED: dict[str, object] = {"frames": [], "pending": {}, "challenge": ""}
 
@@ -113,9 +115,13 @@ class DynamoConnectionSnapshots:
         return found
 
     def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
-        """Save the state of a connection's outbox, with a copy of its session."""
-        expires = ttl(datetime.now(UTC) + KEPT_FOR)
-        self.live.write(Put(outbox_key(connection) | outbox_item(outbox, session=session) | expires))
+        """Save the state of a connection's outbox, with a copy of its session. Raises `PastTooLarge`."""
+        expires, item = ttl(datetime.now(UTC) + KEPT_FOR), outbox_item(outbox, session=session)
+        if len(item["document"]) > MAXIMUM_RECORD_BYTES:
+            raise PastTooLarge(
+                "a connection may get past events of about 14,000 topics in five minutes: subscribe to fewer at a time"
+            )
+        self.live.write(Put(outbox_key(connection) | item | expires))
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
         """Return the sequence number of a topic's newest event, or 0."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS
+from signalbox.live.rights.settling import RIGHTS_KEPT_SECONDS
 
 MAXIMUM_VALUES = 20_000
 

@@ -3,7 +3,7 @@
 import time
 from typing import TYPE_CHECKING
 
-from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
+from signalbox.live.rights.settling import RIGHTS_SETTLE_SECONDS
 
 if TYPE_CHECKING:
     from signalbox.aws.exchange.exchanges import DynamoUsers

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from signalbox.clock import Clock
 from signalbox.live.admin.ports import LiveAdminStore, RightsVersion, SessionNotifier
 from signalbox.live.admin.rights_sources import groups_of
-from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.live.model.state import KILLED, ConnectionId, Killed, RightsChanged, Session, Signal
 from signalbox.live.ports import RealmSessions, Sessions
 from signalbox.live.rights.principals import EVERYONE, GroupName, PrincipalName, group_of
+from signalbox.live.rights.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 

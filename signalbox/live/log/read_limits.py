@@ -19,7 +19,7 @@ MARKS = "[{,:"  # in a JSON text, as many as the values and names in it, or more
 
 
 class PastTooLarge(RejectedError):
-    """Raised when one request would read more past events than a function has memory or time for."""
+    """Raised when a request has more past events than a function has memory or time, or a record has room, for."""
 
 
 class ReadsBusy(UnavailableError):

@@ -84,7 +84,7 @@ class ConnectionDelivery:
         self.snapshot = replace(self.snapshot, outbox=outbox)
 
     def save(self) -> None:
-        """Save the state of the outbox if it has changed."""
+        """Save the state of the outbox if it has changed. Raises `PastTooLarge`."""
         now = self.now()
         if needs_saving(self.outbox, saved=self._saved, now=now):
             self._saved = pruned(self.outbox, now=now)

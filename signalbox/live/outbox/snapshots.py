@@ -77,7 +77,7 @@ class ConnectionSnapshots(Protocol):
         """Read the snapshots of several connections in one call, as far as their batches need them."""
 
     def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
-        """Save the state of a connection's outbox, with a copy of its session."""
+        """Save the state of a connection's outbox, with a copy of its session. Raises `PastTooLarge`."""
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
         """Return the sequence number of a topic's newest event, or 0."""

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import EventTexts
-from signalbox.live.log.read_limits import PastTooLarge, ReadsBusy
+from signalbox.live.log.read_limits import ReadsBusy
 from signalbox.live.outbox.backfill import BackfillEvent, BackfillReader
 from signalbox.live.outbox.decisions import (
     ItemAction,
@@ -23,9 +23,7 @@ from signalbox.live.outbox.items import BackfillRequest, SubscriptionEvent
 from signalbox.live.outbox.ports import TopicLog
 from signalbox.live.outbox.results import DeliveryOutcome
 from signalbox.live.outbox.snapshots import ConnectionSnapshot
-from signalbox.live.wamp import uris
-from signalbox.live.wamp.codec import serialize
-from signalbox.live.wamp.messages import EMPTY, Abort
+from signalbox.live.wamp.messages import EMPTY
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.parallel import ParallelMap
 
@@ -58,15 +56,11 @@ class WampDialect:
         """Return no state: posting an event writes nothing to the table."""
 
     def backfill(self, request: BackfillRequest, delivery: ConnectionDelivery) -> DeliveryOutcome:
-        """Post the backfill of a subscription, or end a session that requests too many past events."""
+        """Post the backfill of a subscription. Raises `PastTooLarge`."""
         try:
             return self._backfill(request, delivery)
         except ReadsBusy:
             return DeliveryOutcome.BLOCKED
-        except PastTooLarge as problem:
-            text = serialize(Abort({"message": str(problem)}, uris.PAYLOAD_SIZE_EXCEEDED))
-            delivery.post(text + delivery.snapshot.separator, is_repeatable=False)
-            return DeliveryOutcome.TOO_LARGE
 
     def _backfill(self, request: BackfillRequest, delivery: ConnectionDelivery) -> DeliveryOutcome:
         subscription = request.pattern.subscription_id

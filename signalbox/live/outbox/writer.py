@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import EventTexts
+from signalbox.live.log.read_limits import PastTooLarge
 from signalbox.live.model.state import ConnectionId, Dialect
 from signalbox.live.outbox.arvados_dialect import ArvadosDialect
 from signalbox.live.outbox.decisions import (
@@ -30,6 +31,9 @@ from signalbox.live.outbox.ports import Connections, PostResult, TopicLog
 from signalbox.live.outbox.results import BatchResult, DeliveryOutcome
 from signalbox.live.outbox.snapshots import ConnectionSnapshot, ConnectionSnapshots, request_of
 from signalbox.live.outbox.wamp_dialect import WampDialect
+from signalbox.live.wamp import uris
+from signalbox.live.wamp.codec import serialize
+from signalbox.live.wamp.messages import Abort
 from signalbox.messages import MessageId
 from signalbox.parallel import ParallelMap, serial_map
 
@@ -102,13 +106,31 @@ class _BatchWriter:
     _newest: dict[RoutingKey, int] = field(default_factory=dict)
 
     def write(self, incoming: Sequence[ReceivedItem]) -> BatchResult:
+        result = self.delivery.result
+        try:
+            for position, received in enumerate(incoming):
+                result.outcome = self._handle(received)
+                if result.outcome in RETRIED:
+                    result.not_done = tuple(one.message_id for one in incoming[position:])
+                if result.outcome is not DeliveryOutcome.DONE:
+                    break
+            self._finish()
+        except PastTooLarge as problem:
+            self._abort(str(problem))
+        return result
+
+    def _abort(self, problem: str) -> None:
+        """End a session that requests more past events than one delivery reads, or than its record has room for."""
+        delivery = self.delivery
+        text = serialize(Abort({"message": problem}, uris.PAYLOAD_SIZE_EXCEEDED))
+        delivery.post(text + delivery.snapshot.separator, is_repeatable=False)
+        delivery.result.outcome, delivery.result.not_done = DeliveryOutcome.TOO_LARGE, ()
+        delivery.advance(replace(delivery.outbox, pending_backfills={}, watermarks={}))
+        self._finish()
+
+    def _finish(self) -> None:
+        """Close the connection if the outcome requires it, and save the state."""
         delivery, result = self.delivery, self.delivery.result
-        for position, received in enumerate(incoming):
-            result.outcome = self._handle(received)
-            if result.outcome in RETRIED:
-                result.not_done = tuple(one.message_id for one in incoming[position:])
-            if result.outcome is not DeliveryOutcome.DONE:
-                break
         if result.outcome in CLOSING:
             delivery.connections.close(delivery.connection)
         events = result.events + result.backfilled
@@ -117,7 +139,6 @@ class _BatchWriter:
         )
         delivery.advance(replace(delivery.outbox, totals=result.totals))
         delivery.save()
-        return result
 
     def _handle(self, incoming: ReceivedItem) -> DeliveryOutcome:
         item, waited = incoming.item, self._waited(incoming)

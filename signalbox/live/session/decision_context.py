@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS
 from signalbox.live.identity.compact import is_compact_jwt
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal
 from signalbox.live.model.state import DecisionContext, FrameId, Realm, Received, RightsChanged, Session, SessionState
 from signalbox.live.ports import RealmAccess, SessionPorts
 from signalbox.live.procedures.session_meta import RENEW
+from signalbox.live.rights.settling import RIGHTS_KEPT_SECONDS
 from signalbox.live.session.inbox import InboxMessage
 from signalbox.live.wamp.authentication import AuthMethod
 from signalbox.live.wamp.messages import Authenticate, Call, Hello, PublicationId, Publish, SessionId, Subscribe

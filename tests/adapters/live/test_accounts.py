@@ -21,12 +21,12 @@ from signalbox.aws.live.sessions import DynamoSessions
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.ports import StoredGrants
-from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS
 from signalbox.live.identity.tokens import CLUSTER, TokenIdentity
 from signalbox.live.model.state import Account, ConnectionId, SessionState, opened
 from signalbox.live.ports import Accounts, RealmAccess
 from signalbox.live.rights.grants import NO_RIGHTS, Grant, GrantSet, Rights
 from signalbox.live.rights.principals import EVERYONE, GroupName, PrincipalName, Subject, principal_of
+from signalbox.live.rights.settling import RIGHTS_KEPT_SECONDS
 from signalbox.live.wamp.authentication import AuthMethod, Identity, StoredSecret
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName

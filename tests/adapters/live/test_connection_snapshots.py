@@ -1,5 +1,6 @@
 """Connection snapshots in DynamoDB."""
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -23,9 +24,9 @@ from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.ports import HeadChange
 from signalbox.exchange.routing.sequences import Head, numbered
-from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS, RIGHTS_SETTLE_SECONDS, UNCHANGED_RIGHTS_KEPT_SECONDS
 from signalbox.live.arvados.row_state import RowState
 from signalbox.live.identity.tokens import CLUSTER, TokenIdentity
+from signalbox.live.log.read_limits import PastTooLarge
 from signalbox.live.model.effects import Close
 from signalbox.live.model.state import ConnectionId, FrameId, SessionState, opened
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
@@ -33,6 +34,7 @@ from signalbox.live.outbox.items import ItemId
 from signalbox.live.outbox.snapshots import SnapshotRequest
 from signalbox.live.outbox.totals import NO_TOTALS
 from signalbox.live.rights.grants import Grant
+from signalbox.live.rights.settling import RIGHTS_KEPT_SECONDS, RIGHTS_SETTLE_SECONDS, UNCHANGED_RIGHTS_KEPT_SECONDS
 from signalbox.live.wamp.authentication import AuthMethod, Identity
 from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -169,6 +171,13 @@ def test_an_outbox_state_round_trips(snapshots) -> None:
         snapshots.save(CONNECTION, kept, session=None)
 
         assert snapshots.read(CONNECTION, owner=None).outbox == kept
+
+
+def test_a_state_that_is_larger_than_an_item_may_be_is_refused(snapshots) -> None:
+    numbers = {RoutingKey(secrets.token_hex(100)): number for number in range(5_000)}
+
+    with pytest.raises(PastTooLarge, match="subscribe to fewer"):
+        snapshots.save(CONNECTION, OutboxState(watermarks={SubscriptionId(1): Watermarks(NOW, numbers)}), session=None)
 
 
 def test_the_newest_number_of_a_topic_is_read_from_its_head(snapshots, exchange_table) -> None:

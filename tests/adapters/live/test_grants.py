@@ -22,9 +22,9 @@ from signalbox.aws.live.items import (
 )
 from signalbox.aws.live.recent import Recent
 from signalbox.live.admin.ports import GrantsTooLarge, StoredGrants, TooManyGroups
-from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS
 from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.rights.principals import EVERYONE, GroupName, principal_of
+from signalbox.live.rights.settling import RIGHTS_KEPT_SECONDS
 from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Right

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from signalbox.aws.live.recent import Moment, Recent
-from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS, RIGHTS_SETTLE_SECONDS
+from signalbox.live.rights.settling import RIGHTS_KEPT_SECONDS, RIGHTS_SETTLE_SECONDS
 from tests.fakes.recent import TwoClocks
 
 

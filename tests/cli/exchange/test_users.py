@@ -14,7 +14,7 @@ from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared import confirmation, deployment, settling
 from signalbox.clients.deployment import AwsDeployment
 from signalbox.errors import RejectedError
-from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
+from signalbox.live.rights.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.sarracenia.broker_url import BrokerAccount
 from signalbox.sarracenia.rights.names import InvalidUserName
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, function

@@ -6,10 +6,10 @@ import pytest
 
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings
-from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.live.identity.tokens import CLUSTER
 from signalbox.live.identity.trust import trust_of
 from signalbox.live.model.state import Dialect
+from signalbox.live.rights.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.live.wamp.authentication import AuthMethod
 from tests.fakes.live import START
 from tests.unit.live.admin.test_command_handlers import OWN, Stage

@@ -77,6 +77,7 @@ class World:
     on_read: Callable[[], None] = lambda: None
     newest_number: int = 0
     looks: int = 0
+    maximum_topics: int = 1_000
     is_current: bool = True
     """Whether a batch of events finds current rights and a current session."""
     copied: Session | None = None
@@ -99,6 +100,9 @@ class World:
         return self.newest_number
 
     def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
+        marks = [*outbox.pending_backfills.values(), *(one.numbers for one in outbox.watermarks.values())]
+        if sum(map(len, marks)) > self.maximum_topics:
+            raise PastTooLarge("too many topics")
         self.outbox, self.copied = outbox, session
         self.saved.append(outbox)
 
@@ -287,6 +291,24 @@ def test_a_client_that_requests_too_many_past_events_is_told_so_and_disconnected
     assert (result.outcome, result.not_done) == (DeliveryOutcome.TOO_LARGE, ())
     assert world.posted()[-1] == [3, {"message": "too many"}, "wamp.error.payload_size_exceeded"]
     assert CONNECTION in world.connections.closed
+
+
+@pytest.mark.parametrize("is_retained", [True, False])
+def test_a_session_ends_whose_record_has_no_room_for_the_topics_of_its_past_events(
+    world: World, *, is_retained: bool
+) -> None:
+    """The record also grows by the topics of events that wait for the backfill."""
+    world.maximum_topics = SAVED_EVERY
+    topics = [RoutingKey(f"open.{number}") for number in range(SAVED_EVERY + 1)]
+    events = [replace(event(number), topic=topic, is_retained=True) for number, topic in enumerate(topics, start=1)]
+    world.log.append(REALM, *(events if is_retained else events[:1]))
+
+    result = world.deliver(subscribed(), backfill(None, get_retained=True) if is_retained else event_batch(*events))
+
+    assert (result.outcome, result.not_done) == (DeliveryOutcome.TOO_LARGE, ())
+    assert world.posted()[-1][2] == "wamp.error.payload_size_exceeded"
+    assert CONNECTION in world.connections.closed
+    assert world.outbox.pending_backfills == world.outbox.watermarks == {}
 
 
 def test_a_backfill_waits_while_others_read_many_past_events(world: World) -> None:
