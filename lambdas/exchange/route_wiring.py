@@ -9,6 +9,7 @@ from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
 from signalbox.aws.exchange.key_holds import DynamoKeyHolds
 from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads, DynamoRoutingTable
+from signalbox.aws.exchange.sent_copies import DynamoSentCopies
 from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
@@ -44,7 +45,15 @@ def router() -> Router:
         BatchReader(table, copy_settings, denies(), trusted_senders(), metadata_problem, instance.CLOCK.now),
         Numberer(heads(), key_holder()),
         distributor() if wiring.has_live() else None,
-        CopyRouter(dispatcher(), keeper(), copy_settings, wiring.names(), instance.CLOCK.now, instance.is_late),
+        CopyRouter(
+            dispatcher(),
+            keeper(),
+            copy_settings,
+            wiring.names(),
+            instance.CLOCK.now,
+            DynamoSentCopies(wiring.table()),
+            instance.is_late,
+        ),
         Reporter(counters(), parallel_map, instance.record),
     )
 

@@ -22,6 +22,7 @@ from signalbox.exchange.routing.router import Router
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName
+from tests.unit.exchange.routing.routing_world import MemorySentCopies
 
 MESSAGES = 1_000
 BATCH = 10  # the maximum that Lambda receives and deletes in one call
@@ -108,7 +109,7 @@ def _counted(queues: int, *, is_for_all: bool) -> Calls:
         BatchReader(table, settings, None, senders, str, lambda: NOW),  # type: ignore[arg-type] # no exchange is live
         Numberer(None, None),  # type: ignore[arg-type] # nothing is ordered
         None,  # no exchange is live
-        CopyRouter(dispatcher, None, settings, StageNames("benchmark"), lambda: NOW),
+        CopyRouter(dispatcher, None, settings, StageNames("benchmark"), lambda: NOW, MemorySentCopies(), lambda: False),
         Reporter(_CounterWriter()),
     )
     batches = [

@@ -22,6 +22,7 @@ from signalbox.exchange.model.records import (
 )
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.forms import Form, Forms
+from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 USER = "user"
@@ -90,6 +91,11 @@ def minute_key(begins_at: datetime) -> str:
 def head_key(exchange: ExchangeName, key: RoutingKey) -> Item:
     """Return the key of the head of a routing key."""
     return {"pk": f"{HEAD}{exchange}", "sk": f"{HEAD_KEY}{key}"}
+
+
+def sent_key(message_id: MessageId) -> Item:
+    """Return the key of the item that lists the sent copies of an unfinished publication."""
+    return {"pk": f"sent#{message_id}", "sk": "sent"}
 
 
 def arvados_key() -> Item:

@@ -29,13 +29,18 @@ class DeadCopy:
 
 @dataclass(slots=True)
 class DispatchResult:
-    """The outcomes of copies. `failed` may be retried; `stuck` were moved to no queue."""
+    """The outcomes of copies. `failed` may be retried; `stuck` could not be moved to any queue."""
 
     delivered: list[Copy] = field(default_factory=list)
     failed: list[Copy] = field(default_factory=list)
     retried: list[Copy] = field(default_factory=list)
     dead: list[DeadCopy] = field(default_factory=list)
     stuck: list[Copy] = field(default_factory=list)
+
+    @property
+    def done(self) -> list[Copy]:
+        """Return the copies that are accounted for."""
+        return [*self.delivered, *self.retried, *(one.copy for one in self.dead)]
 
     def add(self, other: "DispatchResult") -> None:
         """Add the outcomes of other copies."""

@@ -1,7 +1,7 @@
 """The router of copies: makes those of publications, keeps and sends them, and dead-letters rejected messages."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from signalbox.exchange.messages.copies import Copy, copies
@@ -12,14 +12,13 @@ from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchR
 from signalbox.exchange.routing.copy_keeper import NOTHING_KEPT, CopyKeeper
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.detours import Detours
+from signalbox.exchange.routing.ports import SentCopies
 from signalbox.history.event import HistoryEvent
-from signalbox.messages import MessageId, size_bytes
-from signalbox.queues import QueueName
+from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 
-# Sent between two looks at the clock: a second or two of a function. A batch rarely has more.
-PART_BYTES = 16 * 1024 * 1024
-MAXIMUM_UNFINISHED = 100  # messages whose accepted copies an instance remembers
+# The copies that are sent between two looks at the time, in half a second.
+PART_COPIES, PART_BYTES = 2_000, 16 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +38,8 @@ class RoutedEntries:
 class CopyRouter:
     """Routes publications to their queues.
 
-    `keeper` stores the copies of kept queues before they are sent; a stage without history keeps none. No copies are
-    sent when the invocation `is_late`: their messages are received again, and go on where this instance stopped.
+    `keeper` stores the copies of kept queues before they are sent; a stage without history keeps none. When it
+    `is_late`, the rest of the copies stays for the next attempt, which sends none of those in `sent` again.
     """
 
     dispatcher: CopyDispatcher
@@ -48,8 +47,9 @@ class CopyRouter:
     copy_settings: CopySettingsCache
     names: StageNames
     now: Callable[[], datetime]
-    is_late: Callable[[], bool] = lambda: False
-    _accepted: dict[MessageId, set[QueueName]] = field(default_factory=dict)
+    sent: SentCopies
+    is_late: Callable[[], bool]
+    part_copies: int = PART_COPIES
 
     def route(
         self,
@@ -71,25 +71,26 @@ class CopyRouter:
                 failed.add(entry.message.message_id)
                 continue
             handled.append(entry)
-        to_keep = [one for one in made if self.copy_settings.is_kept(one.queue)]
-        kept = self.keeper.keep(to_keep, now=self.now()) if self.keeper else NOTHING_KEPT
-        # A publication of which a copy is not kept is received again as a whole: none of its copies is sent now.
-        outcome = self._send([one for one in made if one.message_id not in kept.failed], detours)
-        failed |= kept.failed | {copy.message_id for copy in outcome.stuck}
-        self._remember(handled, failed, outcome)
-        return RoutedEntries(handled, kept.events, outcome, failed)
+        outcome, kept = DispatchResult(), list[HistoryEvent]()
+        parts = _parts(self.sent.left(made), most=self.part_copies)
+        for part in parts:
+            kept += self._keep_and_send(part, outcome, failed, detours)
+            if self.is_late():
+                break
+        outcome.stuck += [copy for part in parts for copy in part]
+        failed |= {copy.message_id for copy in outcome.stuck}
+        self.sent.add([copy for copy in outcome.done if copy.message_id in failed], now=self.now())
+        return RoutedEntries(handled, kept, outcome, failed)
 
-    def _remember(self, entries: Sequence[Entry], failed: Collection[MessageId], outcome: DispatchResult) -> None:
-        """Keep which queues have their copies of the messages that are received again."""
-        accepted = [*outcome.delivered, *outcome.retried, *(dead.copy for dead in outcome.dead)]
-        for message_id in (entry.message.message_id for entry in entries):
-            before = self._accepted.pop(message_id, set())
-            if message_id in failed:
-                self._accepted[message_id] = before | {
-                    one.destination for one in accepted if one.message_id == message_id
-                }
-        for message_id in list(self._accepted)[:-MAXIMUM_UNFINISHED]:
-            del self._accepted[message_id]
+    def _keep_and_send(
+        self, copies: Sequence[Copy], outcome: DispatchResult, failed: set[MessageId], detours: Detours
+    ) -> Sequence[HistoryEvent]:
+        """Store copies of kept queues; send all copies but those of publications of which one is not stored."""
+        to_keep = [one for one in copies if self.copy_settings.is_kept(one.queue)]
+        kept = self.keeper.keep(to_keep, now=self.now()) if self.keeper else NOTHING_KEPT
+        failed |= kept.failed
+        outcome.add(self._send([one for one in copies if one.message_id not in failed], detours))
+        return kept.events
 
     def _dead_letter(self, rejection: Rejection, exchange: ExchangeName) -> bool:
         return self.dispatcher.dead_letter(
@@ -112,16 +113,6 @@ class CopyRouter:
 
     def _send(self, made: Sequence[Copy], detours: Detours) -> DispatchResult:
         """Deliver copies; send those that failed, or that must stay behind a failed one, to the retry queues."""
-        outcome = DispatchResult()
-        new = (copy for copy in made if copy.destination not in self._accepted.get(copy.message_id, ()))
-        for part in _parts(new):
-            if self.is_late():
-                outcome.stuck += part
-            else:
-                outcome.add(self._send_part(part, detours))
-        return outcome
-
-    def _send_part(self, made: Sequence[Copy], detours: Detours) -> DispatchResult:
         direct: list[Copy] = []
         behind: list[Copy] = []
         for copy in made:
@@ -133,14 +124,14 @@ class CopyRouter:
         return outcome
 
 
-def _parts(copies: Iterable[Copy]) -> Iterator[list[Copy]]:
-    """Yield copies in parts of about `PART_BYTES`."""
+def _parts(copies: Sequence[Copy], *, most: int) -> Iterator[list[Copy]]:
+    """Yield copies in parts. Those for one queue follow one another, since a call carries several."""
     part: list[Copy] = []
     size = 0
-    for copy in copies:
+    for copy in sorted(copies, key=lambda one: one.destination):
         part.append(copy)
-        size += size_bytes(copy.message)
-        if size >= PART_BYTES:
+        size += copy.size_bytes
+        if len(part) == most or size >= PART_BYTES:
             yield part
             part, size = [], 0
     if part:

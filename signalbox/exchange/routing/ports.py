@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from signalbox.exchange.messages.copies import Copy
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import Binding, ExchangeRecord, GroupBy, ResourceRef
@@ -85,6 +86,16 @@ class CopySender(Protocol):
 
     def send(self, batch: Batch) -> SentBatch:
         """Make one call. Raises `EffectFailed` when it is not known which messages were accepted."""
+
+
+class SentCopies(Protocol):
+    """The copies of unfinished publications that are accounted for."""
+
+    def add(self, copies: Iterable[Copy], *, now: datetime) -> None:
+        """Record copies for as long as their publications may be received again."""
+
+    def left(self, copies: Sequence[Copy]) -> Sequence[Copy]:
+        """Return the copies that are not recorded; only those of publications received before are looked up."""
 
 
 class DeclaredQueues(Protocol):

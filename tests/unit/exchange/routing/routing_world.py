@@ -8,6 +8,7 @@ from typing import Any
 
 from signalbox.errors import EffectFailed
 from signalbox.exchange.matching.graph import RoutingGraph
+from signalbox.exchange.messages.copies import Copy
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication, TrustedSenders
 from signalbox.exchange.model.bindings import DeclaredName
@@ -20,7 +21,7 @@ from signalbox.exchange.routing.batch_reader import NO_POISON, BatchReader
 from signalbox.exchange.routing.batch_report import Reporter, RoutingResult
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
 from signalbox.exchange.routing.copy_keeper import CopyKeeper
-from signalbox.exchange.routing.copy_router import CopyRouter
+from signalbox.exchange.routing.copy_router import PART_COPIES, CopyRouter
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.key_holds import EndingHold, KeyHolder
 from signalbox.exchange.routing.numbering import Numberer
@@ -227,6 +228,21 @@ class MemoryCounterWriter:
         return dict(self.counts[ResourceRef(ResourceKind.EXCHANGE, name)])
 
 
+@dataclass
+class MemorySentCopies:
+    burn: Callable[[], None] = lambda: None
+    copies: set[tuple[MessageId, QueueName]] = field(default_factory=set)
+
+    def add(self, copies: Iterable[Copy], *, now: datetime) -> None:
+        for copy in copies:
+            self.burn()
+            self.copies.add((copy.message_id, copy.destination))
+            self.burn()
+
+    def left(self, copies: Sequence[Copy]) -> Sequence[Copy]:
+        return [one for one in copies if one.attempt == 1 or (one.message_id, one.destination) not in self.copies]
+
+
 def copy_id(publication: MessageId, queue: QueueName) -> MessageId:
     """Return the id of a publication's copy in a queue."""
     return MessageId(f"{publication} in {queue}")
@@ -296,14 +312,15 @@ class World:
     routed: list[RoutingResult] = field(default_factory=list)
     live: Any = None
     denies: Any = field(default_factory=NoDenies)
-    is_late: Callable[[], bool] = lambda: False
     kept: MemoryKeptMessages = field(default_factory=MemoryKeptMessages)
     record: Callable[[Sequence[HistoryEvent]], None] | None = None
+    is_late: bool = False
+    part_copies: int = PART_COPIES
 
     def __post_init__(self) -> None:
         self.holds = MemoryKeyHolds(self.burn)
         self.heads, self.sqs = MemoryHeads(self.burn, holds=self.holds), NaiveSqs(self.burn)
-        self.table.heads = self.heads
+        self.table.heads, self.sent = self.heads, MemorySentCopies(self.burn)
         self.sqs.make(RETRIES, ORDERED_RETRIES, DEAD, is_forgetful=self.is_forgetful)
         self.dispatcher = CopyDispatcher(self.sqs, self.table, RETRIES, ORDERED_RETRIES, DEAD)
         self.routers = [self.router(), self.router()]
@@ -323,7 +340,16 @@ class World:
             ),
             Numberer(self.heads, KeyHolder(self.holds, self.now, self.sleep, HOLD_FOR)),
             self.live,
-            CopyRouter(self.dispatcher, CopyKeeper(self.kept), copy_settings, NAMES, self.now, self.is_late),
+            CopyRouter(
+                self.dispatcher,
+                CopyKeeper(self.kept),
+                copy_settings,
+                NAMES,
+                self.now,
+                self.sent,
+                lambda: self.is_late,
+                self.part_copies,
+            ),
             Reporter(self.counters, record=self.record),
         )
 

@@ -9,13 +9,14 @@ import pytest
 from signalbox.exchange.messages.headers import file_id
 from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties, group_of
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing import copy_router
 from signalbox.exchange.routing.batch_reader import ExchangeUnknown
 from signalbox.exchange.routing.sequences import KEPT, Head, numbered
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
-from tests.unit.exchange.routing.routing_world import CONTROL_ID, DEAD, ORDERED_RETRIES, RETRIES, World, copy_id
+from tests.unit.exchange.routing.routing_world import CONTROL_ID, DEAD, NAMES, ORDERED_RETRIES, RETRIES, World, copy_id
 
 LOG = "xlog.fifo"
 HEAD = ExchangeName(LOG), RoutingKey("a.b")
@@ -287,42 +288,6 @@ def test_a_message_whose_copy_cannot_wait_for_another_try_comes_again_for_that_c
     assert world.counters.of_exchange("xs").items() >= {"received": 3, "redelivered": 1}.items()
 
 
-@pytest.mark.parametrize("exchange", ["xs", LOG])
-def test_copies_that_take_longer_than_a_function_are_sent_in_several_runs_once_each(
-    world: World, exchange: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each run has time for four parts of one copy; six messages have four copies each."""
-    monkeypatch.setattr("signalbox.exchange.routing.copy_router.PART_BYTES", 1)
-    ending = ".fifo" if exchange == LOG else ""
-    for queue in ("q_c", "q_d"):
-        world.bind(exchange, "#", queue=queue + ending)
-    looks: list[int] = []
-    world.use(is_late=lambda: looks.append(1) or len(looks) > 4)  # type: ignore[func-returns-value]
-    del world.routers[1:]
-    bodies = [str(number) for number in range(6)]
-    for body in bodies:
-        world.publish(exchange, "a.b", body=body)
-
-    left = []
-    while (routed := world.route(exchange)).not_done:
-        left.append(len(routed.not_done))
-        looks.clear()
-        world.moment += VISIBILITY
-
-    assert left == [5, 4, 3, 2, 1]
-    assert [sorted(world.bodies(queue + ending)) for queue in ("q_all", "q_a", "q_c", "q_d")] == [bodies] * 4
-
-
-def test_an_instance_remembers_few_unfinished_messages(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("signalbox.exchange.routing.copy_router.MAXIMUM_UNFINISHED", 2)
-    router = world.use(is_late=lambda: True)
-    for number in range(5):
-        world.publish("xs", "a.b", body=str(number))
-
-    assert len(world.route("xs").not_done) == 5
-    assert len(router.copies._accepted) == 2
-
-
 def test_copies_for_a_deleted_queue_are_dead_lettered_without_a_retry(world) -> None:
     world.delete("q_a")
     world.publish("xs", "a.b")
@@ -582,3 +547,48 @@ def test_poison_is_dead_lettered_unread_and_the_others_of_its_key_are_routed(wor
     (dead,) = world.messages("xlog-dlq.fifo" if exchange == LOG else "xs-dlq")
     assert (dead.body, dead.attributes["Reason"].text) == ("poison", "it stops its reader")
     assert sorted(world.bodies("q_all.fifo" if exchange == LOG else "q_all")) == ["before", "behind"]
+
+
+@pytest.mark.parametrize(("exchange", "suffix"), [("xs", ""), ("xs", ".fifo"), (LOG, ".fifo")])
+def test_copies_that_are_more_than_an_invocation_can_send_are_sent_by_several_each_once(world, exchange, suffix):
+    queues = [f"q_many_{number}{suffix}" for number in range(9)]
+    for queue in queues:
+        world.bind(exchange, "many.#", queue=queue)
+    world.part_copies, world.is_late = 4, True
+    world.use()
+    for number in range(3):
+        world.publish(exchange, "many", body=str(number))
+    attempts = 0
+
+    while world.sqs.queues[NAMES.queue(exchange)].entries:
+        world.route(exchange)
+        attempts += 1
+        world.moment += VISIBILITY
+        assert sum(len(world.bodies(queue)) for queue in world.table.queues) >= min(30, 4 * attempts)
+
+    for queue in queues:
+        assert world.bodies(queue) == ["0", "1", "2"] if exchange == LOG else sorted(world.bodies(queue)) == [*"012"]
+    assert {queue: world.counters.of_queue(queue)["received"] for queue in queues} == dict.fromkeys(queues, 3)
+
+
+def test_a_large_message_ends_a_part(world, monkeypatch):
+    monkeypatch.setattr(copy_router, "PART_BYTES", 1)
+    world.is_late = True
+    world.publish("xs", "a.b")
+
+    assert world.route("xs").not_done == ("xs-1",)
+
+    assert (len(world.bodies("q_a")), len(world.bodies("q_all"))) == (1, 0)
+
+
+def test_a_kept_copy_is_stored_once_although_its_message_is_received_again(world):
+    world.table.kept |= {"q_a", "q_all"}
+    world.part_copies, world.is_late = 1, True
+    world.use()
+    world.publish("xs", "a.b")
+    for _ in range(3):
+        world.route("xs")
+        world.moment += VISIBILITY
+
+    assert [len(world.bodies(queue)) for queue in ("q_a", "q_all")] == [1, 1]
+    assert len([one for one in happened(world) if one[0] == "kept"]) == 2

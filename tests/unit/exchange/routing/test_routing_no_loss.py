@@ -42,6 +42,7 @@ steps = st.one_of(
     st.tuples(st.just("route within retry"), exchanges, st.integers(0, 12), st.booleans()),
     st.tuples(st.just("trouble"), st.sampled_from(PLACES), st.sampled_from(TROUBLE)),
     st.tuples(st.just("tick"), st.sampled_from([1, VISIBILITY])),
+    st.tuples(st.just("late"), st.booleans()),
 )
 
 
@@ -55,7 +56,7 @@ class Life:
 
     @classmethod
     def begin(cls, *, is_forgetful: bool) -> "Life":
-        world = World(is_forgetful=is_forgetful)
+        world = World(is_forgetful=is_forgetful, part_copies=1)
         for exchange in (PLAIN, LOG):
             world.declare(exchange)
         for exchange, pattern, queue in BINDINGS:
@@ -84,6 +85,8 @@ class Life:
                     self.uncertain.add(place)
             case ("tick", seconds):
                 world.moment += seconds
+            case ("late", is_late):
+                world.is_late = is_late
 
     def _live(self, life: int | None, function, *, router: int | None = None) -> None:
         self.world.breath = life
