@@ -32,7 +32,7 @@ def admitted(session: Session, token: str, *, request: str) -> Refusal | None:
 @cache
 def _admissions() -> AdmissionService:
     exchanges = instance.table("EXCHANGE_TABLE")
-    documents = JsonDocuments(allows_loopback=instance.is_local())
+    documents = JsonDocuments(instance.is_local(), instance.seconds_left)
     return AdmissionService(
         realm=DynamoExchanges(exchanges).arvados_realm,
         # No challenge is sent, so the salt of an unknown user is not seen and needs no secret.

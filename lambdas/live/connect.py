@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 from lambdas.live import wiring
+from lambdas.shared import instance
 from signalbox.aws.live.sessions import DynamoConnectionRate
 from signalbox.live.model.state import ConnectionId, Lost, Session, opened
 from signalbox.live.session.connection import (
@@ -24,8 +25,9 @@ OK = 200
 MAXIMUM_USER_AGENT = 200  # characters that the record of a session has
 
 
-def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
+def handler(event: dict[str, Any], lambda_context: object) -> dict[str, Any]:
     """Return the response to `$connect`, with the subprotocol or a refusal, or to `$disconnect`."""
+    instance.begin(lambda_context)
     context = event["requestContext"]
     connection = ConnectionId(context["connectionId"])
     if context["routeKey"] == "$disconnect":

@@ -52,7 +52,7 @@ def ports() -> SessionPorts:
             instance.sqs(), settings.text("LIVE_INBOX_URL").rpartition("/")[0] + "/", instance.backoff()
         ),
         overview_calls=SqsOverviewCalls(instance.sqs(), settings.text("LIVE_OVERVIEW_URL")),
-        tokens=JwtVerifier(IssuerKeys(JsonDocuments(allows_loopback=instance.is_local()))),
+        tokens=JwtVerifier(IssuerKeys(JsonDocuments(instance.is_local(), instance.seconds_left))),
         names=StageNames(settings.text("STAGE"), settings.text("EXCHANGE_PREFIX")),
         pepper=pepper(),
         now=instance.CLOCK.now,

@@ -1,5 +1,6 @@
 """A function instance: its settings, its clock, its AWS clients and the history that it writes."""
 
+import math
 import os
 import random
 from collections.abc import Sequence
@@ -64,10 +65,15 @@ def begin(context: object) -> None:
         deadline().at = None
 
 
+def seconds_left() -> float:
+    """Return the seconds until the deadline of the current invocation."""
+    end = deadline().at
+    return math.inf if end is None else (end - CLOCK.now()).total_seconds()
+
+
 def is_late() -> bool:
     """Return whether the deadline of the current invocation is over."""
-    end = deadline().at
-    return end is not None and CLOCK.now() >= end
+    return seconds_left() <= 0
 
 
 def is_local() -> bool:

@@ -1,7 +1,7 @@
 """The keys that issuers publish, fetched by OpenID Connect Discovery and cached by the function instance.
 
 A fetch makes two requests with short time-outs. A storm of tokens with unknown keys causes one fetch of an issuer in
-`PAUSE`; while an issuer does not answer, its last keys stay in use for `STALE_FOR`.
+`PAUSE_SECONDS`, and after one that failed in `FAILED_SECONDS`; the last keys stay in use for `STALE_SECONDS`.
 """
 
 import logging
@@ -19,6 +19,7 @@ MAXIMUM_ISSUERS = 1_000
 FRESH_SECONDS = 600.0  # a key that the issuer withdraws is accepted this long
 STALE_SECONDS = 86_400.0
 PAUSE_SECONDS = 5.0  # between two fetches of an issuer
+FAILED_SECONDS = 20.0  # several times as long as a fetch may take, so that a slow issuer leaves time to others
 
 Key = Mapping[str, Any]
 
@@ -31,11 +32,11 @@ class _NoAnswer(Exception):
 
 @dataclass(slots=True)
 class _Entry:
-    """The known keys of an issuer; times are of the monotonic clock."""
+    """The known keys of an issuer; times are of the monotonic clock. It is not asked before `next_at`."""
 
     keys: tuple[Key, ...] = ()
     fetched_at: float | None = None
-    tried_at: float | None = None
+    next_at: float | None = None
     exclusive: Lock = field(default_factory=Lock)
 
     def has(self, key_id: str | None) -> bool:
@@ -45,7 +46,7 @@ class _Entry:
         return self.fetched_at is not None and now - self.fetched_at < seconds
 
     def may_be_fetched(self, now: float) -> bool:
-        return self.tried_at is None or now - self.tried_at >= PAUSE_SECONDS
+        return self.next_at is None or now >= self.next_at
 
 
 @dataclass(slots=True)
@@ -68,14 +69,16 @@ class IssuerKeys:
     def _refresh(self, issuer: str, entry: _Entry, key_id: str | None) -> None:
         """Fetch the keys. If another thread is fetching them, wait for it only if `key_id` is unknown."""
         is_usable = entry.has(key_id) and entry.is_younger(STALE_SECONDS, self.now())
-        if not entry.exclusive.acquire(blocking=not is_usable, timeout=-1 if is_usable else 3 * REQUEST_SECONDS):
+        patience = -1 if is_usable else max(0.0, min(self.documents.left(), 2 * REQUEST_SECONDS))
+        if not entry.exclusive.acquire(blocking=not is_usable, timeout=patience):
             return
         try:
-            if entry.may_be_fetched(self.now()):
-                entry.tried_at = self.now()
+            began_at = self.now()
+            if entry.may_be_fetched(began_at):
                 entry.keys = self._fetched(issuer)
-                entry.fetched_at = entry.tried_at
+                entry.fetched_at, entry.next_at = began_at, began_at + PAUSE_SECONDS
         except (_NoAnswer, NoDocument) as problem:
+            entry.next_at = self.now() + FAILED_SECONDS
             logger.warning("the keys of issuer %s were not fetched: %s", issuer, problem)
         finally:
             entry.exclusive.release()

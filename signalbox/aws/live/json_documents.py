@@ -1,7 +1,7 @@
 """JSON documents of other services over HTTPS, each with one limit of time and one of bytes for the whole answer."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
 from ipaddress import IPv6Address, ip_address
@@ -26,9 +26,13 @@ class NoDocument(Exception):
 
 @dataclass(frozen=True, slots=True)
 class JsonDocuments:
-    """A reader of documents. With `allows_loopback`, those of this machine may be plain HTTP (local stage)."""
+    """A reader of documents. With `allows_loopback`, those of this machine may be plain HTTP (local stage).
+
+    `left` returns the seconds that the invocation has for an answer.
+    """
 
     allows_loopback: bool = False
+    left: Callable[[], float] = lambda: REQUEST_SECONDS
 
     def read(self, url: str, headers: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         """Return the JSON object of a URL. Redirects are not followed, and compressed answers are not requested.
@@ -42,7 +46,9 @@ class JsonDocuments:
             raise NoDocument("one of its addresses is not a URL") from error
         if parts.scheme != "https" and not is_local:
             raise NoDocument("one of its URLs is not HTTPS")
-        http = BoundedHttp(REQUEST_SECONDS, MAXIMUM_BYTES, lambda address: is_local or is_permitted(address))
+        http = BoundedHttp(
+            min(self.left(), REQUEST_SECONDS), MAXIMUM_BYTES, lambda address: is_local or is_permitted(address)
+        )
         try:
             status, body = http.answer(parts, headers={"accept": "application/json", **(headers or {})})
             if status != OK:

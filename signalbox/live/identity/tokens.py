@@ -76,6 +76,7 @@ class TokenProblem(Enum):
     AUTHID = "authid", "the token is another user's than the authid"
     STAGE_USER = "stage_user", "the name of the token's user is the name of a user of the stage"
     CLUSTER = "cluster", "the Arvados cluster does not accept the token"
+    CLUSTER_NAME = "cluster_name", "a name or a group of the token is like those of the realm's Arvados cluster"
     INACTIVE = "inactive", "the token's user is not active in the Arvados cluster"
     CLUSTER_AWAY = "cluster_away", "the Arvados cluster does not answer: try again"
     UNAVAILABLE = "unavailable", "the issuer does not answer, and its keys are not known: try again"

@@ -11,6 +11,8 @@ from signalbox.live.wamp.messages import Payload, SessionId
 from signalbox.live.wamp.uris import parse_procedure
 from signalbox.sarracenia.rights.names import UserName
 
+MAXIMUM_MESSAGE = 500  # characters of a killed session's GOODBYE
+
 
 def count(context: CallContext, payload: Payload) -> Payload:
     """Return the number of sessions in the realm, of all roles or of the roles in the first argument."""
@@ -41,7 +43,7 @@ def kill(context: CallContext, payload: Payload) -> Payload:
         raise NoSuchSession("a session cannot kill itself: send GOODBYE")
     reason = _text(payload, "reason") or KILLED
     parse_procedure(reason)  # a URI like any other
-    killed = Killed(reason, _text(payload, "message") or "")
+    killed = Killed(reason, (_text(payload, "message") or "")[:MAXIMUM_MESSAGE])
     user, accounts = UserName(member.listener.authid), context.ports.store.accounts
     accounts.end_tokens(context.realm, user, now=context.cause.at)
     request = f"{context.cause.frame}:{context.call.request}"

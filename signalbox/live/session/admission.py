@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from signalbox.live.arvados.cluster import ClusterUsers, is_cluster_token, verified_user
+from signalbox.live.arvados.cluster import ClusterUsers, is_cluster_token, not_of_cluster, verified_user
 from signalbox.live.arvados.tokens import StageToken, stage_token
 from signalbox.live.identity.compact import is_compact_jwt
 from signalbox.live.identity.tokens import TokenProblem, TokenRefusal, TokenVerifier, VerifiedToken
@@ -54,7 +54,7 @@ class AdmissionService:
             return self._of_stage_user(known, realm, parsed)
         if not is_compact_jwt(token):
             return WRONG_TOKEN
-        return self._of_verified_user(known, realm, self.tokens.verify(token, live.issuers))
+        return self._of_verified_user(known, realm, not_of_cluster(self.tokens.verify(token, live.issuers), live))
 
     def _cluster_user(self, api: str, token: str, now: datetime) -> VerifiedToken | TokenRefusal:
         found = self.cluster.find(api, token)

@@ -1,11 +1,10 @@
 """The context of decisions on messages: ids, and what the realm and the user's rights are."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings
+from signalbox.live.arvados.cluster import not_of_cluster
 from signalbox.live.identity.compact import is_compact_jwt
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal
 from signalbox.live.model.state import DecisionContext, FrameId, Realm, Received, RightsChanged, Session, SessionState
@@ -61,17 +60,17 @@ class ContextReader:
         realm = Realm(session.realm, self.ports.pepper)
         token = _token_in(message.received, session, access.live)
         if token is not None:
-            return self._token_context(replace(context, realm=realm), session, token, access.live.issuers)
+            return self._token_context(replace(context, realm=realm), session, token, access.live)
         return replace(context, realm=realm, account=access.account, failures=access.failures)
 
     def _token_context(
-        self, context: DecisionContext, session: Session, text: str, issuers: Sequence[Issuer]
+        self, context: DecisionContext, session: Session, text: str, live: LiveSettings
     ) -> DecisionContext:
         """Return the context of a token: the result of its verification, and the account of its user."""
         # Not the time of the message: the writer of the outbox must read the new token before the old one is over.
         if session.token is not None and session.token.is_over(self.ports.now() + RENEWAL_MARGIN):
             return replace(context, token=TokenRefusal(TokenProblem.LATE))
-        verified = self.ports.tokens.verify(text, issuers)
+        verified = not_of_cluster(self.ports.tokens.verify(text, live.issuers), live)
         if isinstance(verified, TokenRefusal) or session.realm is None:
             return replace(context, token=verified)
         user = UserName(verified.authid)

@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 
 from signalbox.aws.live import issuers, json_documents
-from signalbox.aws.live.issuers import FRESH_SECONDS, PAUSE_SECONDS, STALE_SECONDS, IssuerKeys
+from signalbox.aws.live.issuers import FAILED_SECONDS, FRESH_SECONDS, PAUSE_SECONDS, STALE_SECONDS, IssuerKeys
 from signalbox.aws.live.json_documents import JsonDocuments, is_permitted
 from tests.fakes.issuer import DISCOVERY, KEYS, Answer, LoopbackIssuer, public_jwk, running_issuer
 
@@ -97,7 +97,7 @@ def test_old_keys_are_used_while_the_issuer_does_not_answer(keys, issuer, clock)
     clock.seconds += 1
     assert keys.find(issuer.url, "RS256") is None
     del issuer.answers[KEYS]
-    clock.seconds += PAUSE_SECONDS
+    clock.seconds += FAILED_SECONDS
     assert keys.find(issuer.url, "RS256")
 
 
@@ -118,9 +118,32 @@ def test_an_issuer_that_did_not_answer_is_asked_again_after_a_pause(keys, issuer
     assert keys.find(issuer.url, "RS256") is None
     assert issuer.requests == {DISCOVERY: 1}
     del issuer.answers[DISCOVERY]
-    clock.seconds += PAUSE_SECONDS
+    clock.seconds += FAILED_SECONDS
 
     assert keys.find(issuer.url, "RS256")
+
+
+def test_a_pause_after_a_failure_begins_at_its_end(issuer, clock) -> None:
+    passing = iter([0, FAILED_SECONDS, 0])
+
+    def slow() -> float:
+        clock.seconds += next(passing)
+        return 1.0
+
+    issuer.answers[DISCOVERY] = GONE
+    keys = IssuerKeys(JsonDocuments(allows_loopback=True, left=slow), now=clock.now)
+
+    assert [keys.find(issuer.url, "RS256") for _ in range(2)] == [None, None]
+
+    assert issuer.requests == {DISCOVERY: 1}
+
+
+def test_an_issuer_is_not_asked_without_time_for_its_answer(issuer, clock) -> None:
+    keys = IssuerKeys(JsonDocuments(allows_loopback=True, left=lambda: 0.0), now=clock.now)
+
+    assert keys.find(issuer.url, "RS256") is None
+
+    assert issuer.requests == {}
 
 
 def test_an_issuer_whose_identifier_ends_with_a_slash_has_the_same_discovery_document(keys, issuer) -> None:

@@ -1,15 +1,16 @@
 """Sessions with tokens of an Arvados cluster, which the cluster itself verifies."""
 
-from datetime import timedelta
-
 import pytest
 
 from signalbox.exchange.model.records import LiveSettings, OrderBy
-from signalbox.live.arvados.cluster import KEPT_FOR, ClusterUser, is_cluster_token
-from signalbox.live.identity.tokens import TokenProblem
+from signalbox.live.arvados.cluster import KEPT_FOR, ClusterUser, is_cluster_token, not_of_cluster
+from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.model.state import Elapsed, Session, SessionState
 from signalbox.live.session.admission import WRONG_TOKEN
 from signalbox.live.session.connection import Refusal
+from signalbox.sarracenia.rights.names import UserName
+from signalbox.sarracenia.rights.permissions import Role
+from tests.fakes.live import REALM, START
 from tests.unit.live.arvados.stage import CONNECTION, TOKEN, ArvadosStage
 
 API = "https://api.example.org"
@@ -92,8 +93,19 @@ def test_without_the_url_of_an_api_no_cluster_is_asked() -> None:
     assert stage.admit(SECRET) == WRONG_TOKEN
 
 
-def test_a_session_that_was_killed_may_be_followed_by_another(stage: ArvadosStage) -> None:
-    # Whether a user may join is the cluster's to say.
-    stage.world.accounts.end_tokens("xs_live.fifo", ANN, now=stage.world.moment - timedelta(minutes=1))  # type: ignore[arg-type]
+def test_a_user_whose_session_was_killed_joins_again_after_an_hour(stage: ArvadosStage) -> None:
+    stage.world.accounts.end_tokens(REALM, UserName(ANN), now=stage.world.moment)
 
+    refused = stage.admit(CLUSTER_TOKEN)
+    stage.world.moment += KEPT_FOR
+
+    assert refused == Refusal(401, TokenProblem.ENDED.text, "token: ended")
     assert isinstance(stage.admit(CLUSTER_TOKEN), Session)
+
+
+@pytest.mark.parametrize(("name", "groups"), [(ANN, ()), ("ann", ("imaging", "zzzzz-j7d0g-secret000000000"))])
+def test_a_token_of_an_issuer_has_no_names_of_the_realm_s_cluster(name: str, groups: tuple[str, ...]) -> None:
+    token = VerifiedToken(name, "lab", TokenIdentity("https://id.example.org", Role.SUBSCRIBER, groups, START))
+
+    assert not_of_cluster(token, LiveSettings(arvados_api=API)) == TokenRefusal(TokenProblem.CLUSTER_NAME)
+    assert not_of_cluster(token, LiveSettings()) == token

@@ -14,6 +14,7 @@ from signalbox.live.outbox.items import ItemId
 from signalbox.live.outbox.overview_calls import OverviewCall
 from signalbox.live.ports import Member
 from signalbox.live.procedures.calls import MAXIMUM_TOPICS
+from signalbox.live.procedures.session_meta import MAXIMUM_MESSAGE
 from signalbox.live.procedures.subscription_meta import MAXIMUM_SUBSCRIPTIONS
 from signalbox.live.wamp.audience import Audience, Listener
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId
@@ -234,11 +235,12 @@ def test_a_session_without_a_record_does_not_exist(world, admin, client) -> None
     assert call(admin, "wamp.session.get", client.session) == "wamp.error.no_such_session"
 
 
-def test_administrators_kill_sessions(world, admin, client) -> None:
-    assert call(admin, "wamp.session.kill", client.session, message="enough") == [[], {}]
+@pytest.mark.parametrize(("given", "received"), [("enough", "enough"), ("x" * 5_000, "x" * MAXIMUM_MESSAGE)])
+def test_administrators_kill_sessions(world, admin, client, given, received) -> None:
+    assert call(admin, "wamp.session.kill", client.session, message=given) == [[], {}]
 
     ((body,),) = [world.inbox.bodies[client.connection]]
-    assert client.receive(body) == [[6, {"message": "enough"}, "wamp.close.killed"]]
+    assert client.receive(body) == [[6, {"message": received}, "wamp.close.killed"]]
 
 
 @pytest.mark.parametrize(

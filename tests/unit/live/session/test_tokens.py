@@ -43,6 +43,17 @@ def client(world: MemoryLive) -> Client:
     return Client(world).open()
 
 
+def test_a_token_with_a_name_like_those_of_the_realm_s_cluster_joins_nothing(world, client) -> None:
+    world.declare(LiveSettings(issuers=(ISSUER,), arvados_api="https://api.example.org"))
+    world.tokens.results[TOKEN] = replace(VALID, authid="zzzzz-tpzed-000000000000001")
+    greet(client)
+
+    assert client.say(5, TOKEN, {})[0][1:] == [
+        {"message": TokenProblem.CLUSTER_NAME.text},
+        "wamp.error.authentication_failed",
+    ]
+
+
 def greet(client: Client, authid: str | None = None) -> None:
     details = {"authmethods": ["ticket"], "roles": ROLES} | ({} if authid is None else {"authid": authid})
     assert client.say(1, REALM, details) == [[4, "ticket", {}]]
