@@ -41,7 +41,8 @@ def instance() -> Instance:
 
 
 def test_one_reader_has_one_large_request_at_a_time(instance: Instance) -> None:
-    with instance.request("alice"):
+    with instance.request("alice") as running:
+        running.spend(1)
         assert not instance.is_admitted("alice")
         assert instance.is_admitted("alice", SMALL)
         assert instance.is_admitted("bob")
