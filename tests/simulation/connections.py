@@ -13,6 +13,7 @@ from tests.simulation.services import Answer, Refusal, Request
 
 ENTERED = 0.01  # the time of a message from the gateway to the client
 CLOSED = object()
+SUBSCRIBED, EVENT = "33", "36"  # of WAMP
 
 
 class SimulatedGateway:
@@ -21,6 +22,7 @@ class SimulatedGateway:
     def __init__(self, kernel: Kernel, connect: Function, put_frame: Callable[[str, str, str], None]) -> None:
         self.kernel, self.connect, self.put_frame = kernel, connect, put_frame
         self.open: dict[str, SimulatedSocket] = {}
+        self.early: list[str] = []
 
     def __call__(self, operation: str, request: Request) -> Answer:
         socket = self.open.get(request["ConnectionId"])
@@ -60,6 +62,7 @@ class SimulatedSocket:
     gateway: SimulatedGateway
     connection: str
     arrived: deque[Any] = field(default_factory=deque)
+    subscriptions: set[str] = field(default_factory=set)
     waiting: Task | None = None
     waits: int = 0
 
@@ -68,11 +71,20 @@ class SimulatedSocket:
 
     def _enter(self, message: Any) -> None:
         self.arrived.append(message)
+        self._follow(message)
         if message is not CLOSED:
             self.gateway.kernel.note(f"{self.connection} gets {message}")
         if self.waiting is not None:
             task, self.waiting = self.waiting, None
             self.gateway.kernel.resume(task)
+
+    def _follow(self, message: Any) -> None:
+        """Note the subscriptions, and an event of one that does not exist."""
+        kind, _, rest = message[1:].partition(",") if message is not CLOSED else ("", "", "")
+        if kind == SUBSCRIBED:
+            self.subscriptions.add(rest.partition(",")[2].rstrip("]"))
+        elif kind == EVENT and rest.partition(",")[0] not in self.subscriptions:
+            self.gateway.early.append(f"{self.connection} got {message[:200]}")
 
     def send(self, text: str) -> None:
         kernel = self.gateway.kernel

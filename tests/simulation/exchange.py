@@ -101,6 +101,8 @@ def _matches(pattern: list[str], words: list[str]) -> bool:
 class ExchangeWorld(World):
     """A stage of the exchange with its publishers."""
 
+    private = tuple(f" to {exchange}" for exchange in BOUND)
+
     def __init__(self, seed: int, **options: Any) -> None:
         super().__init__(seed, **options)
         self.account = ExchangeAccount()

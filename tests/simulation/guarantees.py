@@ -1,4 +1,7 @@
-"""The guarantees of the pages, each as a check of one run; the docstring is the page's sentence."""
+"""The guarantees of the pages, each as a check of one run; the docstring has the pages' sentences.
+
+A test finds each sentence on a page. Those of liveness begin with `CALM`: no page says when everything ends.
+"""
 
 import json
 from collections import Counter, defaultdict
@@ -21,13 +24,17 @@ from tests.simulation.queue import DEDUPLICATION_SECONDS, StoredMessage
 from tests.simulation.rendezvous import BROKER, CONFIG, DEAD, PREFIX, RendezvousWorld
 from tests.simulation.revocation import RevocationWorld
 from tests.simulation.splitting import DEAD as SPLIT_DEAD
-from tests.simulation.splitting import PARAMETERS, TARGETS, Handled, SplittingWorld
+from tests.simulation.splitting import FOREIGN, PARAMETERS, TARGETS, Handled, SplittingWorld
 from tests.simulation.splitting import PREFIX as SPLIT_PREFIX
 from tests.simulation.sqs import URL as SQS_URL
 from tests.simulation.world import OVERFLOW, World
 
+# The begin of what is true some time after the last fault.
+CALM = "When the faults have ended"
 # Of a function that is killed again and again: an offer is delivered anew after each, but a client's queue ends.
 GRACE_SECONDS = 60
+# How long a message takes without a fault in its way, and after the last one: two times-out of visibility and a retry.
+PROMPT_SECONDS, SOON_SECONDS = 15, 300
 # The most runs of a chain of reconciles.
 MOST_RECONCILES = 500
 
@@ -46,7 +53,7 @@ def the_same_fact_has_one_event(world: World) -> Iterator[str]:
 
 
 def history_loses_no_event(world: World) -> Iterator[str]:
-    """History loses no event when Firehose throttles: the function `drain` sends what it refused."""
+    """History never blocks a message, and loses no event when Firehose throttles."""
     kept = set(world.firehose.lines)
     lines = [line for message in world.sqs.queues[OVERFLOW].log for line in message.body.splitlines()]
     lost = [line for line in lines if line not in kept]
@@ -67,14 +74,20 @@ def no_chain_is_long(world: World) -> Iterator[str]:
             yield f"function {name} was invoked {function.longest_chain} times in one chain"
 
 
-EVERYWHERE = (the_same_fact_has_one_event, history_loses_no_event, no_chain_is_long)
+def history_is_private(world: World) -> Iterator[str]:
+    """Every event is one row with one id, however often it is written, without addresses or message bodies."""
+    text = "\n".join(world.firehose.lines)
+    yield from (f"history has {private!r}" for private in world.private if private in text)
+
+
+EVERYWHERE = (history_is_private, the_same_fact_has_one_event, history_loses_no_event, no_chain_is_long)
 
 
 # docs/rendezvous.md
 
 
 def one_answer_or_one_error(world: RendezvousWorld) -> Iterator[str]:
-    """An offer gets one answer or one error."""
+    """An offer gets one answer or one error, and uses one proxy at a time."""
     for client_id in world.account.offers:
         different = {body for _, body in world.replies(client_id)}
         if len(different) > 1:
@@ -82,7 +95,7 @@ def one_answer_or_one_error(world: RendezvousWorld) -> Iterator[str]:
 
 
 def one_proxy_at_a_time(world: RendezvousWorld) -> Iterator[str]:
-    """An offer uses one proxy at a time."""
+    """One answer per offer, despite crashes and redeliveries."""
     clients = {offer.sdp: offer.client_id for offer in world.account.offers.values()}
     for sdp, found in world.account.matches.items():
         for one, other in pairwise(sorted(found, key=lambda match: match.began)):
@@ -129,15 +142,15 @@ def other_queues_stay(world: RendezvousWorld) -> Iterator[str]:
         yield "the queue of another owner was deleted"
 
 
-def history_has_no_address(world: RendezvousWorld) -> Iterator[str]:
+def counters_have_no_address(world: RendezvousWorld) -> Iterator[str]:
     """History, counters and logs contain no address and no session description."""
-    for line in world.firehose.lines:
-        if "192.0.2." in line or "198.51.100." in line or "candidate" in line:
-            yield f"an event has an address: {line[:200]}"
+    counters = world.dynamodb.tables["Rendezvous"].items.items()
+    text = str([items for partition, items in counters if partition.startswith("statistics#")])
+    yield from (f"a counter has {private!r}" for private in world.private if private in text)
 
 
 def rendezvous_ends(world: RendezvousWorld) -> Iterator[str]:
-    """When the faults have ended, all offers and queues end: nothing is left in the broker queue, and no queue."""
+    """When the faults have ended, all offers and queues end in the longest time of a stray queue."""
     left = [one.body[:40] for one in world.sqs.queues[BROKER].messages.values()]
     if left:
         yield f"{len(left)} offers are left in the broker queue"
@@ -155,7 +168,7 @@ RENDEZVOUS: tuple[Callable[[RendezvousWorld], Iterator[str]], ...] = (
     an_accepted_answer_arrives,
     strangers_are_refused,
     other_queues_stay,
-    history_has_no_address,
+    counters_have_no_address,
     *EVERYWHERE,
     rendezvous_ends,
 )
@@ -169,7 +182,7 @@ def _short(reply: str) -> str:
 
 
 def no_message_is_lost(world: ExchangeWorld) -> Iterator[str]:
-    """No message is lost. It is deleted from its exchange only after each destination contains it."""
+    """No message is lost; one copy per bound queue; order and gapless numbers for each key of an ordered exchange."""
     for exchange, queues in BOUND.items():
         copies = {name: {one.body for one in world.sqs.queues[name].log} for name in queues}
         for message in world.sqs.queues[exchange].log:
@@ -197,7 +210,7 @@ def one_copy_per_queue(world: ExchangeWorld) -> Iterator[str]:
 
 
 def numbers_have_no_gap(world: ExchangeWorld) -> Iterator[str]:
-    """Order and gapless numbers for each key of an ordered exchange, also through retries and killed functions."""
+    """Order and numbers hold in ordered exchanges, also through retries and killed functions."""
     numbers: dict[tuple[str, int], str] = {}
     for name in BOUND[ORDERED_EXCHANGE]:
         for copy in world.sqs.queues[name].log:
@@ -212,7 +225,7 @@ def numbers_have_no_gap(world: ExchangeWorld) -> Iterator[str]:
 
 
 def order_holds_in_each_key(world: ExchangeWorld) -> Iterator[str]:
-    """Order holds in ordered exchanges, also through retries and killed functions."""
+    """In an ordered exchange, later messages of the same key for that queue follow it in order."""
     for name in filter(is_fifo, BOUND[ORDERED_EXCHANGE]):
         last: dict[str, int] = {}
         seen: set[tuple[str, int]] = set()
@@ -227,20 +240,41 @@ def order_holds_in_each_key(world: ExchangeWorld) -> Iterator[str]:
 
 
 def nothing_valid_dies(world: ExchangeWorld) -> Iterator[str]:
-    """Bad input loses no message and is never retried forever. Nothing else makes dead letters."""
-    for name, queue in world.sqs.queues.items():
-        if name == EXCHANGE_DEAD or is_dead_letter_name(name):
-            for one in queue.log:
-                if world.account.published[one.body].is_valid:
-                    yield f"the valid publication {one.body!r} is a dead letter in {name}"
+    """Bad input loses no message and is never retried forever. Nothing but bad input becomes a dead letter."""
+    places = [queue for name, queue in world.sqs.queues.items() if name == EXCHANGE_DEAD or is_dead_letter_name(name)]
+    dead = {one.body for queue in places for one in queue.log}
+    for body in {one.body for name in BOUND for one in world.sqs.queues[name].log}:
+        if (body in dead) is world.account.published[body].is_valid:
+            yield f"publication {body!r} is {'a' if body in dead else 'no'} dead letter"
 
 
 def exchange_ends(world: ExchangeWorld) -> Iterator[str]:
-    """When the faults have ended, all messages reach their queues: nothing is left in exchanges and retry queues."""
+    """When the faults have ended, all messages reach their queues within five minutes, and none is left elsewhere."""
+    late = world.faults_end + SOON_SECONDS
+    for exchange, queues in BOUND.items():
+        sent = {one.body for one in world.sqs.queues[exchange].log if one.sent_at < world.faults_end}
+        first: dict[str, float] = {}
+        for copy in (one for name in queues for one in world.sqs.queues[name].log):
+            if copy.body in sent and copy.sent_at > late and copy.body not in first:
+                first[copy.body] = copy.sent_at
+        if first:
+            yield f"{exchange} sent {len(first)} old messages later than {late:.0f}"
     for name in (*BOUND, RETRIES, ORDERED_RETRIES):
         left = world.sqs.queues[name].messages
         if left:
             yield f"{len(left)} messages are left in {name}"
+
+
+def a_failing_queue_delays_no_other(world: ExchangeWorld) -> Iterator[str]:
+    """A failing queue does not delay others."""
+    if any(not one.kind.startswith("queue ") for one in world.kernel.faults):
+        return
+    for exchange, queues in BOUND.items():
+        sent = {one.body: one.sent_at for one in world.sqs.queues[exchange].log}
+        for name in (name for name in queues if not world.sqs.queues[name].refuses_until):
+            for copy in world.sqs.queues[name].log:
+                if copy.sent_at - sent[copy.body] > PROMPT_SECONDS:
+                    yield f"{copy.body!r} reached {name} after {copy.sent_at - sent[copy.body]:.0f} s"
 
 
 EXCHANGE: tuple[Callable[[ExchangeWorld], Iterator[str]], ...] = (
@@ -249,6 +283,7 @@ EXCHANGE: tuple[Callable[[ExchangeWorld], Iterator[str]], ...] = (
     numbers_have_no_gap,
     order_holds_in_each_key,
     nothing_valid_dies,
+    a_failing_queue_delays_no_other,
     exchange_ends,
     *EVERYWHERE,
 )
@@ -276,7 +311,10 @@ def no_event_is_missed(world: LiveWorld) -> Iterator[str]:
 
 
 def each_event_once_and_in_order(world: LiveWorld) -> Iterator[str]:
-    """The past, then new events, each once and in the order of its topic."""
+    """The past, then new events, each once and in the order of its topic.
+
+    All subscribers see the events of a topic in one order.
+    """
     for name, follower in world.account.followers.items():
         last: dict[str, int] = {}
         publications = Counter(event.publication for _, event in follower.events)
@@ -291,7 +329,7 @@ def each_event_once_and_in_order(world: LiveWorld) -> Iterator[str]:
 
 
 def what_is_published_is_logged_once(world: LiveWorld) -> Iterator[str]:
-    """Gapless numbers for each key; a repeated event has the same publication id and the same `_seq`."""
+    """A repeated event has the same publication id and the same `_seq`."""
     places: dict[str, set[tuple[str, int]]] = defaultdict(set)
     texts: dict[tuple[str, int], set[str]] = defaultdict(set)
     for follower in world.account.followers.values():
@@ -308,7 +346,7 @@ def what_is_published_is_logged_once(world: LiveWorld) -> Iterator[str]:
 
 
 def an_acknowledged_event_is_logged(world: LiveWorld) -> Iterator[str]:
-    """PUBLISHED means that the event is in every subscriber's outbox."""
+    """PUBLISHED follows the events."""
     got = {str(event.payload.arguments[0]) for one in world.account.followers.values() for _, event in one.events}
     for text in world.account.confirmed:
         if text not in got:
@@ -316,7 +354,7 @@ def an_acknowledged_event_is_logged(world: LiveWorld) -> Iterator[str]:
 
 
 def live_ends(world: LiveWorld) -> Iterator[str]:
-    """When the faults have ended, everything is delivered: nothing is left in the queues, and no gap in a topic."""
+    """When the faults have ended, everything is delivered within five minutes: no gap is left in a topic."""
     for name in (LIVE_INBOX, LIVE_OUTBOX, REALM):
         old = [one for one in world.sqs.queues[name].messages.values() if one.sent_at < world.end - 300]
         if old:
@@ -329,10 +367,34 @@ def live_ends(world: LiveWorld) -> Iterator[str]:
 
 
 def nothing_of_live_dies(world: LiveWorld) -> Iterator[str]:
-    """Nothing else than bad input makes dead letters."""
+    """Nothing but bad input becomes a dead letter."""
     for name in (LIVE_DEAD, EXCHANGE_DEAD):
         for one in world.sqs.queues[name].log:
             yield f"{name} has a message: {one.body[:100]!r}"
+
+
+def what_a_session_publishes_keeps_its_order(world: LiveWorld) -> Iterator[str]:
+    """What one session publishes reaches each subscriber in that order, across topics."""
+    for name, follower in world.account.followers.items():
+        last: dict[str, int] = {}
+        for _, event in follower.events:
+            text = str(event.payload.arguments[0]) if event.payload.arguments else ""
+            who, _, count = text.partition(".")
+            if text in world.account.confirmed and int(count) < last.get(who, 0):
+                yield f"{name} got {text!r} after number {last[who]}"
+            last[who] = int(count) if text in world.account.confirmed else last.get(who, 0)
+
+
+def events_follow_their_subscription(world: LiveWorld) -> Iterator[str]:
+    """No EVENT is sent before its SUBSCRIBED."""
+    yield from world.gateway.early
+
+
+def a_connection_joins_or_is_closed(world: LiveWorld) -> Iterator[str]:
+    """A connection that has not joined within 10 s is closed."""
+    for socket in world.mute:
+        if socket.connection in world.gateway.open:
+            yield f"connection {socket.connection} is open and has not joined"
 
 
 LIVE: tuple[Callable[[LiveWorld], Iterator[str]], ...] = (
@@ -340,6 +402,9 @@ LIVE: tuple[Callable[[LiveWorld], Iterator[str]], ...] = (
     each_event_once_and_in_order,
     what_is_published_is_logged_once,
     an_acknowledged_event_is_logged,
+    what_a_session_publishes_keeps_its_order,
+    events_follow_their_subscription,
+    a_connection_joins_or_is_closed,
     live_ends,
     nothing_of_live_dies,
     *EVERYWHERE,
@@ -347,7 +412,7 @@ LIVE: tuple[Callable[[LiveWorld], Iterator[str]], ...] = (
 
 
 def nothing_after_a_revocation(world: RevocationWorld) -> Iterator[str]:
-    """No event published later that only this grant or group permitted reaches the user."""
+    """Nothing published after a right was revoked is delivered."""
     for received, event in world.received:
         published = event.at.timestamp() - 0.001 if event.at else 0.0
         for ended, given in world.without:
@@ -385,7 +450,7 @@ def no_split_message_is_lost(world: SplittingWorld) -> Iterator[str]:
 
 
 def a_fifo_message_is_handled_once(world: SplittingWorld) -> Iterator[str]:
-    """A FIFO queue's message is delivered exactly once, to one queue; SQS drops a repetition within five minutes."""
+    """The deduplication id is forwarded, and SQS drops a repetition of it within five minutes."""
     last: dict[str, Handled] = {}
     for one in world.account.handled:
         before = last.get(one.body)
@@ -395,7 +460,7 @@ def a_fifo_message_is_handled_once(world: SplittingWorld) -> Iterator[str]:
 
 
 def order_within_a_group_holds(world: SplittingWorld) -> Iterator[str]:
-    """Order within a FIFO group holds, among the messages that the same session's filter matches."""
+    """Order within a FIFO group holds."""
     last: dict[tuple[str, str, str], int] = {}
     for one in world.account.handled:
         queue, group = world.account.sent[one.body]
@@ -408,12 +473,15 @@ def order_within_a_group_holds(world: SplittingWorld) -> Iterator[str]:
 
 
 def the_consumer_is_restored(world: SplittingWorld) -> Iterator[str]:
-    """The deployed consumer is restored when the last session ends, despite crashes."""
+    """The deployed consumer is restored when the last session ends, despite crashes.
+
+    A schedule starts one every minute, so a split without sessions ends by itself.
+    """
     for parameter, queue in PARAMETERS.items():
         if world.parameters.value(parameter) != SQS_URL + queue:
             yield f"parameter {parameter} is {world.parameters.value(parameter)!r}"
     yield from world.pods.problems()
-    left = [name for name in world.sqs.queues if name.startswith(SPLIT_PREFIX)]
+    left = [name for name in world.sqs.queues if name.startswith(SPLIT_PREFIX) and name != FOREIGN]
     if left:
         yield f"{len(left)} temporary queues are left, such as {left[0]}"
     splits = [key for key, known in world.dynamodb.tables["Splits"].items.items() if "split" in known]
@@ -422,6 +490,26 @@ def the_consumer_is_restored(world: SplittingWorld) -> Iterator[str]:
     dead = world.sqs.queues[SPLIT_DEAD].log
     if dead:
         yield f"{len(dead)} messages are dead letters, such as {dead[0].body[:100]!r}"
+
+
+def messages_are_not_changed(world: SplittingWorld) -> Iterator[str]:
+    """Bodies and attributes are not changed."""
+    sent = {one.body: one.attributes for queue in TARGETS.values() for one in world.sqs.queues[queue].log}
+    for queue in (queue for queue in world.sqs.made if queue.name.startswith(SPLIT_PREFIX)):
+        yield from (f"{one.body} is changed in {queue.name}" for one in queue.log if sent[one.body] != one.attributes)
+
+
+def nothing_comes_twice_without_faults(world: SplittingWorld) -> Iterator[str]:
+    """A standard queue's message is delivered at least once, as by SQS itself."""
+    twice = [body for body, times in Counter(one.body for one in world.account.handled).items() if times > 1]
+    if twice and not world.kernel.faults:
+        yield f"without a fault, {twice[0]} was handled twice"
+
+
+def only_queues_of_this_stage_are_deleted(world: SplittingWorld) -> Iterator[str]:
+    """Only queues of this stage are deleted."""
+    if FOREIGN not in world.sqs.queues:
+        yield f"the queue {FOREIGN} of another owner was deleted"
 
 
 def only_kills_cost_receives(world: SplittingWorld) -> Iterator[str]:
@@ -438,6 +526,9 @@ SPLITTING: tuple[Callable[[SplittingWorld], Iterator[str]], ...] = (
     no_split_message_is_lost,
     a_fifo_message_is_handled_once,
     order_within_a_group_holds,
+    messages_are_not_changed,
+    nothing_comes_twice_without_faults,
+    only_queues_of_this_stage_are_deleted,
     the_consumer_is_restored,
     only_kills_cost_receives,
     *EVERYWHERE,

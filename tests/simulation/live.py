@@ -1,6 +1,7 @@
 """The stage of live: WAMP clients that subscribe and publish, publishers over SQS, and connections that are cut."""
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -95,11 +96,14 @@ class LiveAccount:
 
 
 class LiveWorld(World):
-    """A stage of live with its clients."""
+    """A stage of live with its clients; `mute` are connections of clients that never join."""
+
+    private = ("sqs 0.", "wamp 0.")
 
     def __init__(self, seed: int, **options: Any) -> None:
         super().__init__(seed, **options)
         self.account = LiveAccount()
+        self.mute: list[SimulatedSocket] = []
         self.order_by = (OrderBy.TOPIC, OrderBy.PUBLISHER, OrderBy.EXCHANGE)[int(self.kernel.draw("order") * 3)]
         self._make_queues()
         self._make_tables()
@@ -168,6 +172,7 @@ class LiveWorld(World):
             self.actor(f"publisher{number}", partial(self._publisher, number), after=2)
         for number in range(SESSIONS_THAT_PUBLISH):
             self.actor(f"session{number}", partial(self._session, number), after=3)
+        self.actor("mute", self._connect_mutely, after=4)
 
     def _client(self, user: UserName = USER) -> LiveClient:
         kernel = self.kernel
@@ -231,6 +236,12 @@ class LiveWorld(World):
             except (UnavailableError, JoinRefused, RequestRefused):
                 continue
             self.account.confirmed[text] = kernel.now
+
+    def _connect_mutely(self) -> None:
+        while self.kernel.now < self.end - 300:
+            with suppress(ConnectionLost):
+                self.mute.append(self._connect())
+            self.kernel.sleep(self.kernel.between(60, 300))
 
     def _cut_a_connection(self) -> None:
         kernel = self.kernel

@@ -83,6 +83,8 @@ class RendezvousAccount:
 class RendezvousWorld(World):
     """A stage of rendezvous with its clients."""
 
+    private = ("192.0.2.", "198.51.100.", "candidate")
+
     def __init__(self, seed: int, **options: Any) -> None:
         super().__init__(seed, **options)
         self.account = RendezvousAccount()

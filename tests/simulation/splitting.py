@@ -29,6 +29,7 @@ from tests.simulation.world import World
 
 CONFIG = Config()
 CONTROL, DEAD, PREFIX = "signalbox-split-control", "dead-splits", CONFIG.temporary_queue_prefix
+FOREIGN = PREFIX + "foreign"
 REPLIES = "signalbox" + REPLY_MARK
 # The parameters that deployed consumers read, and the queues in them.
 PARAMETERS = {"/demo/memes": "memes", "/demo/orders": "orders.fifo"}
@@ -81,6 +82,7 @@ class SplittingAccount:
 class SplittingWorld(World):
     """A stage of splitting with its clients."""
 
+    private = ('\\"group\\"',)
     services = ("sqs", "dynamodb", "firehose", "kubernetes", "ssm", "lambda")
 
     def __init__(self, seed: int, **options: Any) -> None:
@@ -113,6 +115,7 @@ class SplittingWorld(World):
             self.limit(self.sqs.queues[queue])
         for parameter, queue in PARAMETERS.items():
             self.parameters("PutParameter", {"Name": parameter, "Value": URL + queue})
+        self._make(FOREIGN, {})
         self.pods = DeployedPods(self, self._handle, self.end - QUIET_SECONDS)
 
     def _make(self, name: str, attributes: dict[str, str]) -> None:

@@ -61,9 +61,10 @@ def weather_of(kernel: Kernel) -> Weather:
 
 
 class World:
-    """The parts that all capabilities share; `services` are those that may be away."""
+    """The parts that all capabilities share; `services` may be away, and `private` are parts of bodies or addresses."""
 
     services: tuple[str, ...] = ("sqs", "dynamodb", "firehose")
+    private: tuple[str, ...] = ()
 
     def __init__(
         self,

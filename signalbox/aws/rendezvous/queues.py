@@ -103,12 +103,18 @@ class SqsClientQueues:
         raise QueueGone(f"the queue of client {client_id!r} does not exist any more")
 
     def is_empty(self, client_id: ClientId) -> bool:
-        """Return whether no reply was ever sent to a client's queue; False for a queue that no longer exists."""
-        try:
-            page = self.sqs.get_queue_attributes(QueueUrl=self._url(client_id), AttributeNames=ARRIVED)
-        except self.sqs.exceptions.QueueDoesNotExist:
-            return False
-        return not any(int(page["Attributes"][name]) for name in ARRIVED)
+        """Return whether no reply was ever sent to a client's queue; False for a queue that no longer exists.
+
+        Retries as `send` does while SQS does not know a new queue yet.
+        """
+        for _ in range(SEND_TRIES):
+            try:
+                page = self.sqs.get_queue_attributes(QueueUrl=self._url(client_id), AttributeNames=ARRIVED)
+            except self.sqs.exceptions.QueueDoesNotExist:
+                self.sleep(SEND_PAUSE_SECONDS)
+            else:
+                return not any(int(page["Attributes"][name]) for name in ARRIVED)
+        return False
 
     def delete(self, client_id: ClientId) -> None:
         """Delete a client's queue; do nothing if it no longer exists."""

@@ -116,8 +116,9 @@ class OfferService:
         """Store a new offer or its refusal; return None if there is a record with its key."""
         draft = offer.draft
         # First, because upstream's client gives up if its queue does not exist within five seconds.
-        if not self.client_queues.create(draft.client_id, message_id=delivery.message_id):
-            over = self._over(draft, delivery)
+        is_ours = self.client_queues.create(draft.client_id, message_id=delivery.message_id)
+        if not is_ours or not delivery.is_first:
+            over = self._over(draft, delivery, is_ours=is_ours)
             if over is not None:
                 return over
         if offer.refusal is not None:
@@ -132,15 +133,21 @@ class OfferService:
         # A proxy that polls soon is likely to answer before the message comes again: no call is spent on hiding it.
         return DeliveryResult(done=False, events=(events.offer(draft, "parked", at=now),))
 
-    def _over(self, draft: RendezvousRecord, delivery: OfferDelivery) -> DeliveryResult | None:
-        """Return the result of an offer whose client has a queue for another message, or None for a new rendezvous."""
-        others = self.offers.of_client(draft.client_id, since=draft.created_at - self.policy.kept_for)
+    def _over(self, draft: RendezvousRecord, delivery: OfferDelivery, *, is_ours: bool) -> DeliveryResult | None:
+        """Return the result of an offer whose client may have another, or None for a new rendezvous.
+
+        `is_ours` is whether the client's queue is that of this message.
+        """
+        records = self.offers.of_client(draft.client_id, since=draft.created_at - self.policy.kept_for)
+        others = [one for one in records if one.message_id != draft.message_id]
         if is_copy(draft, others):
             return self._drop(draft, delivery)
-        if not others and delivery.is_first:
-            return DeliveryResult(done=False)  # the function of the other message may store it any moment
-        self.client_queues.adopt(draft.client_id, message_id=delivery.message_id)
-        return None
+        if is_ours:
+            return None
+        if others or not delivery.is_first:
+            self.client_queues.adopt(draft.client_id, message_id=delivery.message_id)
+        # The function of the other message may store it any moment, also while the queue is adopted.
+        return None if others else DeliveryResult(done=False)
 
     def _refuse(self, draft: RendezvousRecord, *, text: str, outcome: str) -> DeliveryResult | None:
         reply = error_reply(text)

@@ -35,13 +35,13 @@ class NewQueueLag:
     def __init__(self, sqs, *, failures: int) -> None:
         self.sqs, self.failures = sqs, failures
         self.exceptions = sqs.exceptions
-        self.sent = 0
+        self.calls = 0
 
-    def send_message(self, **arguments: object) -> object:
-        self.sent += 1
-        if self.sent <= self.failures:
-            raise self.exceptions.QueueDoesNotExist({"Error": {"Code": "QueueDoesNotExist"}}, "SendMessage")
-        return self.sqs.send_message(**arguments)
+    def __getattr__(self, name: str) -> object:
+        self.calls += 1
+        if self.calls <= self.failures:
+            raise self.exceptions.QueueDoesNotExist({"Error": {"Code": "QueueDoesNotExist"}}, name)
+        return getattr(self.sqs, name)
 
 
 @pytest.fixture
@@ -160,6 +160,12 @@ def test_a_queue_with_a_reply_is_not_empty_even_after_the_client_received_it(que
 
     sqs.receive_message(QueueUrl=URL)
     assert not queues.is_empty(CLIENT)
+
+
+def test_a_queue_that_is_too_new_is_asked_again_whether_it_is_empty(queues: SqsClientQueues, sqs) -> None:
+    queues.create(CLIENT, message_id="m1")
+
+    assert client_queues(NewQueueLag(sqs, failures=2)).is_empty(CLIENT)
 
 
 def test_a_deleted_queue_needs_no_reply(queues: SqsClientQueues, sqs) -> None:

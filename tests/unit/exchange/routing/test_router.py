@@ -497,12 +497,21 @@ def test_events_name_queues_as_they_were_declared_and_say_nothing_of_the_message
 
 
 def test_a_head_keeps_the_numbers_of_the_newest_messages() -> None:
-    messages = [MessageId(str(number)) for number in range(KEPT + 5)]
-    head = numbered(numbered(Head(), messages[:5]), messages[5:])
+    head = Head()
+    for number in range(KEPT + 5):
+        head = numbered(head, [MessageId(str(number))])
 
     assert head.sequence == KEPT + 5
     assert min(head.recent.values()) == 6
     assert numbered(head, [MessageId("24")]) is head
+
+
+def test_a_head_keeps_the_number_of_a_message_that_comes_again_with_many_behind_it() -> None:
+    first, *later = (MessageId(str(number)) for number in range(KEPT + 1))
+
+    head = numbered(numbered(Head(), [first, *later[:10]]), [first, *later[10:]])
+
+    assert (head.recent[first], head.sequence) == (1, KEPT + 1)
 
 
 def test_of_a_large_exchange_only_bindings_that_may_match_are_read_and_only_once() -> None:

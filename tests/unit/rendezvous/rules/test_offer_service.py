@@ -218,12 +218,31 @@ def test_a_copy_of_an_offer_whose_function_was_killed_before_it_stored_the_offer
 
     first = world.receive(first_receive(message_id="m2", sent_at=START + SECOND))
     second = world.receive(delivery(message_id="m2", sent_at=START + SECOND))
+    third = world.receive(delivery(message_id="m2", sent_at=START + SECOND))
     original = world.receive(delivery())
 
     assert not first.done
-    assert first.events == ()
-    assert [e.outcome for e in second.events] == ["parked"]
+    assert not second.done
+    assert (first.events, second.events) == ((), ())
+    assert [e.outcome for e in third.events] == ["parked"]
     assert [e.outcome for e in original.events] == ["duplicate"]
+
+
+def test_a_copy_that_is_delivered_again_together_with_its_offer_is_dropped() -> None:
+    world = World()
+    world.expect_proxies()
+    world.client_queues.create(CLIENT, message_id="m1")  # and the function is killed
+    copy = delivery(message_id="m2", sent_at=START + SECOND)
+
+    first = world.receive(copy)
+    world.client_queues.adopt(CLIENT, message_id="m1")  # the function that stores the offer found its own queue before
+    original = world.receive(delivery())
+    world.client_queues.adopt(CLIENT, message_id="m2")
+    second = world.receive(copy)
+
+    assert not first.done
+    assert [e.outcome for e in original.events] == ["parked"]
+    assert [e.outcome for e in second.events] == ["duplicate"]
 
 
 def test_a_decoding_error_is_sent_to_the_client_and_counted() -> None:
