@@ -18,7 +18,7 @@ from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.errors import EffectFailed
 from signalbox.queues import QueueName
-from signalbox.rendezvous.rules.sweep_service import SweepService, SweptPart
+from signalbox.rendezvous.rules.sweep_service import LeaseSweep, OrphanSweep, Parts, SweptPart
 
 STRAYS = "strays"
 SHARE_OF_TIME = 0.8  # of the function's time, in which queues are taken up; the rest is for those in progress
@@ -29,17 +29,17 @@ logger = logging.getLogger(__name__)
 def handler(event: dict[str, Any], context: Any) -> dict[str, int]:  # noqa: ANN401 - Lambda's
     """Execute the task of the schedule and return the number of deleted queues."""
     until = instance.CLOCK.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) * SHARE_OF_TIME
-    settings, service = instance.settings(), _service()
+    settings, orphans = instance.settings(), _orphans()
     prefix, age = settings.text("CLIENT_QUEUE_PREFIX"), settings.seconds("STRAY_QUEUE_AGE_SECONDS")
     parts: list[SweptPart] = []
     if event["task"] == STRAYS:
         _ensure_broker_queue()
         _restrict_broker_queue()
-        service.start_strays()
+        orphans.start()
     else:
-        parts += _recorded(service.end_leases(until=until))
+        parts += _recorded(_lease_sweep().end_leases(until=until))
     # The daily task may leave a rest, which the runs of the other schedule continue in the time that they have left.
-    parts += _recorded(service.delete_strays(prefix=prefix, age=age, until=until))
+    parts += _recorded(orphans.delete_strays(prefix=prefix, age=age, until=until))
     failures = [failure for part in parts for failure in part.failures]
     if failures:
         raise EffectFailed(f"{len(failures)} queues were not deleted; the first: {failures[0]}")
@@ -79,14 +79,24 @@ def leases() -> DynamoLeases:
 
 
 @cache
-def _service() -> SweepService:
-    return SweepService(
-        leases=leases(),
-        queues=SqsTemporaryQueues(instance.sqs(), TagCalls()),
-        cursor=DynamoCursor(instance.table("LEASE_TABLE"), instance.CLOCK),
-        clock=instance.CLOCK,
-        stage=instance.settings().text("STAGE"),
-        queue_leases=DynamoQueueLeases(wiring.table(), wiring.client_queues_url(), wiring.policy().kept_for),
-        swept_until=DynamoCursor(instance.table("LEASE_TABLE"), instance.CLOCK, LEASES),
-        parallel_map=parallel_map,
-    )
+def _lease_sweep() -> LeaseSweep:
+    swept_until = DynamoCursor(instance.table("LEASE_TABLE"), instance.CLOCK, LEASES)
+    return LeaseSweep(leases(), _queue_leases(), _queues(), swept_until, _parts())
+
+
+@cache
+def _orphans() -> OrphanSweep:
+    cursor, stage = DynamoCursor(instance.table("LEASE_TABLE"), instance.CLOCK), instance.settings().text("STAGE")
+    return OrphanSweep(leases(), _queue_leases(), _queues(), cursor, _parts(), stage)
+
+
+def _queue_leases() -> DynamoQueueLeases:
+    return DynamoQueueLeases(wiring.table(), wiring.client_queues_url(), wiring.policy().kept_for)
+
+
+def _queues() -> SqsTemporaryQueues:
+    return SqsTemporaryQueues(instance.sqs(), TagCalls())
+
+
+def _parts() -> Parts:
+    return Parts(instance.CLOCK, parallel_map)

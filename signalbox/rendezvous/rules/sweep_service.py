@@ -39,40 +39,58 @@ class SweptPart:
 
 
 @dataclass(frozen=True, slots=True)
-class SweepService:
-    """Deletes client queues, several at a time; it never deletes a queue without the tags of this stage.
+class Parts:
+    """Splits the work of a run into parts, whose queues are handled several at a time."""
 
-    Each method yields its results in parts and stops when `until` has passed. The next run continues: leases are found
-    oldest first, and the search for orphans stores its place.
-    """
-
-    leases: "Leases"
-    queues: "FoundQueues"
-    cursor: "Cursor"
     clock: "Clock"
-    stage: str
-    queue_leases: "QueueLeases"
-    swept_until: "Cursor"  # in milliseconds since 1970
     parallel_map: ParallelMap = serial_map
 
+    def each(self, values: Iterable[Value], *, until: datetime) -> Iterator[list[Value]]:
+        """Yield the parts of values that begin before `until`."""
+        iterator = iter(values)
+        while (part := list(islice(iterator, PART))) and self.clock.now() < until:
+            yield part
+
+    def swept(self, step: Callable[[Value], HistoryEvent | None], values: Iterable[Value]) -> SweptPart:
+        """Return the result of a step for each value."""
+
+        def attempted(value: Value) -> HistoryEvent | EffectFailed | EffectRefused | None:
+            try:
+                return step(value)
+            except (EffectFailed, EffectRefused) as problem:
+                return problem  # one queue must not hinder the others
+
+        results = list(self.parallel_map(attempted, values))
+        return SweptPart(
+            events=tuple(one for one in results if isinstance(one, HistoryEvent)),
+            failures=tuple(str(one) for one in results if isinstance(one, Exception)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseSweep:
+    """Deletes the client queues whose lease has ended, oldest first; the next run continues after the last one."""
+
+    leases: "Leases"
+    queue_leases: "QueueLeases"
+    queues: "FoundQueues"
+    swept_until: "Cursor"  # in milliseconds since 1970
+    parts: Parts
+
     def end_leases(self, *, until: datetime) -> Iterator[SweptPart]:
-        """Delete the queues whose lease has ended, one call each."""
-        for part in _parts(self.leases.due(events.CAPABILITY, now=self.clock.now())):
-            if self.clock.now() >= until:
-                return
-            yield self._swept(self._end, part)
+        """Delete the queues, one call each; yield the results in parts, which begin before `until`."""
+        for part in self.parts.each(self.leases.due(events.CAPABILITY, now=self._now()), until=until):
+            yield self.parts.swept(self._end, part)
         yield from self._end_ended(until=until)
 
     def _end_ended(self, *, until: datetime) -> Iterator[SweptPart]:
         """Delete the queues whose offer is long over; no write marks an offer, a cursor keeps the place."""
-        since, now = EPOCH + MILLISECOND * (self.swept_until.position() or 0), self.clock.now()
+        since, now = EPOCH + MILLISECOND * (self.swept_until.position() or 0), self._now()
         needed: AbstractSet[QueueName] | None = None
-        for part in _parts(self.queue_leases.between(since, now)):
-            if self.clock.now() >= until:
-                return
+        for part in self.parts.each(self.queue_leases.between(since, now), until=until):
             # A client that came again with its ClientID uses the queue of its former offer.
             needed = self.queue_leases.needed(now=now) if needed is None else needed
-            yield self._swept(self._delete_ended, [lease for lease in part if lease.queue_name not in needed])
+            yield self.parts.swept(self._delete_ended, [lease for lease in part if lease.queue_name not in needed])
             # The next run begins after the last lease. Another one that ends in the same millisecond and is in the next
             # part is read by this run, or its queue is deleted as a stray.
             self.swept_until.save((part[-1].due_at - EPOCH) // MILLISECOND + 1)
@@ -81,37 +99,50 @@ class SweepService:
         try:
             self.queues.delete(lease.queue_url)
         except (EffectFailed, EffectRefused):
-            self.leases.put(replace(lease, due_at=self.clock.now()))  # the next run tries again
+            self.leases.put(replace(lease, due_at=self._now()))  # the next run tries again
             raise
-        return events.queue(lease.queue_name, "deleted", at=self.clock.now())
+        return events.queue(lease.queue_name, "deleted", at=self._now())
 
     def _end(self, lease: Lease) -> HistoryEvent:
         self.queues.delete(lease.queue_url)
         self.leases.end(lease)
-        return events.queue(lease.queue_name, "deleted", at=self.clock.now())
+        return events.queue(lease.queue_name, "deleted", at=self._now())
 
-    def start_strays(self) -> None:
+    def _now(self) -> datetime:
+        return self.parts.clock.now()
+
+
+@dataclass(frozen=True, slots=True)
+class OrphanSweep:
+    """Deletes client queues that a crash left without a lease, if they have the tags of this stage."""
+
+    leases: "Leases"
+    queue_leases: "QueueLeases"
+    queues: "FoundQueues"
+    cursor: "Cursor"
+    parts: Parts
+    stage: str
+
+    def start(self) -> None:
         """Begin the search for orphans, or let the current one continue."""
         if self.cursor.position() is None:
             self.cursor.save(0)
 
     def delete_strays(self, *, prefix: str, age: timedelta, until: datetime) -> Iterator[SweptPart]:
-        """Delete this stage's queues that a crash left without a lease; do nothing if no search has begun."""
+        """Delete orphans, from the place of the search on, until `until`; do nothing if no search has begun."""
         position = self.cursor.position()
         if position is None:
             return
         for start in range(position, len(FIRST_CHARACTERS)):
-            if self.clock.now() >= until:
+            if self._now() >= until:
                 return
             self.cursor.save(start)
-            for part in _parts(self.queues.listed(prefix + FIRST_CHARACTERS[start])):
-                if self.clock.now() >= until:
-                    return
+            for part in self.parts.each(self.queues.listed(prefix + FIRST_CHARACTERS[start]), until=until):
                 # Read once a part, if a queue of it looks like an orphan.
-                needed = cache(lambda: self.queue_leases.needed(now=self.clock.now()))
+                needed = cache(lambda: self.queue_leases.needed(now=self._now()))
                 step = partial(self._delete_stray, age=age, needed=needed, until=until)
-                yield self._swept(step, self._unleased(part))
-        if self.clock.now() < until:
+                yield self.parts.swept(step, self._unleased(part))
+        if self._now() < until:
             self.cursor.clear()
 
     def _unleased(self, queue_urls: Sequence[QueueUrl]) -> list[QueueUrl]:
@@ -126,7 +157,7 @@ class SweepService:
         needed: Callable[[], AbstractSet[QueueName]],
         until: datetime,
     ) -> HistoryEvent | None:
-        name, modified_at, now = queue_name(queue_url), self.queues.modified_at(queue_url), self.clock.now()
+        name, modified_at, now = queue_name(queue_url), self.queues.modified_at(queue_url), self._now()
         # The paced calls of a part can take longer than the function has; the next run repeats the part.
         if modified_at is None or now - modified_at < age or now >= until:
             return None
@@ -135,23 +166,7 @@ class SweepService:
         if not is_ours(self.queues.tags(queue_url), stage=self.stage, capability=events.CAPABILITY):
             return None
         self.queues.delete(queue_url)
-        return events.queue(name, "stray_deleted", at=self.clock.now())
+        return events.queue(name, "stray_deleted", at=self._now())
 
-    def _swept(self, step: Callable[[Value], HistoryEvent | None], values: Iterable[Value]) -> SweptPart:
-        def attempted(value: Value) -> HistoryEvent | EffectFailed | EffectRefused | None:
-            try:
-                return step(value)
-            except (EffectFailed, EffectRefused) as problem:
-                return problem  # one queue must not hinder the others
-
-        results = list(self.parallel_map(attempted, values))
-        return SweptPart(
-            events=tuple(one for one in results if isinstance(one, HistoryEvent)),
-            failures=tuple(str(one) for one in results if isinstance(one, Exception)),
-        )
-
-
-def _parts(values: Iterable[Value]) -> Iterator[list[Value]]:
-    iterator = iter(values)
-    while part := list(islice(iterator, PART)):
-        yield part
+    def _now(self) -> datetime:
+        return self.parts.clock.now()

@@ -9,7 +9,7 @@ import pytest
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, Lease, QueueName, QueueUrl
 from signalbox.rendezvous.model.states import ClientId, OfferState, RendezvousMethod, RendezvousRecord
-from signalbox.rendezvous.rules.sweep_service import PART, SweepService, SweptPart
+from signalbox.rendezvous.rules.sweep_service import PART, LeaseSweep, OrphanSweep, Parts, SweptPart
 from tests.fakes.found_queues import MemoryFoundQueue, MemoryFoundQueues
 from tests.fakes.rendezvous import START, MemoryClock, MemoryCursor, MemoryLeases, MemoryQueueLeases
 
@@ -18,32 +18,32 @@ OLD = START - timedelta(minutes=11)
 LATER = START + timedelta(seconds=40)
 
 
-def service() -> SweepService:
-    return SweepService(
-        MemoryLeases(),
-        MemoryFoundQueues(),
-        MemoryCursor(),
-        MemoryClock(),
-        stage="signalbox",
-        queue_leases=MemoryQueueLeases(),
-        swept_until=MemoryCursor(),
-    )
+class Sweep:
+    """Both sweeps, over the same queues."""
+
+    def __init__(self) -> None:
+        self.leases, self.queue_leases = MemoryLeases(), MemoryQueueLeases()
+        self.queues, self.clock = MemoryFoundQueues(), MemoryClock()
+        self.swept_until, self.cursor, parts = MemoryCursor(), MemoryCursor(), Parts(self.clock)
+        ports = self.leases, self.queue_leases, self.queues
+        self.ends = LeaseSweep(*ports, self.swept_until, parts)
+        self.orphans = OrphanSweep(*ports, self.cursor, parts, "signalbox")
 
 
-def end_leases(sweep: SweepService) -> list[HistoryEvent]:
-    return [event for part in sweep.end_leases(until=LATER) for event in part.events]
+def end_leases(sweep: Sweep) -> list[HistoryEvent]:
+    return [event for part in sweep.ends.end_leases(until=LATER) for event in part.events]
 
 
-def delete_strays(sweep: SweepService) -> list[HistoryEvent]:
-    sweep.start_strays()
+def delete_strays(sweep: Sweep) -> list[HistoryEvent]:
+    sweep.orphans.start()
     return [event for part in continued(sweep) for event in part.events]
 
 
-def continued(sweep: SweepService) -> list[SweptPart]:
-    return list(sweep.delete_strays(prefix="snowflake-client-", age=timedelta(minutes=10), until=LATER))
+def continued(sweep: Sweep) -> list[SweptPart]:
+    return list(sweep.orphans.delete_strays(prefix="snowflake-client-", age=timedelta(minutes=10), until=LATER))
 
 
-def add_stray(sweep: SweepService, name: str) -> QueueUrl:
+def add_stray(sweep: Sweep, name: str) -> QueueUrl:
     url = QueueUrl(f"https://queues.example/{name}")
     sweep.queues.queues[url] = MemoryFoundQueue(OURS, OLD)
     return url
@@ -55,7 +55,7 @@ def lease(name: str, *, seconds: float) -> Lease:
 
 
 def test_only_queues_past_their_lease_are_deleted_with_one_call_each() -> None:
-    sweep = service()
+    sweep = Sweep()
     sweep.leases.put(lease("over", seconds=0))
     sweep.leases.put(lease("running", seconds=1))
 
@@ -66,7 +66,7 @@ def test_only_queues_past_their_lease_are_deleted_with_one_call_each() -> None:
     assert [(e.outcome, e.destination) for e in events] == [("deleted", "over")]
 
 
-def end_offer(sweep: SweepService, client: str, *, seconds: float) -> None:
+def end_offer(sweep: Sweep, client: str, *, seconds: float) -> None:
     sent_at = START + timedelta(seconds=seconds) - sweep.queue_leases.kept_for
     sweep.queue_leases.offers.open(
         RendezvousRecord(ClientId(client), RendezvousMethod.SQS, OfferState.PENDING, sent_at, sent_at, sent_at)
@@ -74,7 +74,7 @@ def end_offer(sweep: SweepService, client: str, *, seconds: float) -> None:
 
 
 def test_the_queue_of_an_ended_offer_is_deleted_once_with_one_call() -> None:
-    sweep = service()
+    sweep = Sweep()
     end_offer(sweep, "over", seconds=0)
     end_offer(sweep, "running", seconds=30)
 
@@ -89,20 +89,20 @@ def test_the_queue_of_an_ended_offer_is_deleted_once_with_one_call() -> None:
 
 
 def test_an_idle_sweep_writes_nothing() -> None:
-    sweep = service()
+    sweep = Sweep()
     sweep.swept_until.save = lambda position: pytest.fail("saved")
 
     assert end_leases(sweep) == []
 
 
 def test_the_queue_of_an_ended_offer_that_cannot_be_deleted_is_tried_again() -> None:
-    sweep = service()
+    sweep = Sweep()
     for name in ("a", "b"):
         end_offer(sweep, name, seconds=-1)
     url = QueueUrl("https://queues.example/snowflake-client-a")
     sweep.queues.refused.add(url)
 
-    (part,) = sweep.end_leases(until=LATER)
+    (part,) = sweep.ends.end_leases(until=LATER)
     sweep.queues.refused.clear()
     again = end_leases(sweep)
 
@@ -113,11 +113,11 @@ def test_the_queue_of_an_ended_offer_that_cannot_be_deleted_is_tried_again() -> 
 
 
 def test_a_sweep_of_ended_offers_stops_before_its_function_does_and_is_continued() -> None:
-    sweep = service()
+    sweep = Sweep()
     for number in range(2 * PART):
         end_offer(sweep, f"c{number:03}", seconds=-300 + number)
 
-    parts = sweep.end_leases(until=LATER)
+    parts = sweep.ends.end_leases(until=LATER)
     next(parts)
     sweep.clock.sleep(41)
     assert list(parts) == []
@@ -128,7 +128,7 @@ def test_a_sweep_of_ended_offers_stops_before_its_function_does_and_is_continued
 
 
 def test_leases_of_other_capabilities_are_left_alone() -> None:
-    sweep = service()
+    sweep = Sweep()
     other = Lease(QueueName("q"), QueueUrl("u"), "splitting", START)
     sweep.leases.put(other)
 
@@ -148,7 +148,7 @@ def test_leases_of_other_capabilities_are_left_alone() -> None:
     ],
 )
 def test_only_orphans_of_this_stage_are_deleted(name: str, tags: dict, modified_at: object, deleted: bool) -> None:  # noqa: FBT001
-    sweep = service()
+    sweep = Sweep()
     url = QueueUrl(f"https://queues.example/{name}")
     sweep.queues.queues[url] = MemoryFoundQueue(tags, modified_at)
 
@@ -159,7 +159,7 @@ def test_only_orphans_of_this_stage_are_deleted(name: str, tags: dict, modified_
 
 
 def test_a_queue_with_a_lease_is_not_an_orphan() -> None:
-    sweep = service()
+    sweep = Sweep()
     held = lease("snowflake-client-a", seconds=60)
     sweep.leases.put(held)
     sweep.queues.queues[held.queue_url] = MemoryFoundQueue(OURS, OLD)
@@ -168,12 +168,12 @@ def test_a_queue_with_a_lease_is_not_an_orphan() -> None:
 
 
 def test_a_queue_that_cannot_be_deleted_does_not_hinder_the_others() -> None:
-    sweep = service()
+    sweep = Sweep()
     for name in ("a", "b", "c"):
         sweep.leases.put(lease(name, seconds=-1))
     sweep.queues.refused.add(QueueUrl("https://queues.example/b"))
 
-    (part,) = sweep.end_leases(until=LATER)
+    (part,) = sweep.ends.end_leases(until=LATER)
 
     assert [event.destination for event in part.events] == ["a", "c"]
     assert part.failures == ("b is refused",)
@@ -181,11 +181,11 @@ def test_a_queue_that_cannot_be_deleted_does_not_hinder_the_others() -> None:
 
 
 def test_a_sweep_stops_before_its_function_does_and_keeps_what_it_did() -> None:
-    sweep = service()
+    sweep = Sweep()
     for number in range(3 * PART):
         sweep.leases.put(lease(f"q{number:03}", seconds=-1))
 
-    parts = sweep.end_leases(until=LATER)
+    parts = sweep.ends.end_leases(until=LATER)
     first = next(parts)
     sweep.clock.sleep(41)
 
@@ -195,7 +195,7 @@ def test_a_sweep_stops_before_its_function_does_and_keeps_what_it_did() -> None:
 
 
 def test_queues_are_deleted_side_by_side() -> None:
-    sweep, at_once = service(), []
+    sweep, at_once = Sweep(), []
     for number in range(30):
         sweep.leases.put(lease(f"q{number}", seconds=-1))
 
@@ -204,22 +204,22 @@ def test_queues_are_deleted_side_by_side() -> None:
         at_once.append(len(chosen))
         return list(map(function, chosen))
 
-    list(replace(sweep, parallel_map=parallel_map).end_leases(until=LATER))
+    list(replace(sweep.ends, parts=Parts(sweep.clock, parallel_map)).end_leases(until=LATER))
 
     assert at_once == [30]
 
 
 def test_a_search_for_orphans_that_ran_out_of_time_continues_where_it_was() -> None:
-    sweep = service()
+    sweep = Sweep()
     urls = [add_stray(sweep, f"snowflake-client-{first}") for first in ("a1", "b1", "c1")]
 
-    parts = sweep.delete_strays(prefix="snowflake-client-", age=timedelta(minutes=10), until=LATER)
-    sweep.start_strays()
+    parts = sweep.orphans.delete_strays(prefix="snowflake-client-", age=timedelta(minutes=10), until=LATER)
+    sweep.orphans.start()
     next(parts)
     sweep.clock.sleep(41)
     assert list(parts) == []
     deleted_first = list(sweep.queues.deleted)
-    sweep.start_strays()  # the next day comes before the end
+    sweep.orphans.start()  # the next day comes before the end
     sweep.clock.moment = START
     continued(sweep)
 
@@ -229,11 +229,11 @@ def test_a_search_for_orphans_that_ran_out_of_time_continues_where_it_was() -> N
 
 
 def test_a_search_that_runs_out_of_time_between_two_parts_begins_there_again() -> None:
-    sweep = service()
+    sweep = Sweep()
     urls = [add_stray(sweep, f"snowflake-client-a{number:03}") for number in range(PART + 1)]
-    sweep.start_strays()
+    sweep.orphans.start()
 
-    parts = sweep.delete_strays(prefix="snowflake-client-", age=timedelta(minutes=10), until=LATER)
+    parts = sweep.orphans.delete_strays(prefix="snowflake-client-", age=timedelta(minutes=10), until=LATER)
     next(parts)
     sweep.clock.sleep(41)
 
@@ -245,7 +245,7 @@ def test_a_search_that_runs_out_of_time_between_two_parts_begins_there_again() -
 
 
 def test_without_a_search_no_queue_is_looked_for() -> None:
-    sweep = service()
+    sweep = Sweep()
     add_stray(sweep, "snowflake-client-a")
 
     assert continued(sweep) == []
@@ -253,7 +253,7 @@ def test_without_a_search_no_queue_is_looked_for() -> None:
 
 
 def test_a_queue_that_is_gone_or_leased_meanwhile_is_no_orphan() -> None:
-    sweep = service()
+    sweep = Sweep()
     gone, leased = add_stray(sweep, "snowflake-client-a"), add_stray(sweep, "snowflake-client-ab")
     found = dict(sweep.queues.queues)
 
@@ -269,7 +269,7 @@ def test_a_queue_that_is_gone_or_leased_meanwhile_is_no_orphan() -> None:
 
 def test_a_part_of_paced_calls_stops_before_its_function_does_and_is_repeated() -> None:
     """AWS allows few calls for tags a second; the last character of ClientIDs has no part after it."""
-    sweep = service()
+    sweep = Sweep()
     urls = [add_stray(sweep, f"snowflake-client-_{number}") for number in range(3)]
     tags = sweep.queues.tags
 
@@ -287,7 +287,7 @@ def test_a_part_of_paced_calls_stops_before_its_function_does_and_is_repeated() 
 
 
 def test_the_old_queue_of_a_client_that_uses_it_again_is_not_deleted() -> None:
-    sweep = service()
+    sweep = Sweep()
     needed = add_stray(sweep, "snowflake-client-needed")
     stray = add_stray(sweep, "snowflake-client-not")
     end_offer(sweep, "needed", seconds=-60)
@@ -303,7 +303,7 @@ def test_the_old_queue_of_a_client_that_uses_it_again_is_not_deleted() -> None:
 
 
 def test_a_leased_queue_costs_no_call_of_its_own() -> None:
-    sweep = service()
+    sweep = Sweep()
     add_stray(sweep, "snowflake-client-a")
     sweep.leases.put(lease("snowflake-client-a", seconds=60))
     sweep.queues.modified_at = lambda url: pytest.fail("looked at")
