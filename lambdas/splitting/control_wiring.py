@@ -143,7 +143,7 @@ def _starter() -> SessionStarter:
 
 @cache
 def _registries() -> RegistryService:
-    return RegistryService(_store().registries, _reader(), targets.declared_registries(), instance.CLOCK)
+    return RegistryService(DynamoRegistries(wiring.table()), _reader(), targets.declared_registries(), instance.CLOCK)
 
 
 @cache
@@ -154,7 +154,7 @@ def _reader() -> RegistryReader:
 @cache
 def _chains() -> Chains:
     control_queue = SqsControlQueue(instance.sqs(), instance.settings().text("CONTROL_QUEUE_URL"))
-    return Chains(_store().locks, control_queue, _random_parts(), instance.CLOCK)
+    return Chains(DynamoLocks(wiring.table()), control_queue, _random_parts(), instance.CLOCK)
 
 
 @cache
@@ -189,8 +189,6 @@ def _store() -> Store:
     table = wiring.table()
     return Store(
         splits=wiring.splits(),
-        locks=DynamoLocks(table),
-        registries=DynamoRegistries(table),
         samples=DynamoSamples(table, timings()),
         annotations=DynamoAnnotations(table),
         ledger=wiring.ledger(),

@@ -20,9 +20,7 @@ from signalbox.splitting.ports import (
     Annotations,
     Forwarders,
     Ledger,
-    Locks,
     QueueUses,
-    Registries,
     Samples,
     SplitQueues,
     Splits,
@@ -85,11 +83,9 @@ class NoAuditTrail:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The stores of splitting."""
+    """The stores of reconcile rounds."""
 
     splits: Splits
-    locks: Locks
-    registries: Registries
     samples: Samples
     annotations: Annotations
     ledger: Ledger

@@ -94,8 +94,6 @@ class ControlStage:
         self.random_parts = (f"{number:012d}" for number in self.numbers)
         self.store = Store(
             self.memory.splits,
-            self.memory.locks,
-            self.memory.registries,
             self.memory.samples,
             self.memory.annotations,
             self.memory.ledger,
@@ -131,7 +129,7 @@ class ControlStage:
 
     @property
     def chains(self) -> Chains:
-        return Chains(self.store.locks, self.control_queue, self.random_parts, self.time)
+        return Chains(self.memory.locks, self.control_queue, self.random_parts, self.time)
 
     @property
     def loop(self) -> ReconcileLoop:
@@ -141,7 +139,7 @@ class ControlStage:
 
     @property
     def service(self) -> ControlService:
-        registries = RegistryService(self.store.registries, self.reader, self.declared, self.time)
+        registries = RegistryService(self.memory.registries, self.reader, self.declared, self.time)
         starter = SessionStarter(
             Admissions(self.store.splits, registries, self.resources, self.kept_store, self.random_parts),
             KeepService(self.store.splits, self.kept_store, self.time),
