@@ -59,7 +59,7 @@ def _process_inbox(
     done = 0
     while done < len(records):
         try:
-            processor = InboxProcessor(ports, connection, instance.is_late)
+            processor = InboxProcessor(ports, session_wiring.tokens(), connection, instance.is_late)
             for _ in processor.process(_arrival(one, poison) for one in records[done:]):
                 done += 1
         except InvalidInboxMessage as problem:

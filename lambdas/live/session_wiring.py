@@ -21,7 +21,7 @@ from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.exchange.model.names import StageNames
 from signalbox.history.event import HistoryEvent
 from signalbox.live.ports import LiveStore, SessionPorts
-from signalbox.live.procedures.subscription_meta import CachedSubscriptionLookup
+from signalbox.live.procedures.subscription_meta import WatchedTopics
 from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.wamp.codec import MAXIMUM_ID
 
@@ -40,26 +40,29 @@ def ports() -> SessionPorts:
             realm_sessions=DynamoRealmSessions(table),
             accounts=DynamoAccounts(table, _exchanges(), pepper()),
             subscribers=subscribers,
-            subscription_lookup=CachedSubscriptionLookup(
-                CachedSubscriberDirectory(subscribers, instance.CLOCK.now), subscribers, exclusive=Lock()
-            ),
             log=DynamoTopicLog(table, is_late=instance.is_late),
         ),
         inbox=wiring.inbox(),
-        outboxes=SqsOutboxes(instance.sqs(), settings.text("LIVE_OUTBOX_URL")),
         timers=wiring.timers(),
+        outboxes=SqsOutboxes(instance.sqs(), settings.text("LIVE_OUTBOX_URL")),
         sender=SqsExchangeSender(
             instance.sqs(), settings.text("LIVE_INBOX_URL").rpartition("/")[0] + "/", instance.backoff()
         ),
         overview_calls=SqsOverviewCalls(instance.sqs(), settings.text("LIVE_OVERVIEW_URL")),
-        tokens=JwtVerifier(IssuerKeys(JsonDocuments(instance.is_local(), instance.seconds_left))),
         names=StageNames(settings.text("STAGE"), settings.text("EXCHANGE_PREFIX")),
         pepper=pepper(),
+        watched=WatchedTopics(CachedSubscriberDirectory(subscribers, instance.CLOCK.now), Lock()).of,
         now=instance.CLOCK.now,
         random_id=lambda: secrets.randbelow(MAXIMUM_ID) + 1,
         nonce=lambda: secrets.token_hex(NONCE_BYTES),
         record=_events().extend,
     )
+
+
+@cache
+def tokens() -> JwtVerifier:
+    """Return the verifier of the tokens of realms' issuers."""
+    return JwtVerifier(IssuerKeys(JsonDocuments(instance.is_local(), instance.seconds_left)))
 
 
 def write_history() -> None:

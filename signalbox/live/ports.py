@@ -13,10 +13,10 @@ from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
-from signalbox.live.identity.tokens import TokenIdentity, TokenVerifier
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.model.state import JOIN_TIMEOUT, Account, ConnectionId, Session, Signal
 from signalbox.live.outbox.overview_calls import OverviewCall
-from signalbox.live.outbox.ports import Outboxes, Subscribers, TopicLog
+from signalbox.live.outbox.ports import Outboxes, Subscriber, TopicLog
 from signalbox.live.rights.grants import NO_RIGHTS, Rights
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
@@ -156,11 +156,17 @@ class Timers(Protocol):
         """Send the signal `Elapsed` to the connection's inbox a little after a time of at most `MAXIMUM_TIMER`."""
 
 
-class SubscriptionLookup(Protocol):
-    """The sessions that have subscriptions in a realm."""
+class Subscribers(Protocol):
+    """The table of subscribers, as sessions use it."""
 
-    def watched(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Collection[RoutingKey]:
-        """Return the given meta topics that may have subscribers."""
+    def attach(self, realm: ExchangeName, subscriber: Subscriber, *, at: datetime, expires_at: datetime) -> None:
+        """Add a subscriber until `expires_at`. Idempotent.
+
+        When this returns, the subscriber is in the result of every later lookup of every router.
+        """
+
+    def detach(self, realm: ExchangeName, patterns: Collection[TopicPattern], connection: ConnectionId) -> None:
+        """Remove the subscribers of one connection. Idempotent."""
 
     def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Sequence[Attached]:
         """Return the sessions that are subscribed to a pattern."""
@@ -181,7 +187,6 @@ class LiveStore:
     realm_sessions: RealmSessions
     accounts: Accounts
     subscribers: Subscribers
-    subscription_lookup: SubscriptionLookup
     log: TopicLog
 
 
@@ -189,8 +194,8 @@ class LiveStore:
 class SessionPorts:
     """The ports of sessions; `record` takes history events.
 
-    `random_id` returns the ids of sessions and publications, from 1 to 2^53. `nonce` returns an unguessable text, and
-    `pepper` is a secret of the stage. `tokens` verifies the tokens of realms' issuers.
+    `watched` returns those of a realm's meta topics that have subscribers. `random_id` returns the ids of sessions and
+    publications, from 1 to 2^53. `nonce` returns an unguessable text, and `pepper` is a secret of the stage.
     """
 
     store: LiveStore
@@ -199,9 +204,9 @@ class SessionPorts:
     timers: Timers
     sender: "Sender"
     overview_calls: OverviewCalls
-    tokens: TokenVerifier
     names: StageNames
     pepper: str
+    watched: Callable[[ExchangeName, Collection[RoutingKey]], Collection[RoutingKey]]
     now: Callable[[], datetime]
     random_id: Callable[[], int]
     nonce: Callable[[], str]

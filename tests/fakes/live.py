@@ -28,6 +28,7 @@ from signalbox.live.ports import Attached, LiveStore, Member, RealmAccess, Sessi
 from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants, Rights
 from signalbox.live.rights.principals import GroupName
 from signalbox.live.session.inbox import frame_body, signal_body
+from signalbox.live.session.inbox_processor import InboxProcessor
 from signalbox.live.session.records import session_document, session_of
 from signalbox.live.wamp.audience import UNRESTRICTED, Listener
 from signalbox.live.wamp.authentication import StoredSecret
@@ -196,7 +197,7 @@ class MemoryTimers:
 
 @dataclass
 class MemorySubscribers:
-    """`Subscribers` and `SubscriptionLookup`."""
+    """`Subscribers` and a lookup of watched topics."""
 
     rows: dict[ExchangeName, dict[tuple[TopicPattern, ConnectionId], tuple[Subscriber, datetime]]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -373,22 +374,23 @@ class MemoryLive:
 
     def ports(self) -> SessionPorts:
         return SessionPorts(
-            store=LiveStore(
-                self.sessions, self.realm_sessions, self.accounts, self.subscribers, self.subscribers, self.log
-            ),
+            store=LiveStore(self.sessions, self.realm_sessions, self.accounts, self.subscribers, self.log),
             inbox=self.inbox,
             outboxes=self.outboxes,
             timers=self.timers,
             sender=self.sender,
             overview_calls=self.overview_calls,
-            tokens=self.tokens,
             names=StageNames("signalbox", "stage-"),
             pepper=PEPPER,
+            watched=self.subscribers.watched,
             now=self.now,
             random_id=lambda: next(self.numbers),
             nonce=lambda: f"nonce-{next(self.numbers)}",
             record=self.recorded.extend,
         )
+
+    def processor(self, connection: ConnectionId, ports: SessionPorts | None = None) -> InboxProcessor:
+        return InboxProcessor(ports or self.ports(), self.tokens, connection)
 
     def declare(self, live: LiveSettings | None, realm: ExchangeName = REALM) -> None:
         self.exchanges.records[realm] = ExchangeRecord(realm, None, START, live=live)

@@ -21,7 +21,6 @@ from signalbox.aws.live.items import (
 )
 from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment, ttl
 from signalbox.aws.shared.expressions import Delete, Item, Put, Update, attr
-from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.ports import Attached
@@ -30,7 +29,6 @@ from signalbox.live.router.directory import (
     SubscriberChange,
     SubscriberPartition,
     SubscriberRow,
-    partitions_of,
 )
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
@@ -140,7 +138,7 @@ def _first_number(version: Item) -> int:
 
 @dataclass(frozen=True, slots=True)
 class DynamoSubscribers:
-    """Implementation of `Subscribers`, `SubscriberTable` and `SubscriptionLookup`."""
+    """Implementation of `Subscribers` and `SubscriberTable`."""
 
     table: DynamoTable
     parallel_map: ParallelMap = serial_map
@@ -184,13 +182,6 @@ class DynamoSubscribers:
     def rows(self, partition: SubscriberPartition) -> Iterable[SubscriberRow]:
         """Return the subscribers of a partition, at least as new as the last version that was read."""
         return map(_row, self._items(_partition_key(partition)))
-
-    def watched(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Collection[RoutingKey]:
-        """Return the topics that may have subscribers."""
-        changed = self.versions(partitions_of(realm, topics))
-        if SubscriberPartition(realm, None) in changed:
-            return topics
-        return [topic for topic in topics if SubscriberPartition(realm, topic) in changed]
 
     def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Sequence[Attached]:
         """Return the sessions that are subscribed to a pattern."""

@@ -3,7 +3,7 @@
 Every method lets service errors propagate: the caller's message is redelivered, so every call may be made twice.
 """
 
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,19 +27,6 @@ class Subscriber:
     connection: ConnectionId
     pattern: TopicPattern
     listener: Listener
-
-
-class Subscribers(Protocol):
-    """The table of subscribers, as sessions write it."""
-
-    def attach(self, realm: ExchangeName, subscriber: Subscriber, *, at: datetime, expires_at: datetime) -> None:
-        """Add a subscriber until `expires_at`. Idempotent.
-
-        When this returns, the subscriber is in the result of every later lookup of every router.
-        """
-
-    def detach(self, realm: ExchangeName, patterns: Collection[TopicPattern], connection: ConnectionId) -> None:
-        """Remove the subscribers of one connection. Idempotent."""
 
 
 class TopicLog(Protocol):

@@ -1,4 +1,4 @@
-"""The `wamp.subscription.*` procedures (WAMP advanced profile, «Subscription Meta API»), and their cached lookup."""
+"""The `wamp.subscription.*` procedures (WAMP advanced profile, «Subscription Meta API»), and watched topics."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -8,7 +8,6 @@ from datetime import datetime
 from signalbox.documents import shown
 from signalbox.exchange.model.topics import RoutingKey, short_string_problem
 from signalbox.live.log.history_request import InvalidArgument
-from signalbox.live.ports import Attached, SubscriptionLookup
 from signalbox.live.procedures.calls import AnswerTooLarge, CallContext, NoSuchSubscription
 from signalbox.live.procedures.meta_events import subscription_details
 from signalbox.live.router.directory import CachedSubscriberDirectory
@@ -23,25 +22,20 @@ RECORDS_AT_ONCE = 50  # each has 1,000 subscriptions and 400 KB at most
 
 
 @dataclass(frozen=True, slots=True)
-class CachedSubscriptionLookup:
-    """`SubscriptionLookup` that keeps a router's directory: a lookup without changes costs one small read.
+class WatchedTopics:
+    """The meta topics with subscribers, from a router's directory: a lookup without changes costs one small read.
 
     The directory is for one thread at a time: a function with several threads passes a lock as `exclusive`.
     """
 
     directory: CachedSubscriberDirectory
-    table: SubscriptionLookup
     exclusive: AbstractContextManager[object] = field(default_factory=nullcontext)
 
-    def watched(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Collection[RoutingKey]:
+    def of(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Collection[RoutingKey]:
         """Return the given meta topics that have subscribers."""
         with self.exclusive:
             matching = self.directory.lookup(realm, topics)
             return [topic for topic in topics if matching(topic)]
-
-    def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Sequence[Attached]:
-        """Return the sessions that are subscribed to a pattern."""
-        return self.table.attached(realm, pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +82,7 @@ def one_by_id(context: CallContext, payload: Payload) -> list[RealmSubscription]
 
 
 def _subscription(context: CallContext, pattern: TopicPattern) -> list[RealmSubscription]:
-    attached = context.ports.store.subscription_lookup.attached(context.realm, pattern)
+    attached = context.ports.store.subscribers.attached(context.realm, pattern)
     if not attached:
         return []
     created_at = min(one.created_at for one in attached)

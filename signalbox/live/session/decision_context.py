@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.arvados.cluster import not_of_cluster
 from signalbox.live.identity.compact import is_compact_jwt
-from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal
+from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, TokenVerifier
 from signalbox.live.model.state import DecisionContext, FrameId, Realm, Received, RightsChanged, Session, SessionState
 from signalbox.live.ports import RealmAccess, SessionPorts
 from signalbox.live.procedures.session_meta import RENEW
@@ -33,6 +33,7 @@ class ContextReader:
     """Reads the contexts of one connection's messages; the access of its user is kept as long as rights are."""
 
     ports: SessionPorts
+    tokens: TokenVerifier
     _access: RealmAccess | None = None
     _read_at: datetime | None = None
 
@@ -70,7 +71,7 @@ class ContextReader:
         # Not the time of the message: the writer of the outbox must read the new token before the old one is over.
         if session.token is not None and session.token.is_over(self.ports.now() + RENEWAL_MARGIN):
             return replace(context, token=TokenRefusal(TokenProblem.LATE))
-        verified = not_of_cluster(self.ports.tokens.verify(text, live.issuers), live)
+        verified = not_of_cluster(self.tokens.verify(text, live.issuers), live)
         if isinstance(verified, TokenRefusal) or session.realm is None:
             return replace(context, token=verified)
         user = UserName(verified.authid)

@@ -197,7 +197,7 @@ class FrameEffects:
             self._events.append(events.unsubscribed(pattern, listener, self._realm, self.cause))
 
     def _has_others(self, pattern: TopicPattern, listener: Listener) -> bool:
-        attached = self.ports.store.subscription_lookup.attached(self._realm, pattern)
+        attached = self.ports.store.subscribers.attached(self._realm, pattern)
         return any(one.session != listener.session for one in attached)
 
     def _publish_meta(self, found: Iterable[MetaEvent]) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 
 from signalbox.errors import UnavailableError
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.identity.tokens import TokenVerifier
 from signalbox.live.model.effects import Post
 from signalbox.live.model.events import Cause
 from signalbox.live.model.state import (
@@ -82,13 +83,14 @@ class InboxProcessor:
     """
 
     ports: SessionPorts
+    tokens: TokenVerifier
     connection: ConnectionId
     is_late: Callable[[], bool] = lambda: False
     _context: ContextReader = field(init=False)
     _watched: Collection[RoutingKey] | None = None
 
     def __post_init__(self) -> None:
-        self._context = ContextReader(self.ports)
+        self._context = ContextReader(self.ports, self.tokens)
 
     def process(self, arrivals: Iterable[Arrival]) -> Iterator[FrameId]:
         """Process messages; yield the id of each after its effects were executed.
@@ -167,8 +169,7 @@ class InboxProcessor:
     def _watched_in(self, session: Session) -> Collection[RoutingKey]:
         """Return the meta topics of the realm with subscribers; read once, after the batch's messages were sent."""
         if self._watched is None:
-            lookup = self.ports.store.subscription_lookup
-            self._watched = [] if session.realm is None else lookup.watched(session.realm, meta_events.EVERY)
+            self._watched = [] if session.realm is None else self.ports.watched(session.realm, meta_events.EVERY)
         return self._watched
 
 

@@ -114,17 +114,6 @@ def test_the_number_of_cached_partitions_is_limited(subscribers) -> None:
     assert set(directory._cache) == {SubscriberPartition(REALM, None), SubscriberPartition(REALM, TOPIC)}
 
 
-def test_topics_with_possible_subscribers_are_watched(subscribers) -> None:
-    topics = [TOPIC, RoutingKey("trial.b")]
-    assert subscribers.watched(REALM, topics) == []
-
-    attach(subscribers, EXACT)
-    assert subscribers.watched(REALM, topics) == [TOPIC]
-
-    attach(subscribers, WILDCARD)
-    assert subscribers.watched(REALM, topics) == topics
-
-
 def test_the_sessions_of_a_pattern_are_returned_with_their_start(subscribers) -> None:
     attach(subscribers, PREFIX, WILDCARD)
     attach(subscribers, PREFIX, connection="d", session=8)

@@ -232,8 +232,8 @@ def issuer(stage, monkeypatch):  # noqa: F811
         grants = [Grant(right, TopicPattern.parse("trial", MatchPolicy.PREFIX)) for right in (Right.READ, Right.WRITE)]
         stage.live.put_item(Item=grants_item(REALM, UserName("ann@lab"), grants, version=1))
         # As on the local stage, which a variable names that AWS's clients read, too.
-        ports = replace(session_wiring.ports(), tokens=JwtVerifier(IssuerKeys(JsonDocuments(allows_loopback=True))))
-        monkeypatch.setattr(session_wiring, "ports", lambda: ports)
+        verifier = JwtVerifier(IssuerKeys(JsonDocuments(allows_loopback=True)))
+        monkeypatch.setattr(session_wiring, "tokens", lambda: verifier)
         yield running
 
 
@@ -269,9 +269,9 @@ def test_no_token_and_no_claim_of_one_is_stored_or_in_the_history(stage, issuer)
 
 
 def test_issuers_on_loopback_are_asked_on_the_local_stage_only(stage, monkeypatch):  # noqa: F811
-    assert not session_wiring.ports().tokens.keys.documents.allows_loopback
+    assert not session_wiring.tokens().keys.documents.allows_loopback
 
-    session_wiring.ports.cache_clear()
+    session_wiring.tokens.cache_clear()
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    assert session_wiring.ports().tokens.keys.documents.allows_loopback
-    session_wiring.ports.cache_clear()
+    assert session_wiring.tokens().keys.documents.allows_loopback
+    session_wiring.tokens.cache_clear()

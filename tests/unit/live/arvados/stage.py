@@ -21,7 +21,7 @@ from signalbox.live.rights.grants import NO_RIGHTS
 from signalbox.live.session.admission import AdmissionService
 from signalbox.live.session.connection import Refusal
 from signalbox.live.session.inbox import frame_body, signal_body
-from signalbox.live.session.inbox_processor import Arrival, InboxProcessor
+from signalbox.live.session.inbox_processor import Arrival
 from signalbox.live.wamp.messages import Payload, PublicationId
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import UserName
@@ -89,7 +89,7 @@ class ArvadosStage:
         for body in bodies:
             self.frames += 1
             arrivals.append(Arrival(FrameId(f"f{self.frames}"), connection, body, self.world.moment))
-        assert len(list(InboxProcessor(self.world.ports(), connection).process(arrivals))) == len(bodies)
+        assert len(list(self.world.processor(connection).process(arrivals))) == len(bodies)
 
     # --- rows
 

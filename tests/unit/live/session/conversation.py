@@ -39,7 +39,7 @@ class Client:
         """Process a message of the inbox; return the new items of the outbox."""
         self.frames += frame is None
         found = FrameId(frame or f"{self.connection}-{self.frames}")
-        processor = self.processor or InboxProcessor(self.ports or self.world.ports(), self.connection)
+        processor = self.processor or self.world.processor(self.connection, self.ports)
         assert list(processor.process([Arrival(found, self.connection, body, self.world.moment)])) == [found]
         return self.replies()
 
@@ -49,7 +49,7 @@ class Client:
             Arrival(FrameId(f"{self.connection}-{self.frames + number}"), self.connection, body, self.world.moment)
             for number, body in enumerate(bodies, start=1)
         ]
-        return list(InboxProcessor(self.ports or self.world.ports(), self.connection).process(arrivals))
+        return list(self.world.processor(self.connection, self.ports).process(arrivals))
 
     def say(self, *message: object, frame: str | None = None) -> list[Any]:
         return self.receive(frame_body(json.dumps(message)), frame=frame)

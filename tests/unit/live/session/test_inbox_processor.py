@@ -392,7 +392,7 @@ class GoneSender(MemorySender):
 
 
 def processor_of(client: Client) -> InboxProcessor:
-    return InboxProcessor(client.world.ports(), client.connection)
+    return client.world.processor(client.connection)
 
 
 def test_the_messages_of_a_batch_are_processed_in_order(world) -> None:

@@ -23,7 +23,7 @@ from tests.fakes.exchange import Countdown, Killed, Killing
 from tests.fakes.live import REALM, MemoryLive
 from tests.unit.live.session.conversation import FIRST, Client, published
 
-STORED = ("sessions", "realm_sessions", "accounts", "subscribers", "subscription_lookup", "log")
+STORED = ("sessions", "realm_sessions", "accounts", "subscribers", "log")
 OTHERS = ("inbox", "outboxes", "timers", "sender", "overview_calls")
 Step = Callable[[Client], object]
 
@@ -127,10 +127,11 @@ def processed_in_a_batch(countdown: Countdown | None, *, one_by_one: bool, knows
     done: set[FrameId] = set()
     if countdown:
         with suppress(Killed):
-            done.update(InboxProcessor(killing(world.ports(), countdown), client.connection).process(arrivals))
+            killed = world.processor(client.connection, killing(world.ports(), countdown))
+            done.update(killed.process(arrivals))
     left = [arrival for arrival in arrivals if not knows_done or arrival.frame not in done]
     for some in [[arrival] for arrival in left] if one_by_one else [left]:
-        assert len(list(InboxProcessor(world.ports(), client.connection).process(some))) == len(some)
+        assert len(list(world.processor(client.connection).process(some))) == len(some)
     return seen(world, client), countdown is not None and countdown.left < 0
 
 
@@ -166,7 +167,7 @@ def processed_by_invocations(*, is_batched: bool, is_late: bool) -> tuple[Any, i
     left = [Arrival(FrameId(str(number)), FIRST, body, world.moment) for number, body in enumerate(bodies)]
     for number in range(1, len(ROW) + 1):
         with suppress(OutOfTime):
-            for done in InboxProcessor(world.ports(), FIRST, lambda: is_late).process(list(left)):
+            for done in InboxProcessor(world.ports(), world.tokens, FIRST, lambda: is_late).process(list(left)):
                 assert left.pop(0).frame == done
         if not left:
             return seen(world, client), number

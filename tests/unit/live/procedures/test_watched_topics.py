@@ -1,4 +1,4 @@
-"""The lookup of a realm's subscribers with a cache."""
+"""The cached lookup of the meta topics that have subscribers."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,8 +7,7 @@ from datetime import timedelta
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.ports import Attached
-from signalbox.live.procedures.subscription_meta import CachedSubscriptionLookup
+from signalbox.live.procedures.subscription_meta import WatchedTopics
 from signalbox.live.router.directory import (
     CachedSubscriberDirectory,
     PartitionVersion,
@@ -19,7 +18,7 @@ from signalbox.live.router.directory import (
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from tests.fakes.live import REALM, START, MemorySubscribers
+from tests.fakes.live import REALM, START
 
 ON_JOIN, ON_LEAVE = RoutingKey("wamp.session.on_join"), RoutingKey("wamp.session.on_leave")
 ALICE = Listener(SessionId(7), "alice", "admin")
@@ -51,25 +50,14 @@ class Partitions:
 
 
 def test_unchanged_subscribers_are_read_once() -> None:
-    partitions, subscribers = Partitions(), MemorySubscribers()
-    lookup = CachedSubscriptionLookup(CachedSubscriberDirectory(partitions, lambda: START), subscribers)
+    partitions = Partitions()
+    watched = WatchedTopics(CachedSubscriberDirectory(partitions, lambda: START))
     partitions.add(TopicPattern.parse(ON_JOIN))
     partitions.add(TopicPattern.parse("trial", MatchPolicy.PREFIX))
 
     for _ in range(3):
-        assert lookup.watched(REALM, [ON_JOIN, ON_LEAVE]) == [ON_JOIN]
+        assert watched.of(REALM, [ON_JOIN, ON_LEAVE]) == [ON_JOIN]
     assert partitions.reads == 2
     partitions.add(TopicPattern.parse("wamp.", MatchPolicy.PREFIX))
 
-    assert lookup.watched(REALM, [ON_JOIN, ON_LEAVE]) == [ON_JOIN, ON_LEAVE]
-
-
-def test_attached_sessions_are_read_from_the_table() -> None:
-    subscribers, pattern = MemorySubscribers(), TopicPattern.parse("trial.a")
-    subscriber = Subscriber(ConnectionId("c"), pattern, ALICE)
-    subscribers.attach(REALM, subscriber, at=START, expires_at=START)
-
-    lookup = CachedSubscriptionLookup(CachedSubscriberDirectory(Partitions(), lambda: START), subscribers)
-    found = lookup.attached(REALM, pattern)
-
-    assert found == [Attached(ALICE.session, START)]
+    assert watched.of(REALM, [ON_JOIN, ON_LEAVE]) == [ON_JOIN, ON_LEAVE]
