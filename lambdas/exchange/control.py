@@ -14,7 +14,6 @@ from signalbox.control.envelope import Commands, Envelope
 from signalbox.errors import RejectedError
 from signalbox.exchange.control import commands as exchange_commands
 from signalbox.exchange.control.caller import prove_sender
-from signalbox.exchange.control.command_handlers import ExchangeService
 from signalbox.exchange.control.command_reader import COMMANDS
 from signalbox.exchange.control.scheduled_tasks import (
     BacklogService,
@@ -91,9 +90,9 @@ def _answer(user: UserName | None, envelope: Envelope) -> object:
         raise NoLive("the stage has no live exchanges: deploy it with live in the setting `capabilities`")
     if isinstance(command, commands.Command):
         return control_wiring.live_commands().answer(user, command)
-    answer = ExchangeService(control_wiring.ports()).answer(user, command)
+    answer = control_wiring.exchange_service().answer(user, command)
     if isinstance(command, exchange_commands.DeclareExchange) and live is not None and wiring.has_live():
-        control_wiring.concerned_sessions().end_refused(command.exchange)
+        control_wiring.rights_notices().end_refused(command.exchange)
     return answer
 
 

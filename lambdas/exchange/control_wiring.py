@@ -27,6 +27,7 @@ from signalbox.aws.shared.redrive_policies import SqsRedrivePolicies
 from signalbox.aws.shared.replies import SqsReplies
 from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
+from signalbox.exchange.control.command_handlers import ExchangeService
 from signalbox.exchange.control.dead_letters import DeadLetterService
 from signalbox.exchange.control.reconnection import ReconnectionService
 from signalbox.exchange.control.scheduled_tasks import ExchangeQueueSweeper
@@ -34,7 +35,7 @@ from signalbox.exchange.model.connections import FunctionArn, Readers
 from signalbox.exchange.model.control_ports import ControlPorts, ExchangeStore, StageConfig
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
-from signalbox.live.admin.concerned_sessions import ConcernedSessions
+from signalbox.live.admin.concerned_sessions import ConcernedSessions, RightsNotices
 from signalbox.live.admin.ports import LiveAdminStore
 from signalbox.live.admin.rights_changes import RightsChanges
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
@@ -119,22 +120,26 @@ def ports() -> ControlPorts:
         metrics=CloudWatchQueueMetrics(
             instance.aws_client("cloudwatch"), instance.CLOCK.now, KEPT_LOCALLY if instance.is_local() else KEPT_FOR
         ),
-        sender=SqsExchangeSender(sqs, wiring.url_prefix()),
         clock=instance.CLOCK,
         config=config(),
         queue_url=replies().url,
         record=instance.record,
-        denies=wiring.stored_denies(),
         end_realm=_end_realm,
         parallel_map=parallel_map,
     )
 
 
+@cache
+def exchange_service() -> ExchangeService:
+    """Return the service that executes commands about exchanges, queues and bindings."""
+    return ExchangeService(ports(), SqsExchangeSender(instance.sqs(), wiring.url_prefix()), wiring.stored_denies())
+
+
 def _end_realm(realm: ExchangeName) -> bool:
     if not wiring.has_live():
         return True
-    RightsChanges(rights(), concerned_sessions(), instance.record, None).end_realm(realm)
-    concerned_sessions().end_refused(realm)
+    RightsChanges(rights(), rights_notices(), instance.record, None).end_realm(realm)
+    rights_notices().end_refused(realm)
     log, now = DynamoTopicLog(instance.table("LIVE_TABLE"), parallel_map), instance.CLOCK.now
     return log.delete(realm, now=now, until=now() + DELETING)
 
@@ -142,7 +147,7 @@ def _end_realm(realm: ExchangeName) -> bool:
 @cache
 def live_commands() -> LiveCommandHandlers:
     """Return the handlers of commands about live."""
-    return LiveCommandHandlers(rights(), concerned_sessions(), instance.record)
+    return LiveCommandHandlers(rights(), rights_notices(), instance.record)
 
 
 @cache
@@ -153,17 +158,14 @@ def rights() -> LiveAdminStore:
 
 
 @cache
-def concerned_sessions() -> ConcernedSessions:
-    """Return the sessions that a change of rights concerns."""
+def rights_notices() -> RightsNotices:
+    """Return the notices to the sessions that a change of rights concerns."""
     live, inbox = instance.table("LIVE_TABLE"), instance.settings().text("LIVE_INBOX_URL")
-    return ConcernedSessions(
-        rights(),
-        DynamoRealmSessions(live),
-        DynamoSessions(live),
+    return RightsNotices(
+        ConcernedSessions(rights(), DynamoRealmSessions(live), DynamoSessions(live), parallel_map),
         DynamoRightsVersion(wiring.table()),
         SqsSessionNotifier(instance.sqs(), inbox, parallel_map),
         instance.CLOCK,
-        parallel_map,
     )
 
 

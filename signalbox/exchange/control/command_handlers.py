@@ -38,7 +38,8 @@ from signalbox.exchange.messages.publications import reserved_problem
 from signalbox.exchange.model import events
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.control_ports import ControlPorts
-from signalbox.exchange.model.denies import Denies
+from signalbox.exchange.model.denies import Denies, DenyReader
+from signalbox.exchange.model.ports import Sender
 from signalbox.exchange.model.records import (
     Binding,
     BindOutcome,
@@ -62,17 +63,20 @@ class ExchangeService:
     """Executes commands of users and of the stage's administrators."""
 
     ports: ControlPorts
+    sender: Sender
+    denies: DenyReader
 
     def answer(self, user: UserName | None, command: Command) -> object:
         """Execute a command of a user, or of the administrators for None, and return its result.
 
         Raises `RejectedError` and `UnavailableError`.
         """
-        return _CommandHandler(self.ports, find_caller(self.ports.store.users, user)).answer(command)
+        return _CommandHandler(self, self.ports, find_caller(self.ports.store.users, user)).answer(command)
 
 
 @dataclass(frozen=True, slots=True)
 class _CommandHandler:
+    service: ExchangeService
     ports: ControlPorts
     caller: Caller
 
@@ -150,7 +154,7 @@ class _CommandHandler:
         if self.caller.name is None:
             return None
         asked = realm, self.caller.name
-        return self.ports.denies.of([asked]).get(asked)
+        return self.service.denies.of([asked]).get(asked)
 
     def _denied(self, right: Right, realm: ExchangeName, topic: str) -> NotPermitted:
         return NotPermitted(
@@ -203,7 +207,7 @@ class _CommandHandler:
         message = command.properties.published(
             publisher=publisher, deduplication_id=deduplication_id, order_by=exchange.order_by or OrderBy.TOPIC
         )
-        message_id = self.ports.sender.send(self.ports.names.queue(resource.name), message)
+        message_id = self.service.sender.send(self.ports.names.queue(resource.name), message)
         return {"exchange": resource.name, "routing_key": key, "message_id": message_id}
 
     def _consuming(self, command: ConsumerHeartbeat) -> object:
@@ -238,7 +242,7 @@ class _CommandHandler:
         ttl = queue.settings.message_ttl
         expires_at = None if ttl is None else now + ttl
         messages = [self._again(one, queue, expires_at=expires_at) for one in command.messages]
-        failed = self.ports.sender.deliver(self.ports.names.queue(resource.name), messages)
+        failed = self.service.sender.deliver(self.ports.names.queue(resource.name), messages)
         ids = [message.message_id for message in failed]
         return {"queue": resource.name, "delivered": len(messages) - len(ids), "failed": ids}
 

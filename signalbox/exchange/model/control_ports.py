@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 from signalbox.clock import Clock
 from signalbox.errors import Contended, UnavailableError
-from signalbox.exchange.model.denies import DenyReader
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.ports import (
     Bindings,
@@ -16,7 +15,6 @@ from signalbox.exchange.model.ports import (
     Mappings,
     Metrics,
     Queues,
-    Sender,
     Users,
 )
 from signalbox.exchange.model.records import ResourceRef
@@ -78,12 +76,10 @@ class ControlPorts:
     sqs: ExchangeQueues
     mappings: Mappings
     metrics: Metrics
-    sender: Sender
     clock: Clock
     config: StageConfig
     queue_url: Callable[[QueueName], QueueUrl]
     record: Callable[[Sequence[HistoryEvent]], None]
-    denies: DenyReader
     end_realm: Callable[[ExchangeName], bool]
     parallel_map: ParallelMap = serial_map
 

@@ -22,7 +22,7 @@ from signalbox.live.admin.commands import (
     SetUserGroups,
     TakeGrant,
 )
-from signalbox.live.admin.concerned_sessions import ConcernedSessions
+from signalbox.live.admin.concerned_sessions import RightsNotices
 from signalbox.live.admin.explanation import explanation
 from signalbox.live.admin.ports import LiveAdminStore
 from signalbox.live.admin.rights_changes import RightsChanges, listed_grant
@@ -39,7 +39,7 @@ class LiveCommandHandlers:
     """The handlers of the commands of users, and of the stage's administrators."""
 
     store: LiveAdminStore
-    sessions: ConcernedSessions
+    notices: RightsNotices
     record: Callable[[Sequence[HistoryEvent]], None]
 
     def answer(self, user: UserName | None, command: Command) -> object:
@@ -48,7 +48,7 @@ class LiveCommandHandlers:
         Raises `RejectedError` and `UnavailableError`.
         """
         caller = find_caller(self.store.users, user)
-        changes = RightsChanges(self.store, self.sessions, self.record, caller.name)
+        changes = RightsChanges(self.store, self.notices, self.record, caller.name)
         return _Execution(self.store, changes, caller).answer(command)
 
 
@@ -115,7 +115,9 @@ class _Execution:
         may_see, own = self._may_configure(realm), self._own_principals(realm)
         users = self._users(realm) if wanted is None else [wanted] if group_of(wanted) is None else []
         visible = [one for one in users if may_see or one in own]
-        found = self.changes.sessions.parallel_map(lambda one: self.store.grants.find(realm, one).granted, visible)
+        found = self.changes.notices.sessions.parallel_map(
+            lambda one: self.store.grants.find(realm, one).granted, visible
+        )
         yield from zip(visible, found, strict=True)
         for principal, granted in sorted(self.store.grants.of_groups(realm).by_principal.items()):
             if (may_see or principal in own) and wanted in (None, principal):
@@ -181,11 +183,13 @@ class _Execution:
         if missing:
             raise NotFound(f"there is no user {', '.join(missing)}: have an administrator add the user")
         self.store.secrets.put(secrets)
-        sessions = self.changes.sessions
-        at = sessions.clock.now()
+        notices = self.changes.notices
+        at = notices.clock.now()
         self.changes.record([events.secret_changed(user, by=self.caller.name, at=at) for user in secrets])
-        connections = [one for realm in self._realms() for one in sessions.joined_by_secret(realm, tuple(secrets))]
-        sessions.end(connections, "the user's secret was replaced: join with the new one")
+        connections = [
+            one for realm in self._realms() for one in notices.sessions.joined_by_secret(realm, tuple(secrets))
+        ]
+        notices.end(connections, "the user's secret was replaced: join with the new one")
         return [
             {"user": user, "methods": sorted(method.value for method in credentials.methods)}
             for user, credentials in secrets.items()

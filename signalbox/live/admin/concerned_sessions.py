@@ -18,14 +18,11 @@ RECORDS_AT_ONCE = 100  # DynamoDB returns at most that many items for one call
 
 @dataclass(frozen=True, slots=True)
 class ConcernedSessions:
-    """Finds the sessions of users and groups in a realm, and notifies them. `parallel_map` runs reads concurrently."""
+    """Finds the sessions of users and groups in a realm; `parallel_map` runs reads concurrently."""
 
     store: LiveAdminStore
     realm_sessions: RealmSessions
     sessions: Sessions
-    rights_version: RightsVersion
-    notifier: SessionNotifier
-    clock: Clock
     parallel_map: ParallelMap = serial_map
 
     def of_principal(self, realm: ExchangeName, principal: PrincipalName) -> Sequence[ConnectionId]:
@@ -59,6 +56,16 @@ class ConcernedSessions:
         )
         return [session for page in pages for session in page]
 
+
+@dataclass(frozen=True, slots=True)
+class RightsNotices:
+    """Lets changed rights take effect: in function instances, which keep rights, and in the sessions concerned."""
+
+    sessions: ConcernedSessions
+    rights_version: RightsVersion
+    notifier: SessionNotifier
+    clock: Clock
+
     def settle(self) -> None:
         """Raise the version of rights, and wait until no function instance uses rights that it read before.
 
@@ -79,14 +86,14 @@ class ConcernedSessions:
 
     def end_refused(self, realm: ExchangeName) -> int:
         """End the sessions that the realm's present settings do not admit; return their number."""
-        if not self.realm_sessions.every(realm):
+        realm_sessions = self.sessions.realm_sessions
+        if not realm_sessions.every(realm):
             self.rights_version.increment()  # for the sessions that they admit now
             return 0
         self.settle()  # after it no function instance admits sessions by earlier settings
-        members = self.realm_sessions.every(realm)
-        exchange = self.store.exchanges.find(realm)
+        exchange = self.sessions.store.exchanges.find(realm)
         live = None if exchange is None or exchange.is_deleting else exchange.live
-        sessions = self.records([member.connection for member in members])
+        sessions = self.sessions.records([member.connection for member in realm_sessions.every(realm)])
         refused = [one.connection for one in sessions if live is None or not one.is_admitted(live)]
         return self.end(refused, "the realm does not admit this session any more")
 

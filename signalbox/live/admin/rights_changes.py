@@ -12,7 +12,7 @@ from signalbox.exchange.model.records import ExchangeRecord
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin import events
 from signalbox.live.admin.commands import ChangeMembers, GiveGrant, SetUserGroups, TakeGrant
-from signalbox.live.admin.concerned_sessions import ConcernedSessions
+from signalbox.live.admin.concerned_sessions import RightsNotices
 from signalbox.live.admin.dry_run import JoinedSession, dry_run
 from signalbox.live.admin.ports import LiveAdminStore, StoredGrants
 from signalbox.live.admin.rights_sources import Change, RightsSources, RightsSourcesReader
@@ -41,7 +41,7 @@ class RightsChanges:
     """Executes the changes that one caller requests; `by` is None for the stage's administrators."""
 
     store: LiveAdminStore
-    sessions: ConcernedSessions
+    notices: RightsNotices
     record: Callable[[Sequence[HistoryEvent]], None]
     by: UserName | None
 
@@ -77,17 +77,17 @@ class RightsChanges:
         """Add users to a group, or remove them."""
         document: dict[str, object] = {"exchange": command.realm, "group": command.group}
         if command.is_dry_run:
-            connections = self.sessions.of_users(command.realm, command.users)
+            connections = self.notices.sessions.of_users(command.realm, command.users)
             return {**document, **self._effects(command.realm, connections, _membership(command))}
         groups = self.store.groups
         changing = groups.remove if command.is_removal else groups.add
         changed = [user for user in command.users if changing(command.realm, command.group, user)]
-        self.record([events.membership(command, user, by=self.by, at=self.sessions.clock.now()) for user in changed])
+        self.record([events.membership(command, user, by=self.by, at=self.notices.clock.now()) for user in changed])
         if command.is_removal:
-            self.sessions.settle()
-            self.sessions.notify(self.sessions.of_users(command.realm, command.users))
+            self.notices.settle()
+            self.notices.notify(self.notices.sessions.of_users(command.realm, command.users))
         else:
-            self.sessions.rights_version.increment()
+            self.notices.rights_version.increment()
         return {**document, "changed": changed, "unchanged": [user for user in command.users if user not in changed]}
 
     def set_groups(self, command: SetUserGroups) -> dict[str, object]:
@@ -101,22 +101,22 @@ class RightsChanges:
         for one in found[:MAXIMUM_CHANGES]:
             changing = groups.remove if one.is_removal else groups.add
             changing(realm, one.group, one.users[0])
-        at = self.sessions.clock.now()
+        at = self.notices.clock.now()
         self.record([events.membership(one, one.users[0], by=self.by, at=at) for one in found[:MAXIMUM_CHANGES]])
         # Also when nothing has changed: an earlier function may have been killed before it notified the sessions.
-        self.sessions.settle()
-        self.sessions.notify(self.sessions.of_users(realm, [*command.groups]))
+        self.notices.settle()
+        self.notices.notify(self.notices.sessions.of_users(realm, [*command.groups]))
         return {"exchange": realm, "changed": len(found[:MAXIMUM_CHANGES]), "left": len(found[MAXIMUM_CHANGES:])}
 
     def remove_user(self, user: UserName, exchanges: Sequence[ExchangeRecord]) -> dict[str, object]:
         """Remove a user, and return the result of the command `forget_user`. Repeating it is harmless."""
         realms = [one.name for one in exchanges]  # also those that are no realms now
         trusting = [one.name for one in exchanges if one.live is not None and one.live.issuers]
-        self.store.secrets.remove(user, trusting, now=self.sessions.clock.now())
+        self.store.secrets.remove(user, trusting, now=self.notices.clock.now())
         ended = list(self._ended_rights(user, realms))
-        self.sessions.settle()
-        connections = [one for realm in realms for one in self.sessions.of_users(realm, [user])]
-        notified = self.sessions.end(connections, "the user was removed")
+        self.notices.settle()
+        connections = [one for realm in realms for one in self.notices.sessions.of_users(realm, [user])]
+        notified = self.notices.end(connections, "the user was removed")
         return {"user": user, "ended": ended, "notified_sessions": notified}
 
     def refuse_anonymous(self, realm: ExchangeRecord) -> None:
@@ -142,21 +142,21 @@ class RightsChanges:
             self._replace(realm, principal, GrantSet(), replacing=stored)
             for group in groups:
                 self.store.groups.remove(realm, group, user)
-            self.record([events.rights_ended(user, realm, by=self.by, at=self.sessions.clock.now())])
+            self.record([events.rights_ended(user, realm, by=self.by, at=self.notices.clock.now())])
             numbers = {"grants": len(stored.grants), "denies": len(stored.denies)}
             yield {"exchange": realm, **numbers, "groups": sorted(groups)}
 
     def _take_effect(self, command: GiveGrant | TakeGrant, *, is_revocation: bool) -> None:
         """Let functions read the rights again; return after a revocation when they do."""
         if not is_revocation:
-            self.sessions.rights_version.increment()
+            self.notices.rights_version.increment()
             return
-        self.sessions.settle()
-        self.sessions.notify(self.sessions.of_principal(command.realm, command.principal))
+        self.notices.settle()
+        self.notices.notify(self.notices.sessions.of_principal(command.realm, command.principal))
 
     def _save(self, command: GiveGrant | TakeGrant, granted: GrantSet, *, replacing: StoredGrants) -> None:
         self._replace(command.realm, command.principal, granted, replacing=replacing)
-        self.record([events.changed(command, by=self.by, at=self.sessions.clock.now())])
+        self.record([events.changed(command, by=self.by, at=self.notices.clock.now())])
 
     def _replace(
         self, realm: ExchangeName, principal: PrincipalName, granted: GrantSet, *, replacing: StoredGrants
@@ -179,7 +179,7 @@ class RightsChanges:
             )
 
     def _grant_effects(self, command: GiveGrant | TakeGrant, wanted: GrantSet) -> dict[str, object]:
-        connections = self.sessions.of_principal(command.realm, command.principal)
+        connections = self.notices.sessions.of_principal(command.realm, command.principal)
 
         def change(one: RightsSources) -> RightsSources:
             return one.with_granted(command.principal, wanted)
@@ -188,8 +188,8 @@ class RightsChanges:
 
     def _effects(self, realm: ExchangeName, connections: Sequence[ConnectionId], change: Change) -> dict[str, object]:
         reader = RightsSourcesReader(self.store, realm, self.store.grants.of_groups(realm))
-        sessions = [one for one in self.sessions.records(connections) if one.subscriptions]
-        sources = self.sessions.parallel_map(reader.of_session, sessions)
+        sessions = [one for one in self.notices.sessions.records(connections) if one.subscriptions]
+        sources = self.notices.sessions.parallel_map(reader.of_session, sessions)
         return dry_run(map(JoinedSession, sessions, sources), change)
 
 

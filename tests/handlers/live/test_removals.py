@@ -20,7 +20,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.live.admin.command_reader import COMMANDS
 from signalbox.live.admin.commands import secret_fields
-from signalbox.live.admin.concerned_sessions import ConcernedSessions
+from signalbox.live.admin.concerned_sessions import ConcernedSessions, RightsNotices
 from signalbox.live.admin.ports import LiveAdminStore
 from signalbox.live.model.state import ConnectionId, SessionState
 from signalbox.live.outbox.snapshots import SnapshotRequest
@@ -44,7 +44,7 @@ class World(NamedTuple):
 
     def command(self, name: str, **fields: object) -> None:
         envelope = Envelope("1", None, {"command": name, "id": "1", **fields})
-        LiveCommandHandlers(self.rights, self.concerned, lambda _: None).answer(None, envelope.command(COMMANDS))
+        LiveCommandHandlers(self.rights, self.notices, lambda _: None).answer(None, envelope.command(COMMANDS))
 
     def declare(self, **changes: Any) -> None:
         """Change the settings of the realm, as the command `declare_exchange` does."""
@@ -57,7 +57,7 @@ class World(NamedTuple):
         self.command("forget_user", user=USER)
 
     def end_refused(self) -> None:
-        self.concerned.end_refused(REALM)
+        self.notices.end_refused(REALM)
 
     @property
     def rights(self) -> LiveAdminStore:
@@ -66,12 +66,10 @@ class World(NamedTuple):
         return LiveAdminStore(*stores, DynamoGrants(live), DynamoGroups(live), DynamoSecrets(live))
 
     @property
-    def concerned(self) -> ConcernedSessions:
+    def notices(self) -> RightsNotices:
         live = self.stage.live
-        return ConcernedSessions(
-            self.rights,
-            DynamoRealmSessions(live),
-            DynamoSessions(live),
+        return RightsNotices(
+            ConcernedSessions(self.rights, DynamoRealmSessions(live), DynamoSessions(live)),
             DynamoRightsVersion(self.stage.exchanges),
             SqsSessionNotifier(self.stage.sqs, self.stage.urls[INBOX]),
             instance.CLOCK,  # the wait of a command is part of what it promises
@@ -222,7 +220,7 @@ def test_settings_count_before_the_sessions_that_they_refuse_have_ended(
     assert open_ways(world, join) == EVERYTHING
 
     world.declare(**changes)
-    world.concerned.settle()
+    world.notices.settle()
 
     assert open_ways(world, join) == {"call"}
 

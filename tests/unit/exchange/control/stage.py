@@ -62,14 +62,16 @@ class ExchangeStage:
             sqs=self.sqs,
             mappings=self.mappings,
             metrics=self.metrics,
-            sender=self.sender,
             clock=self.time,
             config=StageConfig(StageNames("box"), account="1", region="eu-central-1"),
             queue_url=lambda name: QueueUrl(f"https://sqs/1/{name}"),
             record=self.events.extend,
-            denies=StoredDenies(self.users, self.grants, self.groups),
             end_realm=self._end_realm,
         )
+
+    @property
+    def service(self) -> ExchangeService:
+        return ExchangeService(self.ports, self.sender, StoredDenies(self.users, self.grants, self.groups))
 
     def _end_realm(self, realm: ExchangeName) -> bool:
         assert realm not in self.exchanges.records or self.exchanges.records[realm].is_deleting
@@ -79,31 +81,27 @@ class ExchangeStage:
         return not left
 
     def ask(
-        self, command: str, *, user: UserName | None = None, ports: ControlPorts | None = None, **given: Any
+        self, command: str, *, user: UserName | None = None, service: ExchangeService | None = None, **given: Any
     ) -> Any:
         envelope = Envelope("1", None, {"command": command, "id": "1", **given})
-        return ExchangeService(ports or self.ports).answer(user, envelope.command(COMMANDS))
+        return (service or self.service).answer(user, envelope.command(COMMANDS))
 
     def ask_until_done(self, command: str, **given: Any) -> Any:
         """Send a command to a function that is killed before its first call, then its second, until it succeeds."""
         for calls in range(100):
             try:
-                return self.ask(command, ports=self.killed_after(calls), **given)
+                return self.ask(command, service=self.killed_after(calls), **given)
             except Killed:
                 continue
         raise AssertionError("it is never done")
 
-    def killed_after(self, calls: int) -> ControlPorts:
-        """Return the ports of a function that is killed after this number of calls."""
+    def killed_after(self, calls: int) -> ExchangeService:
+        """Return the service of a function that is killed after this number of calls."""
         countdown = Countdown(calls)
         store = replace(self.ports.store, **_killing(self.ports.store, countdown))
-        return replace(
-            self.ports,
-            store=store,
-            sqs=Killing(self.sqs, countdown),
-            mappings=Killing(self.mappings, countdown),
-            sender=Killing(self.sender, countdown),
-        )
+        sqs, mappings = Killing(self.sqs, countdown), Killing(self.mappings, countdown)
+        ports = replace(self.ports, store=store, sqs=sqs, mappings=mappings)
+        return replace(self.service, ports=ports, sender=Killing(self.sender, countdown))
 
     def delete_expired(self) -> list[str]:
         return [queue.name for queue in ExpiryService(self.ports).delete_expired()]

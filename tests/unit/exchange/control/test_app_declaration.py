@@ -41,8 +41,8 @@ class Deployment(ExchangeStage):
         self.commands: list[dict[str, object]] = []
 
     def exchanges_of_app(self, calls: int | None = None) -> AppExchanges:
-        ports = self.ports if calls is None else self.killed_after(calls)
-        return AppExchanges(ports, lambda fields: self.ask(**fields, ports=ports))
+        service = self.service if calls is None else self.killed_after(calls)
+        return AppExchanges(service.ports, lambda fields: self.ask(**fields, service=service))
 
     def users_of_app(self) -> AppUsers:
         return AppUsers(self.ports, lambda fields: self.commands.append(dict(fields)))

@@ -2,7 +2,6 @@
 
 import pytest
 
-from signalbox.exchange.control.command_handlers import ExchangeService
 from signalbox.exchange.control.commands import UnbindUser
 from signalbox.exchange.control.declaration import BeingDeleted
 from signalbox.exchange.control.deletion import SHOWN_BINDINGS, ResourceInUse
@@ -211,7 +210,7 @@ def test_two_concurrent_deletions_both_succeed(stage):
 
 
 def unbind_user(stage, name, *, caller=None, before=(Role.SUBSCRIBER, Ownership.STRICT)):
-    return ExchangeService(stage.ports).answer(caller, UnbindUser(name, *before))
+    return stage.service.answer(caller, UnbindUser(name, *before))
 
 
 def test_nothing_more_reaches_the_queues_and_exchanges_of_a_removed_user(stage):

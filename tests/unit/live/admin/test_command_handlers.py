@@ -15,7 +15,7 @@ from signalbox.live.admin import dry_run, rights_changes
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.live.admin.command_reader import COMMANDS
 from signalbox.live.admin.commands import secret_fields
-from signalbox.live.admin.concerned_sessions import ConcernedSessions
+from signalbox.live.admin.concerned_sessions import ConcernedSessions, RightsNotices
 from signalbox.live.admin.ports import LiveAdminStore
 from signalbox.live.admin.rights_changes import MAXIMUM_GRANTS, GrantsChanged, RightsChanges, TooManyGrants
 from signalbox.live.admin.rights_sources import RightsSourcesReader
@@ -89,15 +89,12 @@ class Stage:
         for name, role in (("alice", Role.SOURCE), ("bob", Role.SUBSCRIBER), ("root", Role.ADMIN)):
             self.users.put(User(name, role, Ownership.STRICT, START, f"AIDA{name}"))
         self.store = LiveAdminStore(self.exchanges, self.users, self.grants, self.groups, self.secrets)
-        self.concerned = ConcernedSessions(
-            self.store, self.realm_sessions, self.sessions, self.rights_version, self.inbox, self.clock
-        )
+        concerned = ConcernedSessions(self.store, self.realm_sessions, self.sessions)
+        self.notices = RightsNotices(concerned, self.rights_version, self.inbox, self.clock)
 
     def ask(self, command, *, by=None, **given):
         envelope = Envelope("1", None, {"command": command, "id": "1", **given})
-        return LiveCommandHandlers(self.store, self.concerned, self.events.extend).answer(
-            by, envelope.command(COMMANDS)
-        )
+        return LiveCommandHandlers(self.store, self.notices, self.events.extend).answer(by, envelope.command(COMMANDS))
 
     def join(self, user, connection, *, realm=OWN, session=1, groups=None, method=AuthMethod.TICKET, subscribed=()):
         """Let a session join; `groups` are those of its token, `subscribed` has prefixes of topics."""
@@ -719,7 +716,7 @@ def test_a_realm_that_ends_leaves_no_grants_and_no_groups(stage):
     stage.ask("grant", **LOGS)
     stage.ask("group_add", **LAB)
 
-    RightsChanges(stage.store, stage.concerned, stage.events.extend, None).end_realm(OWN)
+    RightsChanges(stage.store, stage.notices, stage.events.extend, None).end_realm(OWN)
 
     assert (stage.ask("grants"), stage.ask("groups", exchange=OWN)) == ([], [])
 
@@ -729,7 +726,7 @@ def test_the_end_of_a_realm_beside_a_change_of_its_grants_is_repeated(stage, mon
     monkeypatch.setattr(stage.grants, "save", lambda *_, **__: False)
 
     with pytest.raises(GrantsChanged):
-        RightsChanges(stage.store, stage.concerned, stage.events.extend, None).end_realm(OWN)
+        RightsChanges(stage.store, stage.notices, stage.events.extend, None).end_realm(OWN)
 
 
 def test_a_removal_beside_a_change_of_the_users_grants_is_repeated(stage, monkeypatch):

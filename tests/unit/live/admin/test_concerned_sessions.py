@@ -61,7 +61,7 @@ def change(stage, connection, changed):
 def test_sessions_that_the_settings_do_not_admit_end(stage, live, ended):
     stage.exchanges.records[OWN], begun = ExchangeRecord(OWN, None, START, live=live), stage.clock.now()
 
-    assert stage.concerned.end_refused(OWN) == len(ended)
+    assert stage.notices.end_refused(OWN) == len(ended)
 
     assert stage.notified == ended
     assert (stage.clock.now() - begun).total_seconds() == RIGHTS_SETTLE_SECONDS
@@ -69,14 +69,14 @@ def test_sessions_that_the_settings_do_not_admit_end(stage, live, ended):
 
 def test_all_sessions_of_a_deleted_exchange_end(stage):
     stage.exchanges.records[OWN] = ExchangeRecord(OWN, None, START, live=ALL, is_deleting=True)
-    assert stage.concerned.end_refused(OWN) == len(EVERY)
+    assert stage.notices.end_refused(OWN) == len(EVERY)
     del stage.exchanges.records[OWN]
-    assert stage.concerned.end_refused(OWN) == len(EVERY)
+    assert stage.notices.end_refused(OWN) == len(EVERY)
 
 
 def test_a_realm_without_sessions_is_not_waited_for(stage):
     begun = stage.clock.now()
 
-    assert stage.concerned.end_refused("xs_carol.fifo") == 0
+    assert stage.notices.end_refused("xs_carol.fifo") == 0
     assert stage.clock.now() == begun
     assert len(stage.rights_version.increments) == 1
