@@ -14,8 +14,7 @@ from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
 from stacks.shared.alarms import alarm
 from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, add_command_mapping, command_queue, reply_queue
-from stacks.shared.environment import stream
-from stacks.shared.function import METRICS_NAMESPACE, Function, Surroundings
+from stacks.shared.function import METRICS_NAMESPACE, Function, Surroundings, stream
 from stacks.shared.part import Part
 from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.shared.schedules import Task, daily, every

@@ -13,8 +13,7 @@ from stacks.live.websocket_api import WebSocketApi
 from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
 from stacks.shared import function
-from stacks.shared.environment import stream
-from stacks.shared.function import Function, Surroundings
+from stacks.shared.function import Function, Surroundings, stream
 from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, RouteTarget
 from stacks.shared.part import Part
 from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm

@@ -6,7 +6,7 @@ from aws_cdk import Aws
 
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
-from stacks.shared.environment import selected
+from stacks.shared.function import selected
 
 # The name of the WebSocket API's stage, the path of its URL.
 WEBSOCKET_STAGE = "live"

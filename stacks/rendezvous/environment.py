@@ -7,7 +7,7 @@ from stacks.rendezvous.broker import Broker
 from stacks.settings.choices import OFFER_VISIBILITY_SECONDS
 from stacks.settings.config import Config
 from stacks.shared.arns import queue_arn, queue_url
-from stacks.shared.environment import selected, stream
+from stacks.shared.function import selected, stream
 from stacks.shared.queue import DATA_KEY_REUSE
 from stacks.state_stack import State
 

@@ -1,7 +1,7 @@
 """Lambda functions, each with its own role, log group and alarms; arm64 on AWS."""
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from aws_cdk import AssetHashType, Duration, RemovalPolicy, Stack
@@ -29,6 +29,14 @@ PERIOD = Duration.minutes(5)
 # https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
 FAILED = " || ".join(f'$.record.status = "{status}"' for status in ("error", "failure", "timeout"))
 FAILED_RUN = f'{{ $.type = "platform.report" && ({FAILED}) }}'
+# Environment variables of capabilities: a stage without the capability does not set them.
+OF_HISTORY = frozenset(
+    {
+        *("HISTORY_STREAM", "HISTORY_OVERFLOW_URL", "HISTORY_BUCKET"),
+        *("KEPT_BUCKET", "HISTORY_DATABASE", "QUERY_RESULTS"),
+    }
+)
+OF_OTHERS = frozenset({"RENDEZVOUS_TABLE", "SPLIT_TABLE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,3 +204,13 @@ def failure_alarm(scope: Construct, config: Config) -> None:
         description="A function raised or timed out.",
         config=config,
     )
+
+
+def stream(lake: HistoryLake | None) -> dict[str, str]:
+    """Return the variable with the stream of events; none without history."""
+    return {} if lake is None else {"HISTORY_STREAM": lake.stream.delivery_stream_name}
+
+
+def selected(everything: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Return the variables with these names, without those of capabilities that the stage does not have."""
+    return {name: everything[name] for name in names if name in everything or name not in OF_HISTORY | OF_OTHERS}

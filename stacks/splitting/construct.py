@@ -9,8 +9,7 @@ from constructs import Construct
 from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
 from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, add_command_mapping, command_queue, reply_queue
-from stacks.shared.environment import stream
-from stacks.shared.function import Function, Surroundings
+from stacks.shared.function import Function, Surroundings, stream
 from stacks.shared.part import Part
 from stacks.shared.queue import DeadLetterQueue, age_alarm
 from stacks.shared.schedules import Task, daily, every

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from stacks.history.lake import TABLE
 from stacks.settings.config import Config
 from stacks.shared.arns import queue_arn
-from stacks.shared.environment import selected
+from stacks.shared.function import selected
 
 COMMON = (
     "STAGE",
