@@ -90,7 +90,7 @@ def user_queues() -> UserControlQueues:
 
 @cache
 def reconnection(control: FunctionArn) -> ReconnectionService:
-    """Return the service that connects queues to the deployed functions; `control` is the function that runs."""
+    """Return the service that connects queues to the deployed functions; `control` is the ARN of the running one."""
     settings, prefix = instance.settings(), queue_arn_prefix()
     return ReconnectionService(
         ports(),

@@ -43,7 +43,7 @@ def read_config(context: Mapping[str, object], *, default_region: str | None = N
 
 
 def check_config(config: Config, given: Mapping[str, object]) -> None:
-    """Raise `InvalidConfig` with all problems of a configuration that no context gave, and of its values `given`."""
+    """Raise `InvalidConfig` with all problems of a configuration of the CDK construct; `given` are the values set."""
     known = {setting.name: setting for setting in settings()}
     problems = []
     for name, value in given.items():

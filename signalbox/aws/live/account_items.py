@@ -33,7 +33,7 @@ def group_grants_item(realm: ExchangeName, principal: PrincipalName, granted: Gr
 
 
 def ended_tokens_item(realm: ExchangeName, user: UserName, *, now: datetime) -> Item:
-    """Return the item by which tokens of a user of an issuer are refused that were issued before a time."""
+    """Return the item that refuses the tokens of an issuer's user that were issued before `now`."""
     # Issuers write whole seconds; a token of the same second was issued after the end as likely as before.
     return ended_tokens_key(realm, user) | {"ended_at": int(now.timestamp())} | ttl(now + TOKENS_END_FOR)
 

@@ -140,7 +140,7 @@ class DynamoSecrets:
         self.table.write_all(Put(credentials_item(user, credentials)) for user, credentials in secrets.items())
 
     def remove(self, user: UserName, realms: Iterable[ExchangeName], *, now: datetime) -> None:
-        """Delete a user's credentials, and refuse tokens of the name in realms that were issued before a time."""
+        """Delete a user's credentials, and refuse in `realms` the user's tokens that were issued before `now`."""
         ended = (Put(ended_tokens_item(realm, user, now=now)) for realm in realms)
         self.table.write_all([Delete(secret_key(user)), *ended])
 

@@ -74,7 +74,7 @@ class DynamoTopicLog:
 
     @contextmanager
     def request(self, reader: Hashable) -> "Iterator[DynamoTopicLog]":
-        """Return the log for one request of a reader, in which it holds what it reads."""
+        """Return the log for one request of a reader, which keeps what it has read until the request ends."""
         budget = ReadBudget(self._large, reader, self.is_late)
         try:
             yield replace(self, budget=budget)
@@ -112,9 +112,9 @@ class DynamoTopicLog:
         now: datetime,
         page: int | None = None,
     ) -> Iterator[LoggedEvent]:
-        """Yield the events of `events` backwards, and in addition every one from a number on, even if it has expired.
+        """Yield the events of `events`, newest first, and also expired ones whose number is `sequence` or larger.
 
-        Events are read as they are taken, `page` at a time or all kept ones.
+        Events are read as they are taken: `page` in one read, or all kept ones.
         """
         retention = retention_of(topic, live.rules, otherwise=live.retention)
         kept = 0

@@ -30,7 +30,7 @@ class TagCalls:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def tags(self, sqs: "SQSClient", queue_url: str) -> Mapping[str, str]:
-        """Return a queue's tags, none if it does not exist. Raises botocore's errors, a passing one at the last try."""
+        """Return a queue's tags, none if it does not exist. Raises botocore's errors; tries retryable ones again."""
         for _ in range(TRIES - 1):
             try:
                 return self._tags(sqs, queue_url)

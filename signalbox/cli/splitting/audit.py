@@ -67,7 +67,7 @@ def policy(
         ),
     ] = None,
     dead_letter_queue: Annotated[
-        list[str] | None, typer.Option(help="Dead-letter queue of such a queue; repeatable.", metavar="NAME")
+        list[str] | None, typer.Option(help="Name of the dead-letter queue of a --queue; repeatable.", metavar="NAME")
     ] = None,
     key: Annotated[
         list[str] | None, typer.Option(help="ARN of the KMS key of an encrypted queue; repeatable.", metavar="ARN")

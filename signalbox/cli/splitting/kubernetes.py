@@ -31,7 +31,9 @@ ConfigMaps = Annotated[
         metavar="NAME",
     ),
 ]
-NoConfigMaps = Annotated[bool, typer.Option("--no-config-maps", help="Allow no config map: names are in variables.")]
+NoConfigMaps = Annotated[
+    bool, typer.Option("--no-config-maps", help="Allow no config map: all queue names are in variables.")
+]
 Crd = Annotated[bool, typer.Option("--crd", help="Allow reading mirrord's registries in the namespace.")]
 SharedLists = Annotated[
     bool, typer.Option("--shared-lists", help="Allow reading property lists in the namespace of mirrord's operator.")

@@ -39,7 +39,7 @@ def control(options: StageOptions, *, says_where: bool = False) -> "Iterator[Con
 def control_of(deployment: "Deployment", *, says_where: bool = False) -> "Iterator[ControlClient]":
     """Yield a client of a deployment's control queue; with `says_where`, name the stage when the context ends.
 
-    It is not named after an error, which changes nothing.
+    After an error it is not named, because the command changed nothing.
     """
     from signalbox.clients.control import ControlClient
 

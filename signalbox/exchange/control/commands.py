@@ -120,9 +120,9 @@ class Unbind(Command):
 class UnbindUser(Command):
     """`unbind_user {user, role?, ownership?}`, for administrators: remove bindings to a user's queues and exchanges.
 
-    Their names state the user. All bindings of a removed user are removed; of another one, those from exchanges that
-    the user may not read any more, as with the earlier `role` and `ownership`. Result: {user, unbound: [binding],
-    queues, exchanges}; the named ones stay.
+    The names of queues and exchanges state their user. If the user was removed, all bindings are removed; otherwise
+    those from exchanges that the user could read with the earlier `role` and `ownership` and cannot read now. Result:
+    {user, unbound: [binding], queues, exchanges}, with the queues and exchanges that stay.
     """
 
     user: UserName

@@ -46,11 +46,11 @@ class ObjectRecord:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseRow:
-    """A row; an absent text is empty, and times are in UTC.
+    """A row of Arvados' logs; an absent text is empty, and times are in UTC.
 
-    Each user may write rows about any object: `id`, `created_at`, `record` and `container` alone are the cluster's.
-    `record` is None if the object does not exist any more, or has no state. Properties of that many
-    `omitted_bytes` were too large to be read.
+    Each user may write rows about any object, so only `id`, `created_at`, `record` and `container`, which the cluster
+    sets, can be trusted. `record` is None if the object does not exist any more, or has no state. `omitted_bytes` is
+    the size of properties that were too large to be read.
     """
 
     id: int

@@ -33,7 +33,7 @@ class TopicLog(Protocol):
     """The logs of topics, as backfills and history requests read them."""
 
     def request(self, reader: Hashable) -> "AbstractContextManager[TopicLog]":
-        """Return the log for one request, in which it holds what it reads.
+        """Return the log for one request, which keeps what it has read until the request ends.
 
         Its methods, but not `rows_after`, raise `PastTooLarge` and `ReadsBusy`; large requests of one reader follow
         one another.
@@ -52,9 +52,9 @@ class TopicLog(Protocol):
         now: datetime,
         page: int | None = None,
     ) -> Iterator[LoggedEvent]:
-        """Yield the events of `events` backwards, and in addition every one from a number on, even if it has expired.
+        """Yield the events of `events`, newest first, and also expired ones whose number is `sequence` or larger.
 
-        Events are read as they are taken, `page` at a time or all kept ones.
+        Events are read as they are taken: `page` in one read, or all kept ones.
         """
 
     def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:

@@ -74,7 +74,7 @@ class ConnectionSnapshots(Protocol):
         """Read a complete snapshot. If the caller knows the session's realm and user, `owner` saves a read."""
 
     def recent(self, requests: Sequence[SnapshotRequest]) -> Mapping[ConnectionId, ConnectionSnapshot]:
-        """Read the snapshots of several connections in one call, as far as their batches need them."""
+        """Read the snapshots of several connections in one call; each request names the parts that its batch needs."""
 
     def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
         """Save the state of a connection's outbox, with a copy of its session. Raises `PastTooLarge`."""

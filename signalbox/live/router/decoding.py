@@ -60,6 +60,6 @@ def _sqs_sequence(message: Message) -> int | None:
 
 
 def _texts(properties: MessageProperties) -> Mapping[str, str]:
-    """Return headers as strings, as queue consumers receive them, but without a U+0000 that no base64 follows."""
+    """Return headers as consumers receive them; a leading U+0000 marks base64, and is removed from other text."""
     texts = {name: one.text or one.base64 or "" for name, one in properties.headers.items()}
     return {name: text if is_readable(text) else text.lstrip(BINARY_MARK) for name, text in texts.items()}

@@ -54,7 +54,7 @@ def read_record(annotations: Mapping[str, str] | None, target: str) -> SwitchRec
 def _before(document: Document) -> VariableBefore:
     entry, owners = document["entry"], document["owners"]
     if entry is not None and entry.get("name") != document["name"]:
-        raise ValueError("the entry of another variable")
+        raise ValueError(f"expected the entry of {document['name']!r}, not of {entry.get('name')!r}")
     return VariableBefore(entry, tuple(map(FieldOwnership.of_document, owners)))
 
 

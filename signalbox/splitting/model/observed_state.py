@@ -135,7 +135,7 @@ def is_empty(queue: TemporaryQueue, *, since: datetime, timings: Timings) -> boo
 
 
 def looks_empty(queue: TemporaryQueue, *, since: datetime, timings: Timings) -> bool:
-    """Return whether the newest samples after `since` are zero: too few to delete a queue by."""
+    """Return whether the newest samples after `since` are zero, which does not suffice to delete the queue."""
     newest = queue.samples[-timings.empty_samples :]
     return len(newest) == timings.empty_samples and all(one.is_zero and one.at >= since for one in newest)
 

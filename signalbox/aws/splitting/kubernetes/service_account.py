@@ -51,7 +51,7 @@ class ServiceAccountAccess:
         return self.given
 
     def token(self, *, again: bool = False) -> str:
-        """Return the token in the secret. Raises `ClusterRefused`, also for a secret that holds none."""
+        """Return the token of the secret; `again` reads it anew. Raises `ClusterRefused`, also for an empty secret."""
         return self._token.get(again=again)
 
     def _read(self) -> str:
