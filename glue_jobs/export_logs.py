@@ -12,13 +12,17 @@ Arguments (Glue 5.1 or later, with `--datalake-formats iceberg` and the catalog'
 --topics          a binding pattern, such as `jobs.*.log`; default: every topic
 
 A run exports the events since the last run, so the interval must be shorter than the retention of an exchange's events.
+It stores 50,000 topics at a time, 1,000 of each exchange by rotation, and stops after 15 minutes;
+the next run continues there.
 `logs` contains each event once, also after killed runs. `log_topics` has for each topic the number up to which the
 export is complete (`complete_to`), and how many of these numbers were removed before their export (`missing`).
 """
 
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 import boto3
 from pyspark.sql import DataFrame, Row
@@ -34,6 +38,8 @@ from glue_jobs.transforms.tables import LOG_TOPICS, LOGS
 REQUIRED = ("database", "log_path", "live_table", "exchange_table", "region")
 OPTIONAL = ("exchange", "topics")
 MAX_TASKS = 64
+TOPICS_AT_ONCE = 50_000  # are read and stored together
+SECONDS = 900  # after which no other part begins; the job has 30 minutes
 TIME_FORMAT = "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'"
 ROW_SCHEMA = StructType([*LOGS.schema, StructField("missing", LongType())])
 
@@ -45,24 +51,38 @@ def main(argv: Sequence[str]) -> None:
     tables = LogTables(arguments["live_table"], arguments["exchange_table"], arguments["region"])
     for table in (LOGS, LOG_TOPICS):
         lake.ensure(table.name)
-    topics = list(tables.topics(arguments.get("exchange"), arguments.get("topics", "#")))
-    rows = _new_rows(lake, tables, topics)
-    count = rows.count()
-    print(f"export_logs: {count} events of {len(topics)} topics")
-    if count:
-        merge_rows(lake, rows)
-        _write_text(lake, rows, arguments["log_path"].rstrip("/"), region=arguments["region"])
-        # Last: a run that is killed before has its topics exported again, with their texts.
-        merge_topics(lake, rows)
+    topics = tables.topics(arguments.get("exchange"), arguments.get("topics", "#"), last_topics(lake))
+    end = time.monotonic() + SECONDS
+    while part := list(islice(topics, TOPICS_AT_ONCE)):
+        if time.monotonic() >= end:
+            print("export_logs: the next run continues with the other topics")
+            return
+        rows = _new_rows(lake, tables, part)
+        count = rows.count()
+        print(f"export_logs: {count} events of {len(part)} topics")
+        if count:
+            merge_rows(lake, rows)
+            _write_text(lake, rows, arguments["log_path"].rstrip("/"), region=arguments["region"])
+            # Last: a run that is killed before has its topics exported again, with their texts.
+            merge_topics(lake, rows)
 
 
-def positions(lake: Lake, topics: Iterable[tuple[str, str, datetime]]) -> list[tuple[str, str, int]]:
+def last_topics(lake: Lake) -> dict[str, str]:
+    """Return the topic of each exchange that was exported last, after which a run begins."""
+    newest = F.max_by("topic", F.struct("exported_at", "topic")).alias("topic")
+    rows = lake.spark.table(lake.name(LOG_TOPICS.name)).groupBy("exchange").agg(newest).collect()
+    return {row.exchange: row.topic for row in rows}
+
+
+def positions(lake: Lake, topics: Sequence[tuple[str, str, datetime]]) -> list[tuple[str, str, int]]:
     """Return the last exported number of each topic; `topics` have the time at which their exchange was declared.
 
     An exchange that was deleted and declared again has begun its numbers anew.
     """
+    wanted = lake.spark.createDataFrame([topic[:2] for topic in topics], "exchange string, topic string")
     last_at = F.unix_millis("last_at").alias("last_at")  # collected times are in the machine's time zone
-    rows = lake.spark.table(lake.name(LOG_TOPICS.name)).select("exchange", "topic", "complete_to", last_at).collect()
+    known = lake.spark.table(lake.name(LOG_TOPICS.name)).join(F.broadcast(wanted), on=["exchange", "topic"])
+    rows = known.select("exchange", "topic", "complete_to", last_at).collect()
     exported = {(row.exchange, row.topic): (row.complete_to, row.last_at) for row in rows}
     found = []
     for exchange, topic, declared_at in topics:

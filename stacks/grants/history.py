@@ -100,7 +100,7 @@ def dead_letters_arns(config: Config) -> list[str]:
 
 
 def _grant_export(role: iam.Role, *, state: State) -> None:
-    allow_items(role, state.exchange_table, actions=READ_ITEMS, index=BY_KIND)
+    allow_items(role, state.exchange_table, actions=[*READ_ITEMS, "dynamodb:BatchGetItem"], index=BY_KIND)
     allow_items(role, state.live_table, actions=READ_ITEMS)
     allow_key(role, state.key, service="dynamodb")
 

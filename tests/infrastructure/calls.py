@@ -151,7 +151,7 @@ EXCHANGE: dict[str, Who] = {
     "sqs:ReceiveMessage Exchange/Retries": ROUTE,
     "dynamodb:PutItem Exchanges": CONTROL,
     "dynamodb:UpdateItem Exchanges": ROUTE | CONTROL,
-    "dynamodb:BatchGetItem Exchanges": ROUTE | CONNECT | SESSION | OVERVIEW | DELIVER | CONTROL,
+    "dynamodb:BatchGetItem Exchanges": ROUTE | CONNECT | SESSION | OVERVIEW | DELIVER | CONTROL | EXPORT,
     "dynamodb:Query Exchanges/index/by_kind": CONTROL | OVERVIEW | LIVE_PAGE | EXPORT,
     "dynamodb:Scan Exchanges": NOBODY,
     "lambda:CreateEventSourceMapping * for Exchange/Route": CONTROL,

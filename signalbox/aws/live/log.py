@@ -2,8 +2,8 @@
 
 A realm for Arvados' clients has one more item for each event that carries a log row, by the row's id.
 
-An event costs one write unit per KB of its compressed size. A topic's first event costs one unit more, and a retained
-event costs twice as much.
+An event costs one write unit per KB of its compressed size, and a retained event twice as much. A topic's first event
+costs one unit more, as does a later one every `TOPIC_ROOM`.
 """
 
 import json
@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -49,6 +49,11 @@ from signalbox.sarracenia.rights.names import ExchangeName
 COMPRESSED_FROM = 1_000  # characters; a smaller item costs one unit anyway
 KNOWN_TOPICS = 100_000  # that a router remembers to be in the table
 TTL_ROOM = timedelta(hours=1)
+# A topic's item expires so long after its newest event that an older event, which SQS keeps for 14 days at most and
+# which a redrive may deliver last, never shortens it to less than the events have. The item is the way to the events
+# only: the numbers of a topic are in its head, which does not expire, so that they never begin again.
+TOPIC_ROOM = timedelta(days=15)
+NEVER, LONG_AGO = datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)
 TOPICS_AT_ONCE = 100  # of which the events are deleted together
 # Events beyond a log's retention count that are kept, because a pending backfill may still include them.
 KEPT_BEHIND = 1_000
@@ -69,7 +74,7 @@ class DynamoTopicLog:
     parallel_map: ParallelMap = serial_map
     budget: ReadBudget | None = None
     is_late: Callable[[], bool] = lambda: False
-    _known: dict[tuple[ExchangeName, RoutingKey], None] = field(default_factory=dict)
+    _known: dict[tuple[ExchangeName, RoutingKey], datetime] = field(default_factory=dict)  # when their items expire
     _large: LargeReads = field(default_factory=lambda: LargeReads(time.monotonic, Lock()))
 
     @contextmanager
@@ -90,7 +95,7 @@ class DynamoTopicLog:
         calls = [writes[start : start + MAXIMUM_WRITES] for start in range(0, len(writes), MAXIMUM_WRITES)]
         for _ in self.parallel_map(self.table.write_all, calls):
             pass
-        self.remember(realm, events)
+        self.remember(realm, events, live)
 
     def changes(self, realm: ExchangeName, events: Sequence[LoggedEvent], live: LiveSettings) -> Sequence[Put | Delete]:
         """Return the writes by which events are appended; no two have one key."""
@@ -130,9 +135,12 @@ class DynamoTopicLog:
                 yield event
             kept += is_logged(event) and not is_expired
 
-    def every_topic(self, realm: ExchangeName) -> Iterator[RoutingKey]:
-        """Yield all topics of a realm that ever had an event, sorted by name."""
-        return (topic_of(item) for item in self._with_prefix(topics_partition(realm), ""))
+    def every_topic(self, realm: ExchangeName, after: RoutingKey | None = None) -> Iterator[RoutingKey]:
+        """Yield all topics of a realm that may have events, sorted by name; those up to `after` come last."""
+        topics, place = attr("pk").eq(topics_partition(realm)), attr("sk")
+        last = topic_sort_key(after or RoutingKey(""))
+        parts = [topics] if after is None else [topics & place.gt(last), topics & place.lte(last)]
+        return (topic_of(item) for part in parts for item in self.table.query(part))
 
     def events_after(self, realm: ExchangeName, topic: RoutingKey, sequence: int) -> Iterator[LoggedEvent]:
         """Yield the events of a topic after a number, in their order, as far as the table still has them."""
@@ -196,24 +204,26 @@ class DynamoTopicLog:
     def _items(self, realm: ExchangeName, events: Iterable[LoggedEvent], live: LiveSettings) -> Iterator[Item]:
         for event in events:
             document = _compressed(event)
-            age = retention_of(event.topic, live.rules, otherwise=live.retention).age
-            expires = {} if age is None else ttl(event.at + age + TTL_ROOM)
-            yield log_key(realm, event.topic, event.sequence or 0) | document | expires
+            expires_at = _expires_at(event, live)
+            yield log_key(realm, event.topic, event.sequence or 0) | document | _ttl(expires_at)
             row = row_of(event) if live.arvados and is_logged(event) else None
             if row is not None:
                 yield row_key(realm, event.at, row.id) | document | ttl(event.at + ROWS_KEPT_FOR + TTL_ROOM)
             # The first event may be that of a new realm, which has the name of a deleted one.
-            if (realm, event.topic) not in self._known or event.sequence == 1:
-                yield _topic_key(realm, event.topic)
+            if self._known.get((realm, event.topic), LONG_AGO) < expires_at or event.sequence == 1:
+                yield _topic_key(realm, event.topic) | _ttl(_topic_expires_at(expires_at))
             if event.is_retained and is_logged(event):
                 partition = retained_partition(realm, unrestricted=_is_unrestricted(event))
                 yield {"pk": partition, "sk": topic_sort_key(event.topic)} | document
 
-    def remember(self, realm: ExchangeName, events: Iterable[LoggedEvent]) -> None:
-        """Remember that the topics of events are in the table."""
+    def remember(self, realm: ExchangeName, events: Iterable[LoggedEvent], live: LiveSettings) -> None:
+        """Remember until when the topics of events are in the table."""
         if len(self._known) > KNOWN_TOPICS:
             self._known.clear()
-        self._known.update(dict.fromkeys((realm, event.topic) for event in events))
+        for event in events:
+            expires_at = _expires_at(event, live)
+            if self._known.get((realm, event.topic), LONG_AGO) < expires_at:
+                self._known[realm, event.topic] = _topic_expires_at(expires_at)
 
     def _spend(self, cost: int) -> None:
         if self.budget is not None:
@@ -242,6 +252,19 @@ def _recent_rows(realm: ExchangeName, now: datetime) -> Sequence[str]:
 
 def _topic_key(realm: ExchangeName, topic: RoutingKey) -> Item:
     return {"pk": topics_partition(realm), "sk": topic_sort_key(topic)}
+
+
+def _expires_at(event: LoggedEvent, live: LiveSettings) -> datetime:
+    age = retention_of(event.topic, live.rules, otherwise=live.retention).age
+    return NEVER if age is None else event.at + age + TTL_ROOM
+
+
+def _topic_expires_at(expires_at: datetime) -> datetime:
+    return NEVER if expires_at == NEVER else expires_at + TOPIC_ROOM
+
+
+def _ttl(expires_at: datetime) -> Item:
+    return {} if expires_at == NEVER else ttl(expires_at)
 
 
 def _evicted(realm: ExchangeName, event: LoggedEvent, live: LiveSettings) -> Iterator[Item]:

@@ -53,7 +53,7 @@ class DynamoRouterLog:
                 raise
             is_stored, cause = False, error
         if is_stored:
-            self.log.remember(realm, events)
+            self.log.remember(realm, events, live)
         else:
             logger.warning("%d writes are made one after the other: %s", len(changes), cause)
         return is_stored

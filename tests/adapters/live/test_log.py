@@ -10,7 +10,7 @@ import pytest
 
 from signalbox.aws.live import log as live_log
 from signalbox.aws.live.items import log_partition
-from signalbox.aws.live.log import KEPT_BEHIND, TOPICS_AT_ONCE, DynamoTopicLog
+from signalbox.aws.live.log import KEPT_BEHIND, TOPIC_ROOM, TOPICS_AT_ONCE, DynamoTopicLog
 from signalbox.aws.shared.dynamodb import ItemBusy
 from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.records import LiveSettings, Retention
@@ -120,6 +120,28 @@ def test_a_deleted_realm_leaves_nothing_to_the_next_of_its_name(log, live_table)
     assert {one["pk"] for one in live_table.scan()["Items"]} == {f"log#{other}#{A}", f"topics#{other}"}
     log.append(REALM, [event(1)], live=live)
     assert log.topics(REALM, TopicPattern.parse("", MatchPolicy.PREFIX)) == [A]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_topic_expires_long_after_its_newest_event(log, live_table, is_known) -> None:
+    """Also if a redrive delivers an older event last, to an instance that knows the topic or to another."""
+    live = LiveSettings(retention=Retention(age=timedelta(hours=1)))
+    redriven = event(4, at=event(3).at + TOPIC_ROOM - timedelta(days=14))
+
+    for number, one in enumerate((event(1), event(2), replace(event(3), at=event(3).at + TOPIC_ROOM), redriven)):
+        (log if is_known else DynamoTopicLog(live_table)).append(REALM, [one], live=live)
+        items = live_table.scan()["Items"]
+        (topic,) = (one["expires_at"] for one in items if one["pk"] == f"topics#{REALM}")
+        events = [one["expires_at"] for one in items if one["pk"] == log_partition(REALM, A)]
+        assert (len(events), topic > max(events)) == (number + 1, True)
+
+
+def test_the_topic_of_events_that_never_expire_stays(log, live_table) -> None:
+    log.append(REALM, [event(1)], live=LiveSettings(retention=Retention(age=timedelta(hours=1))))
+    log.append(REALM, [event(2)], live=LiveSettings(retention=Retention(count=9)))
+
+    (topic,) = (one for one in live_table.scan()["Items"] if one["pk"] == f"topics#{REALM}")
+    assert "expires_at" not in topic
 
 
 def test_events_have_a_ttl_after_their_retention(log, live_table) -> None:

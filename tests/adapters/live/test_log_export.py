@@ -34,3 +34,4 @@ def test_every_topic_of_a_realm_is_listed_and_no_other(live_table):
     log.append(OTHER, [event("c", 1)], live=LiveSettings())
 
     assert list(log.every_topic(REALM)) == ["", "a", "b"]
+    assert list(log.every_topic(REALM, RoutingKey("a"))) == ["b", "", "a"]

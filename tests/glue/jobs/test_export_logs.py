@@ -5,19 +5,22 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pyspark.sql import Row
 
-from glue_jobs.export_logs import ROW_SCHEMA, merge_rows, merge_topics, positions
+from glue_jobs.export_logs import ROW_SCHEMA, last_topics, merge_rows, merge_topics, positions
 from glue_jobs.shared.lake import Lake
 from glue_jobs.shared.log_files import log_line, write_log_files
-from glue_jobs.shared.log_reader import log_row
+from glue_jobs.shared.log_reader import ROTATION, LogTables, log_row, read_topics
 from glue_jobs.transforms.tables import LOG_TOPICS, LOGS
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.sequences import Head
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.export import ExportedEvent
 from signalbox.live.wamp.messages import Payload, PublicationId
+from signalbox.sarracenia.rights.names import ExchangeName
 from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark
@@ -87,6 +90,51 @@ def test_a_realm_that_was_declared_again_is_exported_from_its_first_event(lake):
     assert [(row.topic, row.sequence) for row in logs] == [("a", 1), ("a", 1), ("a", 2), ("b", 1)]
     assert topics == [("a", 1, 3, 0), ("b", 1, 1, 0)]
     assert positions(lake, [("xlog.fifo", "a", between)]) == [("xlog.fifo", "a", 1)]
+
+
+def test_a_run_reads_only_topics_with_later_numbers_and_all_exchanges_by_rotation():
+    """Also while one of them has more topics than a run can read: the next run begins after the last one."""
+    asked: list[str] = []
+    names = {
+        ExchangeName(name): [RoutingKey(f"{n:04}") for n in range(count)] for name, count in (("xa", 2500), ("xb", 1))
+    }
+
+    def every_topic(name: ExchangeName, after: RoutingKey | None) -> Iterator[RoutingKey]:
+        return iter(
+            [
+                *(one for one in names[name] if one > (after or "")),
+                *(one for one in names[name] if after and one <= after),
+            ]
+        )
+
+    def events_after(_: ExchangeName, topic: RoutingKey, after: int) -> Iterator[LoggedEvent]:
+        asked.append(topic)
+        return iter([LoggedEvent(PublicationId(1), topic, NOON, Payload(("line",)), after + 1)])
+
+    class Tables(LogTables):
+        def log(self) -> Any:
+            return SimpleNamespace(every_topic=every_topic, events_after=events_after)
+
+        def heads(self) -> Any:
+            return SimpleNamespace(read=lambda _, keys: {one: Head(sequence=int(one) % 2) for one in keys})
+
+        def _exchanges(self, exchange: str | None) -> Any:
+            return [SimpleNamespace(name=name, created_at=NOON) for name in names]
+
+    topics = list(Tables("", "", "").topics(None, "#", {"xa": "2000"}))
+    rows = list(read_topics(Tables("", "", ""), [(*one[:2], 0) for one in topics], now=NOON))
+
+    assert topics[0] == ("xa", "2001", NOON)
+    assert topics.index(("xb", "0000", NOON)) == ROTATION
+    assert len(topics) == len(set(topics)) == 2501
+    assert len(rows) == len(asked) == 1250
+
+
+def test_a_run_begins_after_the_topic_that_was_exported_last(lake):
+    kept(lake, exported("b", 1))
+    kept(lake, exported("a", 1))
+
+    assert last_topics(lake) == {"xlog.fifo": "a"}
 
 
 @pytest.fixture
