@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Protocol
 
 from lambdas.exchange import control_wiring, wiring
@@ -25,11 +25,10 @@ from signalbox.exchange.model.connections import FunctionArn
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.live.admin import command_reader, commands
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName
+from signalbox.task_time import TaskTime
 
 KNOWN: Commands[exchange_commands.Command | commands.Command] = {**COMMANDS, **command_reader.COMMANDS}
 MAINTAIN, STRAYS, MEASURE = "maintain", "strays", "measure"
-# For the calls under way when a check ends.
-RESERVE = timedelta(seconds=8)
 
 logger = logging.getLogger(__name__)
 
@@ -59,14 +58,14 @@ def handler(event: dict[str, Any], context: TaskContext) -> dict[str, Any]:
     if "ResponseURL" in event:
         from lambdas.exchange import deployment  # noqa: PLC0415 - only the stacks of CDK apps send such requests
 
-        deployment.answer(event, _execute, until=_deadline(context))
+        deployment.answer(event, _execute, until=instance.task_time(context).until)
         return {}
     if event["task"] == MAINTAIN:
         return _maintain(context)
     if event["task"] == STRAYS:
-        return {"deleted": _delete_strays()}
+        return {"deleted": _delete_strays(instance.task_time(context))}
     if event["task"] == MEASURE:
-        return _measure()
+        return _measure(instance.task_time(context))
     raise RejectedError(f"unknown task {event['task']!r}; known: {MAINTAIN}, {STRAYS}, {MEASURE}")
 
 
@@ -97,10 +96,11 @@ def _answer(user: UserName | None, envelope: Envelope) -> object:
 
 
 def _maintain(context: TaskContext) -> dict[str, Any]:
+    time = instance.task_time(context)
     try:
-        done = _connect(FunctionArn(context.invoked_function_arn), until=_deadline(context))
+        done = _connect(FunctionArn(context.invoked_function_arn), until=time.half().until)
     finally:
-        deleted = _delete_expired()
+        deleted = _delete_expired(time)
     return {"deleted": deleted, **done}
 
 
@@ -108,22 +108,22 @@ def _execute(fields: Mapping[str, object]) -> object:
     return _answer(None, Envelope("", wants_reply=False, fields=fields))
 
 
-def _delete_expired() -> int:
-    deleted = ExpiryService(control_wiring.ports()).delete_expired()
+def _delete_expired(time: TaskTime) -> int:
+    deleted = list(ExpiryService(control_wiring.ports()).delete_expired(time))
     for queue in deleted:
         logger.info("queue %r has expired and is deleted", queue.name)
     return len(deleted)
 
 
-def _delete_strays() -> int:
-    deleted = list(control_wiring.sweep().delete_strays())
+def _delete_strays(time: TaskTime) -> int:
+    guarding.restrict(control_wiring.redrive_policies(), queue_sources(control_wiring.ports()), time.half())
+    disconnect_unused_retries(control_wiring.ports())
+    for part in time.half().parts([user.name for user in control_wiring.ports().store.users.every()]):
+        for user, reason in control_wiring.user_queues().make_reply_queues(part, control_wiring.tags()).items():
+            logger.warning("user %s has no reply queue: %s", user, reason)
+    deleted = list(control_wiring.sweep().delete_strays(time))
     for name in deleted:
         logger.warning("stray queue %s is deleted", name)
-    users = [user.name for user in control_wiring.ports().store.users.every()]
-    for user, reason in control_wiring.user_queues().make_reply_queues(users, control_wiring.tags()).items():
-        logger.warning("user %s has no reply queue: %s", user, reason)
-    guarding.restrict(control_wiring.redrive_policies(), queue_sources(control_wiring.ports()))
-    disconnect_unused_retries(control_wiring.ports())
     return len(deleted)
 
 
@@ -136,15 +136,11 @@ def _connect(control: FunctionArn, *, until: datetime) -> dict[str, Any]:
     return {"connected": len(done.connected), "disconnected": len(done.disconnected), "complete": done.is_complete}
 
 
-def _deadline(context: TaskContext) -> datetime:
-    return instance.CLOCK.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) - RESERVE
-
-
-def _measure() -> dict[str, Any]:
-    oldest = BacklogService(control_wiring.ports()).oldest()
+def _measure(time: TaskTime) -> dict[str, Any]:
+    oldest = BacklogService(control_wiring.ports()).oldest(time.half())
     if oldest is not None:
         measure_oldest_message(oldest, capability=CAPABILITY, stage=wiring.names().stage)
     return {
         "oldest_seconds": None if oldest is None else oldest.total_seconds(),
-        "dead_letters": control_wiring.dead_letter_service().record_new() if instance.has_history() else 0,
+        "dead_letters": control_wiring.dead_letter_service().record_new(time) if instance.has_history() else 0,
     }

@@ -17,14 +17,15 @@ from signalbox.control.orphan_queues import OrphanQueues
 from signalbox.queues import QueueName
 from signalbox.rendezvous.reporting.events import CAPABILITY
 from signalbox.rendezvous.rules.front_service import FrontService
+from signalbox.task_time import TaskTime
 
 logger = logging.getLogger(__name__)
 
 
-def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
+def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     """Return the messages whose handling failed; for the task of the schedule, the number of deleted queues."""
     if "Records" not in event:
-        return {"deleted": sum(1 for _ in _delete_orphans())}
+        return {"deleted": sum(1 for _ in _delete_orphans(instance.task_time(context)))}
     service = _service()  # created once, before the threads share it
     response = deliveries.process(event["Records"], service.receive, instance.record)
     _end_leases(service)
@@ -39,14 +40,13 @@ def _end_leases(service: FrontService) -> None:
         logger.exception("the queue of a client was not deleted and is left to the sweep")
 
 
-def _delete_orphans() -> Iterator[QueueName]:
-    """Delete queues of instances that ended before the leases: one after the other, since tags are read slowly."""
+def _delete_orphans(time: TaskTime) -> Iterator[QueueName]:
+    """Delete queues of instances that ended before the leases."""
     settings = instance.settings()
     queues = SqsTemporaryQueues(instance.sqs(), TagCalls())
     orphans = OrphanQueues(queues, settings.text("STAGE"), CAPABILITY, parallel_map)
-    listed = orphans.listed(prefix=settings.text("CLIENT_QUEUE_PREFIX"))
-    for url in orphans.old(listed, now=instance.CLOCK.now()):
-        yield from orphans.delete(orphans.ours([url]))
+    for part in time.parts(orphans.listed(prefix=settings.text("CLIENT_QUEUE_PREFIX"))):
+        yield from orphans.delete(orphans.ours(orphans.old(part, now=instance.CLOCK.now())))
 
 
 @cache

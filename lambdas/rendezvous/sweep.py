@@ -19,6 +19,7 @@ from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.errors import EffectFailed
 from signalbox.queues import QueueName
 from signalbox.rendezvous.rules.sweep_service import LeaseSweep, OrphanSweep, Parts, SweptPart
+from signalbox.task_time import TaskTime
 
 STRAYS = "strays"
 SHARE_OF_TIME = 0.8  # of the function's time, in which queues are taken up; the rest is for those in progress
@@ -34,7 +35,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, int]:  # noqa: ANN
     parts: list[SweptPart] = []
     if event["task"] == STRAYS:
         _ensure_broker_queue()
-        _restrict_broker_queue()
+        _restrict_broker_queue(instance.task_time(context))
         orphans.start()
     else:
         parts += _recorded(_lease_sweep().end_leases(until=until))
@@ -53,13 +54,13 @@ def _ensure_broker_queue() -> None:
         wiring.broker_queue().ensure(settings.text("BROKER_QUEUE_NAME"), attributes)
 
 
-def _restrict_broker_queue() -> None:
+def _restrict_broker_queue(time: TaskTime) -> None:
     """Let no queue use the broker queue as its dead-letter queue, except those of an imported one's owner."""
     settings = instance.settings()
     url_prefix, _, name = settings.text("BROKER_QUEUE_URL").rpartition("/")
     arn_prefix = settings.text("BROKER_QUEUE_ARN").removesuffix(name)
     policies = SqsRedrivePolicies(instance.sqs(), f"{url_prefix}/", arn_prefix)
-    guarding.restrict(policies, {QueueName(name): ()})
+    guarding.restrict(policies, {QueueName(name): ()}, time)
 
 
 def _recorded(parts: Iterable[SweptPart]) -> Iterable[SweptPart]:

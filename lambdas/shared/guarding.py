@@ -10,12 +10,14 @@ from signalbox.redrive import RedriveGuard
 if TYPE_CHECKING:
     from signalbox.queues import QueueName
     from signalbox.redrive import RedrivePolicies
+    from signalbox.task_time import TaskTime
 
 logger = logging.getLogger(__name__)
 
 
-def restrict(policies: "RedrivePolicies", sources: "Mapping[QueueName, Sequence[QueueName]]") -> None:
+def restrict(policies: "RedrivePolicies", sources: "Mapping[QueueName, Sequence[QueueName]]", time: "TaskTime") -> None:
     """Restrict queues, also those made before, to the sources of each."""
-    for guarded in RedriveGuard(policies, parallel_map).restrict_all(sources):
-        for remark in guarded.remarks():
-            logger.warning("%s", remark)
+    for part in time.parts(sources.items()):
+        for guarded in RedriveGuard(policies, parallel_map).restrict_all(dict(part)):
+            for remark in guarded.remarks():
+                logger.warning("%s", remark)

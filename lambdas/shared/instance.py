@@ -17,6 +17,7 @@ from signalbox.aws.shared.telemetry import PowertoolsTelemetry
 from signalbox.aws.shared.throttled_keys import retry_throttled_keys
 from signalbox.backoff import Backoff
 from signalbox.history.event import HistoryEvent
+from signalbox.task_time import TaskTime
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 CLOCK = SystemClock()
 # The share of an invocation's time in which failed calls are repeated; the rest is for what follows.
 SHARE_OF_TIME = 0.5
+# For the part of a scheduled task that is under way when its time ends.
+TASK_RESERVE, TASK_LENGTH = timedelta(seconds=8), timedelta(seconds=30)
 
 
 @runtime_checkable
@@ -69,6 +72,14 @@ def seconds_left() -> float:
     """Return the seconds until the deadline of the current invocation."""
     end = deadline().at
     return math.inf if end is None else (end - CLOCK.now()).total_seconds()
+
+
+def task_time(context: object) -> TaskTime:
+    """Return the time that a scheduled task has in an invocation; without a context it has that of `control`."""
+    remaining = TASK_LENGTH
+    if isinstance(context, Context):
+        remaining = timedelta(milliseconds=context.get_remaining_time_in_millis())
+    return TaskTime(CLOCK.now, CLOCK.now() + remaining - TASK_RESERVE)
 
 
 def is_late() -> bool:

@@ -1,7 +1,6 @@
 """The function `control`: executes commands and runs the scheduled tasks of splitting."""
 
 import logging
-from datetime import timedelta
 from typing import Any
 
 from lambdas.shared import guarding, instance
@@ -15,10 +14,9 @@ from signalbox.kept.settings import principal_of
 from signalbox.queues import QueueName
 from signalbox.splitting.control.commands import COMMANDS
 from signalbox.splitting.control.protocol import REPLY_MARK
+from signalbox.task_time import TaskTime
 
 RECONCILE, STRAYS, KEPT = "reconcile", "strays", "kept"
-# The sweep of kept messages ends after this time: less than the function's timeout, which is 30 s.
-SWEEPING_FOR = timedelta(seconds=20)
 
 logger = logging.getLogger(__name__)
 
@@ -30,11 +28,11 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
         processor = CommandProcessor(_caller, _answer, _reply_queue, wiring.replies(), dead_letters())
         return processor.process(event["Records"])
     if event["task"] == RECONCILE:
-        return {"woken": wiring.loop().wake_all()}
+        return {"woken": wiring.loop().wake_all(instance.task_time(context))}
     if event["task"] == STRAYS:
-        return {"deleted": _delete_orphans()}
+        return {"deleted": _delete_orphans(instance.task_time(context))}
     if event["task"] == KEPT:
-        done = wiring.kept_sweeper().sweep(until=instance.CLOCK.now() + SWEEPING_FOR)
+        done = wiring.kept_sweeper().sweep(until=instance.task_time(context).until)
         return {"deleted": done.deleted, "complete": done.is_complete}
     raise RejectedError(f"unknown task {event['task']!r}; known: {RECONCILE}, {STRAYS}, {KEPT}")
 
@@ -52,9 +50,9 @@ def _reply_queue(_principal: str) -> QueueName:
     return QueueName(target_wiring.stage() + REPLY_MARK)
 
 
-def _delete_orphans() -> int:
-    deleted = [*wiring.sweep().delete_orphans(prefix=target_wiring.prefix())]
+def _delete_orphans(time: TaskTime) -> int:
+    guarding.restrict(wiring.redrive_policies(), dict.fromkeys(wiring.sweep().known(), ()), time.half())
+    deleted = [*wiring.sweep().delete_orphans(time, prefix=target_wiring.prefix())]
     for name in deleted:
         logger.warning("orphan queue %s is deleted", name)
-    guarding.restrict(wiring.redrive_policies(), dict.fromkeys(wiring.sweep().known(), ()))
     return len(deleted)

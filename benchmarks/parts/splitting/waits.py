@@ -75,7 +75,7 @@ def _pass(stage: ControlStage, seconds: int) -> None:
     for second in range(seconds):
         stage.pass_time(1, alive=["ann"])
         if second % SCHEDULE_SECONDS == 0:
-            stage.loop.wake_all()
+            stage.loop.wake_all(stage.task_time())
 
 
 def _seconds(stage: ControlStage, is_so: Callable[[], bool]) -> int:
@@ -84,5 +84,5 @@ def _seconds(stage: ControlStage, is_so: Callable[[], bool]) -> int:
             return second
         stage.pass_time(1)
         if second % SCHEDULE_SECONDS == 0:
-            stage.loop.wake_all()
+            stage.loop.wake_all(stage.task_time())
     raise AssertionError(f"not within {LIMIT_SECONDS} s")

@@ -9,6 +9,7 @@ from signalbox.exchange.model.control_ports import ControlPorts
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.records import DeclaredQueue
 from signalbox.history.event import HistoryEvent
+from signalbox.task_time import TaskTime
 
 MOST = 1_000  # of a queue in one run
 
@@ -20,13 +21,13 @@ class DeadLetterService:
     ports: ControlPorts
     record: Callable[[Sequence[HistoryEvent]], None]
 
-    def record_new(self) -> int:
+    def record_new(self, time: TaskTime) -> int:
         """Record the dead letters of each queue that has more of them than at the last run; return their number.
 
         Raises `UnavailableError`. The size of a queue takes one call.
         """
         queues = [one for one in self.ports.store.queues.every() if not one.is_deleting]
-        return sum(self.ports.parallel_map(self._recorded, queues))
+        return sum(sum(self.ports.parallel_map(self._recorded, part)) for part in time.parts(queues))
 
     def _recorded(self, queue: DeclaredQueue) -> int:
         name = dead_letter_name(self.ports.names.queue(queue.name))

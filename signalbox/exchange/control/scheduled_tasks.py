@@ -12,7 +12,8 @@ from signalbox.exchange.model.events import CAPABILITY
 from signalbox.exchange.model.names import dead_letter_name, is_existing
 from signalbox.exchange.model.records import DeclaredQueue, latest
 from signalbox.parallel import ParallelMap, serial_map
-from signalbox.queues import QueueName, queue_name
+from signalbox.queues import QueueName, QueueUrl, queue_name
+from signalbox.task_time import TaskTime
 
 # SQS publishes a value each minute, some minutes late.
 WINDOW = timedelta(minutes=15)
@@ -24,14 +25,16 @@ class BacklogService:
 
     ports: ControlPorts
 
-    def oldest(self) -> timedelta | None:
+    def oldest(self, time: TaskTime) -> timedelta | None:
         """Return the age of the oldest waiting message, or None if none waits. Raises `UnavailableError`.
 
         CloudWatch bills each metric that is read, so that only queues with waiting messages are looked up there.
         """
-        waiting = [queue for queue in self.ports.parallel_map(self._if_waiting, self._queues()) if queue is not None]
-        ages = [age for age in self.ports.parallel_map(self._age, waiting) if age is not None]
-        return max(ages, default=None)
+        ages: list[timedelta | None] = []
+        for part in time.parts(self._queues()):
+            waiting = [queue for queue in self.ports.parallel_map(self._if_waiting, part) if queue is not None]
+            ages += self.ports.parallel_map(self._age, waiting)
+        return max((age for age in ages if age is not None), default=None)
 
     def _queues(self) -> Iterator[QueueName]:
         for exchange in self.ports.store.exchanges.every():
@@ -69,12 +72,15 @@ class ExpiryService:
 
     ports: ControlPorts
 
-    def delete_expired(self) -> Sequence[DeclaredQueue]:
-        """Delete the expired queues and return them. Raises `UnavailableError`."""
+    def delete_expired(self, time: TaskTime) -> Iterator[DeclaredQueue]:
+        """Delete expired queues and yield them. Raises `UnavailableError`."""
         now, delay = self.ports.now(), self.ports.config.metrics_delay
         late = expired(self.ports.store.queues.every(), now, delay=delay)
         # A look costs calls, so only queues without another heartbeat are looked at.
-        return [queue for queue in late if self._is_unused(queue, now, delay=delay) and self._is_deleted(queue)]
+        for part in time.parts(late):
+            are_unused = self.ports.parallel_map(lambda queue: self._is_unused(queue, now, delay=delay), part)
+            unused = [queue for queue, is_unused in zip(part, are_unused, strict=True) if is_unused]
+            yield from filter(self._is_deleted, unused)
 
     def _is_unused(self, queue: DeclaredQueue, now: datetime, *, delay: timedelta) -> bool:
         name = self.ports.names.queue(queue.name)
@@ -107,7 +113,7 @@ class ExchangeQueueSweeper:
     queues: FoundQueues
     parallel_map: ParallelMap = serial_map
 
-    def delete_strays(self) -> Iterator[QueueName]:
+    def delete_strays(self, time: TaskTime) -> Iterator[QueueName]:
         """Delete the empty queues that belong to no record, and yield their names.
 
         Queues with messages are kept, and so are the dead letters of deleted resources until they are consumed or
@@ -116,7 +122,10 @@ class ExchangeQueueSweeper:
         listed = [url for family in FAMILIES for url in self._strays.listed(prefix=self.ports.names.prefix + family)]
         # Read after the queues were listed, so that a queue that was declared since then is kept.
         known = set(self._known())
-        unknown = [url for url in listed if queue_name(url) not in known]
+        for part in time.parts(url for url in listed if queue_name(url) not in known):
+            yield from self._deleted(part)
+
+    def _deleted(self, unknown: Sequence[QueueUrl]) -> Iterator[QueueName]:
         strays = list(self._strays.old(unknown, now=self.ports.now()))
         sizes = self.ports.sqs.sizes(map(queue_name, strays))
         empty = {name for name, size in sizes.items() if not size.total}

@@ -1,16 +1,17 @@
 """The orphan-queue sweeper of splitting: deletes unknown temporary queues."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from signalbox.clock import Clock
 from signalbox.control.orphan_queues import FoundQueues, OrphanQueues
 from signalbox.parallel import ParallelMap, serial_map
-from signalbox.queues import QueueName, queue_name
+from signalbox.queues import QueueName, QueueUrl, queue_name
 from signalbox.splitting.control.ports import temporary_names
 from signalbox.splitting.model.events import CAPABILITY
 from signalbox.splitting.model.records import UnreadableRecord
 from signalbox.splitting.ports import SplitQueues, Splits, UnreadableSplit
+from signalbox.task_time import TaskTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class OrphanQueueSweeper:
     stage: str
     parallel_map: ParallelMap = serial_map
 
-    def delete_orphans(self, *, prefix: str) -> Iterator[QueueName]:
+    def delete_orphans(self, time: TaskTime, *, prefix: str) -> Iterator[QueueName]:
         """Delete empty temporary queues that no split knows, and yield their names.
 
         Raises `UnreadableRecord`, because the queues of an unreadable split are unknown.
@@ -32,7 +33,10 @@ class OrphanQueueSweeper:
         listed = self._found.listed(prefix=prefix)
         # Splits are read after the queues were listed: a record names its queues before they are created.
         known = self.known()
-        unknown = [url for url in listed if queue_name(url) not in known]
+        for part in time.parts(url for url in listed if queue_name(url) not in known):
+            yield from self._deleted(part)
+
+    def _deleted(self, unknown: Sequence[QueueUrl]) -> Iterator[QueueName]:
         strays = list(self._found.old(unknown, now=self.clock.now()))
         counters = self.split_queues.observe(map(queue_name, strays), now=self.clock.now())
         empty = {name for name, (_, sample) in counters.items() if sample.is_zero}

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
+from itertools import chain
 
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.history.event import HistoryEvent
@@ -35,6 +36,7 @@ from signalbox.splitting.model.observed_state import Timings
 from signalbox.splitting.model.split import Phase, Split, SplitSession, Stage
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import Splits, StoredSplit, UnreadableSplit
+from signalbox.task_time import TaskTime
 
 RUN_LENGTH = timedelta(seconds=8)
 # No function that runs a reconcile runs longer than this.
@@ -69,10 +71,10 @@ class ReconcileLoop:
     chains: Chains
     reconciler: "Reconciler"
 
-    def wake_all(self) -> int:
+    def wake_all(self, time: TaskTime) -> int:
         """Start a chain for each split without one; return the number started. Unreadable splits are skipped."""
         begun = 0
-        for found in self.splits.every():
+        for found in chain.from_iterable(time.parts(self.splits.every())):
             if isinstance(found, UnreadableSplit):
                 logger.error("the split of %s is skipped: %s", found.target, found.reason)
                 continue

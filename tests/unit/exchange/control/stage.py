@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import fields, replace
+from datetime import timedelta
 from typing import Any
 
 from signalbox.control.envelope import Envelope
@@ -16,6 +17,7 @@ from signalbox.live.admin.denies import StoredDenies
 from signalbox.queues import QueueUrl
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
+from signalbox.task_time import TaskTime
 from tests.fakes.exchange import (
     START,
     Countdown,
@@ -103,8 +105,11 @@ class ExchangeStage:
         ports = replace(self.ports, store=store, sqs=sqs, mappings=mappings)
         return replace(self.service, ports=ports, sender=Killing(self.sender, countdown))
 
+    def task_time(self) -> TaskTime:
+        return TaskTime(self.time.now, self.time.now() + timedelta(seconds=22))
+
     def delete_expired(self) -> list[str]:
-        return [queue.name for queue in ExpiryService(self.ports).delete_expired()]
+        return [queue.name for queue in ExpiryService(self.ports).delete_expired(self.task_time())]
 
     def kinds(self) -> list[tuple[str, str]]:
         """Return the kinds and outcomes of the history events, in order."""

@@ -27,7 +27,7 @@ def test_the_oldest_message_of_exchanges_and_users_counts():
     stage.metrics.activities[QueueName("xpublic")] = QueueActivity(oldest=timedelta(minutes=2))
     stage.metrics.activities[ALICE_CONTROL] = QueueActivity(oldest=timedelta(minutes=9))
 
-    assert BacklogService(stage.ports).oldest() == timedelta(minutes=9)
+    assert BacklogService(stage.ports).oldest(stage.task_time()) == timedelta(minutes=9)
 
 
 def test_a_live_only_user_has_no_control_queue_to_measure():
@@ -36,7 +36,7 @@ def test_a_live_only_user_has_no_control_queue_to_measure():
     stage.sqs.queues[queue] = None  # type: ignore[assignment]
     stage.sqs.held[queue] = QueueSize(1)
 
-    assert BacklogService(stage.ports).oldest() is None
+    assert BacklogService(stage.ports).oldest(stage.task_time()) is None
     assert stage.metrics.asked == []
 
 
@@ -44,5 +44,5 @@ def test_only_queues_with_waiting_messages_are_looked_up_in_cloudwatch():
     stage = stage_with(xpublic=1)
     stage.sqs.held[QueueName("xs_alice")] = QueueSize(0, in_flight=7)
 
-    assert BacklogService(stage.ports).oldest() is None  # CloudWatch has no value yet
+    assert BacklogService(stage.ports).oldest(stage.task_time()) is None  # CloudWatch has no value yet
     assert stage.metrics.asked == ["xpublic"]

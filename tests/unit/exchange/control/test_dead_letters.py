@@ -40,7 +40,7 @@ def stage_with(*messages: Message) -> ExchangeStage:
 
 
 def recorded(stage: ExchangeStage) -> int:
-    return DeadLetterService(stage.ports, stage.events.extend).record_new()
+    return DeadLetterService(stage.ports, stage.events.extend).record_new(stage.task_time())
 
 
 def test_a_message_that_died_has_the_ids_by_which_it_is_traced_and_nothing_of_its_body():

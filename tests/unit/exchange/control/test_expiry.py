@@ -128,3 +128,17 @@ def test_a_deletion_that_was_killed_is_finished(stage):
         stage.delete_expired()
 
     assert stage.delete_expired() == ["q_a"]
+
+
+def test_overdue_queues_in_use_do_not_keep_those_of_others_from_expiring():
+    """A look at a queue takes time, so that a run has not enough of it for all of them."""
+    stage = ExchangeStage()
+    used = [f"q_alice.{number}" for number in range(100)]
+    for name in (*used, "q_bob"):
+        stage.ask("declare_queue", queue=name, expires_seconds=60)
+        stage.sqs.held[stage.ports.names.queue(name)] = QueueSize(0, in_flight=int(name != "q_bob"))
+    stage.time.pass_by(timedelta(hours=1))
+    sizes = stage.sqs.sizes
+    stage.sqs.sizes = lambda names: [stage.time.pass_by(timedelta(seconds=1)), sizes(names)][1]  # type: ignore[assignment, method-assign]
+
+    assert [name for _ in range(10) for name in stage.delete_expired()] == ["q_bob"]

@@ -31,7 +31,7 @@ def test_a_queue_that_stands_behind_nothing_is_deleted_after_a_day(name: str):
     sweep = Sweep()
     sweep.add(name)
 
-    assert list(sweep.desk.delete_strays()) == sweep.found.deleted == [name]
+    assert list(sweep.desk.delete_strays(sweep.stage.task_time())) == sweep.found.deleted == [name]
 
 
 def test_young_filled_and_foreign_queues_are_kept():
@@ -42,8 +42,21 @@ def test_young_filled_and_foreign_queues_are_kept():
     sweep.add("xs_splits", **{CAPABILITY_TAG: "splitting"})
     sweep.add("orders")
 
-    assert list(sweep.desk.delete_strays()) == sweep.found.deleted == []
-    assert sweep.found.asked_for_tags == ["xs_theirs", "xs_splits"]  # AWS allows few such calls
+    assert list(sweep.desk.delete_strays(sweep.stage.task_time())) == sweep.found.deleted == []
+    assert sorted(sweep.found.asked_for_tags) == ["xs_splits", "xs_theirs"]  # AWS allows few such calls
+
+
+def test_strays_of_others_are_deleted_while_some_cost_more_time_than_a_run_has():
+    sweep = Sweep()
+    tags = sweep.found.tags
+    sweep.found.tags = lambda url: [sweep.stage.time.pass_by(timedelta(seconds=1)), tags(url)][1]  # type: ignore[assignment, method-assign, return-value]
+    for number in range(300):
+        sweep.add(f"q_theirs.{number}", **{STAGE_TAG: "other"})
+    sweep.add("xs_alice")
+
+    runs = [list(sweep.desk.delete_strays(sweep.stage.task_time())) for _ in range(20)]
+
+    assert [name for run in runs for name in run] == ["xs_alice"]
 
 
 def test_declared_queues_and_their_dead_letters_are_kept():
@@ -53,7 +66,7 @@ def test_declared_queues_and_their_dead_letters_are_kept():
     for name in ("xpublic.fifo", "xpublic-dlq.fifo", *(one for one in sweep.stage.sqs.queues if one.startswith("q_"))):
         sweep.add(name)
 
-    assert list(sweep.desk.delete_strays()) == []
+    assert list(sweep.desk.delete_strays(sweep.stage.task_time())) == []
     assert len(sweep.found.queues) == 4
     assert sweep.found.looked_at == []  # a known queue costs no call
 
@@ -63,7 +76,7 @@ def test_a_queue_that_was_deleted_meanwhile_is_skipped():
     sweep.add("xs_gone")
     sweep.stage.sqs.delete(QueueName("xs_gone"))
 
-    assert list(sweep.desk.delete_strays()) == []
+    assert list(sweep.desk.delete_strays(sweep.stage.task_time())) == []
 
 
 def test_an_exchange_that_was_never_finished_is_disconnected_first():
@@ -71,7 +84,7 @@ def test_an_exchange_that_was_never_finished_is_disconnected_first():
     sweep.add("xs_alice")
     sweep.stage.mappings.connect(QueueName("xs_alice"))
 
-    list(sweep.desk.delete_strays())
+    list(sweep.desk.delete_strays(sweep.stage.task_time()))
 
     assert sweep.stage.mappings.connected == set()
 

@@ -38,6 +38,7 @@ from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target, TargetKind
 from signalbox.splitting.ports import Targets
+from signalbox.task_time import TaskTime
 from tests.fakes.splitting import (
     MemoryAuditTrail,
     MemoryDeadLetters,
@@ -193,6 +194,9 @@ class ControlStage:
                 self.heartbeat(session)
             for command in self.control_queue.due():
                 self.execute(command)
+
+    def task_time(self) -> TaskTime:
+        return TaskTime(self.time.now, self.time.now() + timedelta(seconds=22))
 
     def split(self, target: Target = APP) -> Split | None:
         stored = self.memory.splits.find(target)

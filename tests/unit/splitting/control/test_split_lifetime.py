@@ -241,7 +241,7 @@ def test_an_unreadable_split_is_skipped_and_the_others_are_reconciled():
     stage.memory.locks.held.clear()
     stage.memory.splits.unreadable = [UnreadableSplit("lambda/aaa", "version 2")]
 
-    assert stage.loop.wake_all() == 1
+    assert stage.loop.wake_all(stage.task_time()) == 1
 
 
 def test_a_session_that_starts_as_the_chain_ends_is_reconciled():
@@ -484,7 +484,7 @@ def test_the_schedule_begins_another_chain_after_one_that_ended_itself():
     stage.start()
     stage.pass_time(6 * MAXIMUM_RUNS)
 
-    assert stage.loop.wake_all() == 1
+    assert stage.loop.wake_all(stage.task_time()) == 1
 
     assert [command.runs_before for _, command in stage.control_queue.asked] == [0]
 
