@@ -8,6 +8,7 @@ from signalbox.errors import RejectedError
 
 SHOWN_CHARACTERS = 80
 MAXIMUM_PROBLEMS = 20  # further ones are not kept: a stranger's document may have 65,000
+MAXIMUM_PROBLEM_LENGTH = 2_000  # the path of an unknown field has any length, and an error fits into a reply
 Value = TypeVar("Value")
 Default = TypeVar("Default")
 
@@ -20,7 +21,7 @@ class Problems:
 
     def add(self, path: str, text: str) -> None:
         """Add a problem with its path."""
-        problem = f"{path}: {text}"
+        problem = f"{path}: {text}"[:MAXIMUM_PROBLEM_LENGTH]
         if len(self.found) < MAXIMUM_PROBLEMS and problem not in self.found:  # a field may be read twice
             self.found.append(problem)
 

@@ -14,6 +14,7 @@ Commands = Mapping[str, tuple[tuple[str, ...], Callable[[Section], Command]]]
 """A capability's commands by name: the fields of each, and the function that reads them."""
 
 ENVELOPE_FIELDS = ("command", "id", "reply")
+MAXIMUM_REQUEST_ID = 200  # a reply and its error both quote the id
 
 
 class InvalidEnvelope(RejectedError):
@@ -45,6 +46,10 @@ class Envelope:
         problems = Problems()
         section = Section.of(document, "", problems)
         envelope = cls(section.required_text("id"), section.flag("reply"), section.fields)
+        if len(envelope.request_id) > MAXIMUM_REQUEST_ID:
+            section.problem(
+                "id", f"has {len(envelope.request_id)} characters; at most {MAXIMUM_REQUEST_ID} are allowed"
+            )
         problems.refuse(InvalidEnvelope)
         return envelope
 

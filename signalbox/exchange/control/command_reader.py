@@ -48,7 +48,6 @@ MAXIMUM_EXPIRES_SECONDS = 31_622_400  # a leap year
 MAXIMUM_TTL_SECONDS = 1_209_600  # SQS keeps messages for at most 14 days
 MAXIMUM_PREFETCH = 1000
 MAXIMUM_RECEIVES = 1000  # SQS
-MAXIMUM_REQUEST_ID = 200
 MAXIMUM_REPLAYED = 100
 MAXIMUM_NAMES = 100
 MAXIMUM_MESSAGE_ID = 100  # SQS
@@ -165,10 +164,7 @@ def _list_bindings(section: Section) -> Command:
 
 
 def _publish(section: Section) -> Command:
-    request_id = section.required_text("id")
-    if len(request_id) > MAXIMUM_REQUEST_ID:
-        section.problem("id", f"has {len(request_id)} characters; at most {MAXIMUM_REQUEST_ID} are allowed")
-    return PublishMessage(_exchange(section), _properties(section), request_id)
+    return PublishMessage(_exchange(section), _properties(section), section.required_text("id"))
 
 
 def _properties(section: Section) -> MessageProperties:

@@ -43,9 +43,10 @@ def test_an_envelope_says_whether_a_reply_is_wanted():
         ("{", "command: not JSON"),
         ("[]", "expected an object"),
         ("{}", "id: is missing or empty"),
+        (f'{{"id": "{"1" * 201}", "reply": true}}', "id: has 201 characters; at most 200 are allowed"),
         ('{"id": "1", "reply": "https://sqs/1/memes"}', "reply: expected true or false"),
     ],
-    ids=["no-json", "no-object", "no-id", "no-flag"],
+    ids=["no-json", "no-object", "no-id", "long-id", "no-flag"],
 )
 def test_a_message_without_an_id_is_not_an_envelope(body, problem):
     with pytest.raises(InvalidEnvelope, match=problem):
