@@ -1,8 +1,8 @@
 """The routing graph: exchanges compiled for matching, with their bindings and alternates."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 
 from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.model.bindings import DeclaredName
@@ -11,8 +11,10 @@ from signalbox.exchange.model.records import Binding, ExchangeRecord, ResourceKi
 from signalbox.exchange.model.topics import RoutingKey, words_of
 from signalbox.sarracenia.rights.names import ExchangeName
 
-# Of one exchange in memory: 60 MB, and a few seconds to read after each change.
-MAXIMUM_BINDINGS = 100_000
+# Of the patterns of one exchange in memory: 100,000 bindings of five words are 60 MB, and a few seconds to read after
+# each change. Words that no two patterns share are 260 bytes each.
+MAXIMUM_WORDS = 500_000
+MAXIMUM_OF_INSTANCE = 2 * MAXIMUM_WORDS
 ANYWAY = WILDCARDS | {""}  # first words of patterns that match keys of any first word, or the empty key
 NO_WORDS: frozenset[str] = frozenset()
 Permit = Callable[[ExchangeName], bool]
@@ -38,43 +40,65 @@ class Routes:
 
 @dataclass(slots=True)
 class _Compiled:
-    """An exchange and its bindings: all of them, or those whose patterns begin with one of `words`."""
+    """An exchange and its bindings: all of them, or those whose patterns begin with one of `words`.
+
+    `weight` is the number of words in all patterns, and at least one for each binding.
+    """
 
     exchange: ExchangeRecord
     words: frozenset[str] | None = None
     bindings: BindingTrie[ResourceRef] = field(default_factory=BindingTrie)
-    count: int = 0
+    weight: int = 0
     leads_to: set[ExchangeName] = field(init=False)
     _targets: dict[ResourceRef, ResourceRef] = field(default_factory=dict)  # one object for each target, to save memory
 
     def __post_init__(self) -> None:
         self.leads_to = {self.exchange.alternate} if self.exchange.alternate else set()
 
-    def add(self, bindings: Iterable[Binding]) -> None:
+    def add(self, bindings: Iterable[Binding], *, most: float = math.inf) -> None:
+        """Compile bindings until they weigh more than `most`."""
         for binding in bindings:
             target = self._targets.setdefault(binding.target, binding.target)
             self.bindings.add(binding.pattern, target)
-            self.count += 1
+            self.weight += max(len(binding.pattern.words), 1)
             if target.kind is ResourceKind.EXCHANGE:
                 self.leads_to.add(ExchangeName(target.name))
+            if self.weight > most:
+                return
 
 
 @dataclass(slots=True)
 class RoutingGraph:
     """Compiled exchanges. An exchange that is not in the graph leads nowhere.
 
-    For an exchange with more than `maximum` bindings, the graph holds only the bindings whose first words are wildcards
-    or first words of received keys. It holds about `maximum` of them at a time, unless more begin with the same word.
+    For an exchange with more than `maximum` words in its bindings, the graph holds only the bindings whose first words
+    are wildcards or first words of received keys. It holds about `maximum` words of them at a time, unless bindings
+    with more begin with the same word. Of all exchanges it holds `of_all` words, unless a message needs more.
     """
 
-    maximum: int = MAXIMUM_BINDINGS
+    maximum: int = MAXIMUM_WORDS
+    of_all: int = MAXIMUM_OF_INSTANCE
     _compiled: dict[ExchangeName, _Compiled] = field(default_factory=dict)
 
     def put(self, exchange: ExchangeRecord, bindings: Iterable[Binding]) -> None:
-        """Compile an exchange, replacing its former version. With more than `maximum` bindings none is kept."""
+        """Compile an exchange. With more than `maximum` words no binding is kept.
+
+        Its former version is dropped before `bindings` are read, since memory may not hold both.
+        """
+        self.forget(exchange.name)
         compiled = _Compiled(exchange)
-        compiled.add(islice(bindings, self.maximum + 1))
-        self._compiled[exchange.name] = compiled if compiled.count <= self.maximum else _Compiled(exchange, NO_WORDS)
+        compiled.add(bindings, most=self.maximum)
+        self._compiled[exchange.name] = compiled if compiled.weight <= self.maximum else _Compiled(exchange, NO_WORDS)
+
+    def use(self, names: Iterable[ExchangeName]) -> None:
+        """Forget exchanges, the least recently used first, while all weigh more than `of_all`; keep these."""
+        used = {name: self._compiled.pop(name) for name in names if name in self._compiled}
+        weight = sum(one.weight for one in (*self._compiled.values(), *used.values()))
+        for name in list(self._compiled):
+            if weight <= self.of_all:
+                break
+            weight -= self._compiled.pop(name).weight
+        self._compiled |= used
 
     def missing(self, name: ExchangeName, keys: Iterable[RoutingKey]) -> frozenset[str]:
         """Return the first words whose bindings must be read before keys can be routed."""
@@ -90,16 +114,16 @@ class RoutingGraph:
         known.words = (known.words or NO_WORDS) | {word}
 
     def is_full(self, name: ExchangeName) -> bool:
-        """Return whether an exchange holds more than `maximum` bindings."""
+        """Return whether an exchange holds more than `maximum` words."""
         known = self._compiled.get(name)
-        return known is not None and known.count > self.maximum
+        return known is not None and known.weight > self.maximum
 
     def empty(self, name: ExchangeName) -> None:
         """Drop all bindings of an exchange to free memory."""
         self._compiled[name] = _Compiled(self._compiled[name].exchange, NO_WORDS)
 
     def forget(self, name: ExchangeName) -> None:
-        """Remove an exchange that does not exist any more."""
+        """Remove an exchange from the graph."""
         self._compiled.pop(name, None)
 
     def exchange(self, name: ExchangeName) -> ExchangeRecord:

@@ -161,6 +161,7 @@ class BatchReader:
         while unseen := self.graph.reachable(root) - seen:
             self._compile(unseen, self.table.snapshot(unseen, senders=()).exchanges, keys)
             seen |= unseen
+        self.graph.use(seen)
         return heads
 
     def _compile(

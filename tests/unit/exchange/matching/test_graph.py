@@ -124,3 +124,48 @@ def test_an_exchange_is_known_in_one_version_until_it_is_forgotten() -> None:
 
     assert not graph.knows(found)
     assert routes(graph, "a").queues == ()
+
+
+def test_the_graph_forgets_the_exchanges_that_were_not_used_for_the_longest_time_by_the_words_of_their_patterns() -> (
+    None
+):
+    graph = RoutingGraph(maximum=10, of_all=20)
+    for name in EXCHANGES:
+        graph.put(exchange(name), [bound("a.b.c.d", queue="q1"), bound("a.b.c", queue="q2"), bound("", queue="q3")])
+        graph.use([name, ExchangeName("xa"), ExchangeName("gone")])
+
+    assert [graph.knows(exchange(name)) for name in EXCHANGES] == [True, False, False, True]
+
+    graph.use(EXCHANGES)
+    graph.put(exchange("xb"), [bound("a", queue="q")])
+    graph.use(["xb", "xa"])
+
+    assert [graph.knows(exchange(name)) for name in EXCHANGES] == [True, True, False, True]
+
+
+def test_an_exchange_of_more_words_than_the_maximum_is_held_by_first_words() -> None:
+    graph, read = RoutingGraph(maximum=10), []
+
+    def bindings():
+        for number in range(5):
+            read.append(number)
+            yield bound(f"{number}.a.b.c", queue="q")
+
+    graph.put(exchange("xa"), bindings())
+
+    assert read == [0, 1, 2]
+    assert graph.missing(ExchangeName("xa"), [RoutingKey("4.a")]) == {"4", "*", "#", ""}
+
+
+def test_the_former_version_of_an_exchange_is_dropped_before_the_next_one_is_read() -> None:
+    graph, known = RoutingGraph(), []
+    graph.put(exchange("xa"), [bound("a", queue="q")])
+
+    def bindings():
+        known.append(graph.knows(exchange("xa")))
+        yield bound("b", queue="q")
+
+    graph.put(exchange("xa", version=2), bindings())
+
+    assert known == [False]
+    assert (routes(graph, "a").queues, routes(graph, "b").queues) == ((), ("q",))

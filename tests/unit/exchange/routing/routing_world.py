@@ -303,7 +303,7 @@ class World:
     """All tables, queues and functions; a function calls `burn` before and after each of its effects."""
 
     is_forgetful: bool = False
-    maximum_bindings: int = 100
+    maximum_words: int = 100
     moment: float = 0.0
     table: MemoryTable = field(default_factory=MemoryTable)
     counters: MemoryCounterWriter = field(default_factory=MemoryCounterWriter)
@@ -336,7 +336,7 @@ class World:
                 SENDERS,
                 self._metadata_problem,
                 self.now,
-                RoutingGraph(self.maximum_bindings),
+                RoutingGraph(self.maximum_words, self.maximum_words),
             ),
             Numberer(self.heads, KeyHolder(self.holds, self.now, self.sleep, HOLD_FOR)),
             self.live,

@@ -515,7 +515,7 @@ def test_a_head_keeps_the_number_of_a_message_that_comes_again_with_many_behind_
 
 
 def test_of_a_large_exchange_only_bindings_that_may_match_are_read_and_only_once() -> None:
-    world = World(maximum_bindings=3)
+    world = World(maximum_words=6)
     world.declare("xs")
     for pattern in ("a.1", "b.1", "*.2", "c", ""):
         world.bind("xs", pattern, queue="q_" + (pattern or "empty"))
@@ -532,7 +532,7 @@ def test_of_a_large_exchange_only_bindings_that_may_match_are_read_and_only_once
 
 
 def test_bindings_of_a_large_exchange_are_dropped_at_the_limit() -> None:
-    world = World(maximum_bindings=2)
+    world = World(maximum_words=2)
     world.declare("xs")
     for word in "abcd":
         world.bind("xs", word, queue=f"q_{word}")

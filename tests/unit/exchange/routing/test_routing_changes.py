@@ -25,8 +25,8 @@ steps = st.one_of(
 class Declarations:
     """Declarations as simple lists, next to a world with the same declarations."""
 
-    def __init__(self, maximum_bindings: int) -> None:
-        self.world = World(maximum_bindings=maximum_bindings)
+    def __init__(self, maximum_words: int) -> None:
+        self.world = World(maximum_words=maximum_words)
         self.bindings: list[tuple[str, str, str]] = []
         self.alternates: dict[str, str] = {}
         self.counts = dict.fromkeys(QUEUES, 0)
@@ -88,10 +88,10 @@ class Declarations:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(steps, max_size=40), st.sampled_from([0, 3, 100]))
 def test_every_message_reaches_the_queues_that_are_bound_when_it_is_routed_and_no_other(
-    schedule: list[tuple], maximum_bindings: int
+    schedule: list[tuple], maximum_words: int
 ) -> None:
     """With all bindings in memory, and with only those of the last keys' first words."""
-    declared = Declarations(maximum_bindings)
+    declared = Declarations(maximum_words)
 
     for step in schedule:
         declared.play(step)
