@@ -17,13 +17,13 @@ from signalbox.aws.shared.telemetry import PowertoolsTelemetry
 from signalbox.aws.shared.throttled_keys import retry_throttled_keys
 from signalbox.backoff import Backoff
 from signalbox.history.event import HistoryEvent
-from signalbox.task_time import TaskTime
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
     from mypy_boto3_sqs.client import SQSClient
 
     from signalbox.aws.shared.dynamodb import DynamoTable
+    from signalbox.task_time import TaskTime
 
 CLOCK = SystemClock()
 # The share of an invocation's time in which failed calls are repeated; the rest is for what follows.
@@ -74,8 +74,10 @@ def seconds_left() -> float:
     return math.inf if end is None else (end - CLOCK.now()).total_seconds()
 
 
-def task_time(context: object) -> TaskTime:
+def task_time(context: object) -> "TaskTime":
     """Return the time that a scheduled task has in an invocation; without a context it has that of `control`."""
+    from signalbox.task_time import TaskTime  # noqa: PLC0415 - most functions have no scheduled task
+
     remaining = TASK_LENGTH
     if isinstance(context, Context):
         remaining = timedelta(milliseconds=context.get_remaining_time_in_millis())
