@@ -206,11 +206,11 @@ class Lake:
         update_if: str = "false",
         update: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Merge rows into a table: insert a row `new` unless `condition` is true of it and a row `old`.
+        """Merge rows into a table: insert each row `new` that matches no row `old` by `condition`.
 
         A row that matches is changed if `update_if` is true: in the columns of `update`, by default in all.
 
-        The merge may update also where no row ever matches: Spark makes an append of a merge that only inserts, and
+        The merge has an update even if no row ever matches: Spark makes an append of a merge that only inserts, and
         Iceberg commits appends without a look at other commits, so that two runs at once would insert a row twice. The
         commit of any other merge is rejected if another run has added rows that may match.
         """

@@ -60,7 +60,7 @@ class _Parser(Tokens):
         return left
 
     def _atom(self) -> Term:
-        """Parse a term without operators: what `try` takes."""
+        """Parse a term without operators, which is also the operand of `try`."""
         term = self._head()
         while self.take("?"):
             term = Term("try", terms=(term,))

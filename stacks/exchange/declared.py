@@ -58,7 +58,7 @@ class DeclaredExchange:
         _set(self._resource, self._declaration)
 
     def follow(self, users: "DeclaredUsers") -> None:
-        """Declare the exchange after users, one of which may be that of anonymous connections."""
+        """Declare the exchange after `users`: anonymous connections may join it as one of them."""
         self._resource.node.add_dependency(users.resource)
 
 

@@ -128,8 +128,9 @@ SCALE_COLUMNS = (
 )
 BUDGETS = (10, 25, 50, 100)
 WAITS = (
-    "What `poll_budget_usd` pays for, first by URL; half of the offers that all polls fit wait for less than the "
-    "median, and 95 of 100 for less than the percentile:"
+    "The polls that `poll_budget_usd` pays for: columns two to four with a function URL, the last three with the HTTP "
+    "API. Of the offers that every proxy can serve, half wait for less than the median, and 95 of 100 for less than "
+    "the percentile:"
 )
 
 

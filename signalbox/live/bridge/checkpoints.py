@@ -57,8 +57,8 @@ class Checkpoint:
         """Return the checkpoint of a document. Raises `InvalidCheckpoint`."""
         problems = Problems()
         fields = Section.of(document, "checkpoint", problems)
-        if fields.whole_number("version") != VERSION:
-            fields.problem("version", f"expected {VERSION}")
+        if (version := fields.whole_number("version")) != VERSION:
+            fields.problem("version", f"expected {VERSION}, not {version!r}")
         checkpoint = cls(
             _number(fields, "position"),
             tuple(IdRange(_number(one, "first"), _number(one, "last")) for one in fields.sections("late")),

@@ -62,7 +62,7 @@ class LogPositions:
         """Return the positions of a document. Raises `InvalidCheckpoint`."""
         try:
             if document["version"] != VERSION:
-                raise InvalidCheckpoint(f"positions.version: expected {VERSION}")
+                raise InvalidCheckpoint(f"positions.version: expected {VERSION}, not {document['version']!r}")
             deflated = b64decode(document["deflated"], validate=True)
             return _FORM.read(json.loads(zlib.decompressobj().decompress(deflated, MAXIMUM_INFLATED)))
         except (KeyError, TypeError, ValueError, zlib.error) as error:

@@ -49,7 +49,7 @@ LABELS: Mapping[Metric, tuple[str, ...]] = {
 
 
 class CompoundCounter(StrEnum):
-    """Counters that expand to several metrics: the first part of their names, before the values of these labels."""
+    """First parts of the names of counters that count for several metrics; values of the labels below follow."""
 
     POLL = "poll"  # nat, outcome, type, with or without a relay pattern
     ANSWER = "answer"  # country, NAT and method of the client, type of the proxy
