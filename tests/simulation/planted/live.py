@@ -87,6 +87,7 @@ MUTANTS = (
         "frames are done before their effects",
         module="signalbox.live.session.inbox_processor",
         old="            self._execute(decision)\n"
+        "            has_begun |= bool(decision.outcome.effects)\n"
         "            if decision.arrival.frame == whole(decision.arrival.frame):\n"
         "                yield decision.arrival.frame\n",
         new="            if decision.arrival.frame == whole(decision.arrival.frame):\n"
