@@ -142,9 +142,6 @@ class Accounts(Protocol):
 class Inbox(Protocol):
     """The inboxes of connections: frames and signals, in order."""
 
-    def put_frame(self, connection: ConnectionId, text: str, *, request: str) -> None:
-        """Append a frame that the client sent; the same request twice is one frame."""
-
     def notify(self, connection: ConnectionId, signal: Signal, *, request: str) -> None:
         """Append a signal; the same request twice is one signal."""
 

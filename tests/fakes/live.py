@@ -27,7 +27,7 @@ from signalbox.live.outbox.ports import PostResult, Subscriber
 from signalbox.live.ports import Attached, LiveStore, Member, RealmAccess, SessionPorts, Stored
 from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants, Rights
 from signalbox.live.rights.principals import GroupName
-from signalbox.live.session.inbox import frame_body, signal_body
+from signalbox.live.session.inbox import signal_body
 from signalbox.live.session.inbox_processor import InboxProcessor
 from signalbox.live.session.records import session_document, session_of
 from signalbox.live.wamp.audience import UNRESTRICTED, Listener
@@ -173,16 +173,10 @@ class MemoryInbox:
     bodies: dict[ConnectionId, list[str]] = field(default_factory=lambda: defaultdict(list))
     requests: set[str] = field(default_factory=set)
 
-    def put_frame(self, connection: ConnectionId, text: str, *, request: str) -> None:
-        self._put(connection, frame_body(text), request)
-
     def notify(self, connection: ConnectionId, signal: Signal, *, request: str) -> None:
-        self._put(connection, signal_body(signal), request)
-
-    def _put(self, connection: ConnectionId, body: str, request: str) -> None:
         if request not in self.requests:
             self.requests.add(request)
-            self.bodies[connection].append(body)
+            self.bodies[connection].append(signal_body(signal))
 
 
 @dataclass

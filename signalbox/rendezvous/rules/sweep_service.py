@@ -45,10 +45,14 @@ class Parts:
     clock: "Clock"
     parallel_map: ParallelMap = serial_map
 
+    def now(self) -> datetime:
+        """Return the current time."""
+        return self.clock.now()
+
     def each(self, values: Iterable[Value], *, until: datetime) -> Iterator[list[Value]]:
         """Yield the parts of values that begin before `until`."""
         iterator = iter(values)
-        while (part := list(islice(iterator, PART))) and self.clock.now() < until:
+        while (part := list(islice(iterator, PART))) and self.now() < until:
             yield part
 
     def swept(self, step: Callable[[Value], HistoryEvent | None], values: Iterable[Value]) -> SweptPart:
@@ -79,13 +83,13 @@ class LeaseSweep:
 
     def end_leases(self, *, until: datetime) -> Iterator[SweptPart]:
         """Delete the queues, one call each; yield the results in parts, which begin before `until`."""
-        for part in self.parts.each(self.leases.due(events.CAPABILITY, now=self._now()), until=until):
+        for part in self.parts.each(self.leases.due(events.CAPABILITY, now=self.parts.now()), until=until):
             yield self.parts.swept(self._end, part)
         yield from self._end_ended(until=until)
 
     def _end_ended(self, *, until: datetime) -> Iterator[SweptPart]:
         """Delete the queues whose offer is long over; no write marks an offer, a cursor keeps the place."""
-        since, now = EPOCH + MILLISECOND * (self.swept_until.position() or 0), self._now()
+        since, now = EPOCH + MILLISECOND * (self.swept_until.position() or 0), self.parts.now()
         needed: AbstractSet[QueueName] | None = None
         for part in self.parts.each(self.queue_leases.between(since, now), until=until):
             # A client that came again with its ClientID uses the queue of its former offer.
@@ -99,17 +103,14 @@ class LeaseSweep:
         try:
             self.queues.delete(lease.queue_url)
         except (EffectFailed, EffectRefused):
-            self.leases.put(replace(lease, due_at=self._now()))  # the next run tries again
+            self.leases.put(replace(lease, due_at=self.parts.now()))  # the next run tries again
             raise
-        return events.queue(lease.queue_name, "deleted", at=self._now())
+        return events.queue(lease.queue_name, "deleted", at=self.parts.now())
 
     def _end(self, lease: Lease) -> HistoryEvent:
         self.queues.delete(lease.queue_url)
         self.leases.end(lease)
-        return events.queue(lease.queue_name, "deleted", at=self._now())
-
-    def _now(self) -> datetime:
-        return self.parts.clock.now()
+        return events.queue(lease.queue_name, "deleted", at=self.parts.now())
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +135,15 @@ class OrphanSweep:
         if position is None:
             return
         for start in range(position, len(FIRST_CHARACTERS)):
-            if self._now() >= until:
+            if self.parts.now() >= until:
                 return
             self.cursor.save(start)
             for part in self.parts.each(self.queues.listed(prefix + FIRST_CHARACTERS[start]), until=until):
                 # Read once a part, if a queue of it looks like an orphan.
-                needed = cache(lambda: self.queue_leases.needed(now=self._now()))
+                needed = cache(lambda: self.queue_leases.needed(now=self.parts.now()))
                 step = partial(self._delete_stray, age=age, needed=needed, until=until)
                 yield self.parts.swept(step, self._unleased(part))
-        if self._now() < until:
+        if self.parts.now() < until:
             self.cursor.clear()
 
     def _unleased(self, queue_urls: Sequence[QueueUrl]) -> list[QueueUrl]:
@@ -157,7 +158,7 @@ class OrphanSweep:
         needed: Callable[[], AbstractSet[QueueName]],
         until: datetime,
     ) -> HistoryEvent | None:
-        name, modified_at, now = queue_name(queue_url), self.queues.modified_at(queue_url), self._now()
+        name, modified_at, now = queue_name(queue_url), self.queues.modified_at(queue_url), self.parts.now()
         # The paced calls of a part can take longer than the function has; the next run repeats the part.
         if modified_at is None or now - modified_at < age or now >= until:
             return None
@@ -166,7 +167,4 @@ class OrphanSweep:
         if not is_ours(self.queues.tags(queue_url), stage=self.stage, capability=events.CAPABILITY):
             return None
         self.queues.delete(queue_url)
-        return events.queue(name, "stray_deleted", at=self._now())
-
-    def _now(self) -> datetime:
-        return self.parts.clock.now()
+        return events.queue(name, "stray_deleted", at=self.parts.now())

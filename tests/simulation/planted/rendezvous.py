@@ -115,8 +115,8 @@ MUTANTS = (
         "the lease ends with the offer",
         "rendezvous",
         SWEEP,
-        "EPOCH + MILLISECOND * (self.swept_until.position() or 0), self._now()",
-        "EPOCH + MILLISECOND * (self.swept_until.position() or 0), self._now() + MILLISECOND * 140_000",
+        "EPOCH + MILLISECOND * (self.swept_until.position() or 0), self.parts.now()",
+        "EPOCH + MILLISECOND * (self.swept_until.position() or 0), self.parts.now() + MILLISECOND * 140_000",
     ),
     Mutant("the sweep forgets its place", "rendezvous", SWEEP, "// MILLISECOND + 1)", "// MILLISECOND + 10_000_000)"),
     Mutant(
