@@ -14,7 +14,13 @@ from urllib.parse import parse_qs
 import pytest
 
 from signalbox.clients.identity.device import DeviceCode, sign_in
-from signalbox.clients.identity.provider import InvalidProvider, Provider, ProviderUnavailable, SignInRefused
+from signalbox.clients.identity.provider import (
+    ErrorAnswer,
+    InvalidProvider,
+    Provider,
+    ProviderUnavailable,
+    SignInRefused,
+)
 from signalbox.clients.identity.sign_ins import SignIn, SignIns
 from signalbox.clients.identity.signed_in import SignedIn, sign_out
 from signalbox.clients.identity.tokens import TokenRequest, claims_of, seconds_to_renewal
@@ -242,6 +248,13 @@ def test_an_unknown_client_is_refused(identity_provider, sign_ins):
 # oidc-provider asks no client to slow down, and never fails: RFC 8628, 3.5, has both.
 
 
+def test_a_redirect_is_not_followed_with_what_was_sent():
+    with scripted_provider((302, {})) as url:
+        answer = Provider.discover(url).request("token_endpoint", {"device_code": "d"})
+
+    assert answer == ErrorAnswer("302")
+
+
 @contextmanager
 def scripted_provider(*answers: tuple[int, dict[str, object]]) -> Iterator[str]:
     """Run a provider whose token endpoint gives these answers, in this order."""
@@ -262,6 +275,7 @@ def scripted_provider(*answers: tuple[int, dict[str, object]]) -> Iterator[str]:
 
         def reply(self, status: int, document: dict[str, object]) -> None:
             self.send_response(status)
+            self.send_header("Location", f"{url}/elsewhere")
             self.end_headers()
             self.wfile.write(json.dumps(document).encode())
 

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.model.issuers import LOOPBACK
@@ -72,13 +72,20 @@ def fetch_json(url: str) -> dict[str, Any]:
     return answer
 
 
+class _NoRedirects(HTTPRedirectHandler):
+    """Redirects are answers: one may lead from https to http, or to another host with what was sent."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Follow none."""
+
+
 def _answer(url: str, body: bytes | None = None) -> dict[str, Any] | ErrorAnswer:
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
         raise InvalidProvider(f"{url!r} is not an https URL: tokens are only sent encrypted")
     request = Request(url, body, {"Accept": "application/json"})  # noqa: S310 - the scheme is checked above
     try:
-        with urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310
+        with build_opener(_NoRedirects).open(request, timeout=TIMEOUT_SECONDS) as response:
             return _document(url, response.read(MAXIMUM_BYTES))
     except HTTPError as error:
         return _error(url, error)

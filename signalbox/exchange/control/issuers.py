@@ -1,5 +1,6 @@
 """The field `issuers` of a `declare_exchange` command: the identity providers whose users may join."""
 
+import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -17,6 +18,8 @@ MAXIMUM_ISSUERS = 5
 MAXIMUM_SKEW_SECONDS = 300
 MAXIMUM_TEXT_LENGTH = 512
 MAXIMUM_ORIGINS = 10
+# Of DNS, or an IPv6 address: other characters have a meaning in the page's Content-Security-Policy.
+HOST = re.compile(r"([a-z0-9._-]*|\[[0-9a-f:.]*\])(:[0-9]*)?", re.IGNORECASE)
 NAMES = ("url", "audience", "label", "name_claim", "role_claim", "groups_claim", "skew_seconds", "client_id")
 ISSUER_FIELDS = (*NAMES, "origins")
 
@@ -74,6 +77,8 @@ def _url_problems(url: str) -> Iterator[str]:
         yield "expected a URL that begins with https://; http:// is for loopback addresses only"
     if not url.isascii() or not url.isprintable() or " " in url or len(url) > MAXIMUM_TEXT_LENGTH:
         yield f"expected printable ASCII without spaces, {MAXIMUM_TEXT_LENGTH} characters at most"
+    if "@" not in parts.netloc and not HOST.fullmatch(parts.netloc):
+        yield "expected a host of letters, digits, '-' and '.'"
     if "?" in url or "#" in url or "@" in parts.netloc:
         yield "a query, a fragment and a user name are not allowed"
 

@@ -21,6 +21,9 @@ CONTENT_TYPES: Mapping[str, str] = MappingProxyType(
 FIRST_PAGE = "index.html"
 # A hidden frame of the page, in which an identity provider may renew a token without a refresh token.
 FRAMED = frozenset({"renewed.html"})
+# A header of the API has 10,240 bytes at most, and the policy names each origin twice. The page is the same for all
+# realms, since only its user names the realm: for more issuers, the policy admits every https origin.
+MAXIMUM_ORIGINS_LENGTH = 3_500
 # A deployment may change a file under the same name: browsers cache it and revalidate it by its ETag.
 CACHING = "no-cache"
 
@@ -110,6 +113,8 @@ def content_policy(websocket_url: str, issuers: Iterable[Issuer] = (), *, name: 
     # A URL without a host is on the page's own host, which 'self' covers.
     elsewhere = [f"{parts.scheme}://{parts.netloc}"] if parts.netloc else []
     origins = sorted({origin for issuer in issuers for origin in (_origin(issuer.url), *issuer.origins)})
+    if sum(map(len, origins)) > MAXIMUM_ORIGINS_LENGTH:
+        origins = ["https:"]
     directives = {
         "default-src": "'none'",
         "script-src": "'self'",

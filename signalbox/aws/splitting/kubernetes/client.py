@@ -2,6 +2,7 @@
 
 import json
 import ssl
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -20,6 +21,7 @@ from signalbox.aws.splitting.kubernetes.api import FIELD_MANAGER, ClusterRefused
 TIMEOUT = Timeout(connect=2.0, read=5.0)  # seconds; the second is the longest pause between two packets
 RETRIED_STATUSES = (429, 500, 502, 503, 504)
 BACKOFF_SECONDS, LONGEST_WAIT_SECONDS = 0.2, 2.0
+CALL_SECONDS = 15.0  # of a whole call with its repetitions, for a server that sends a byte now and then
 # A list of 500 pods has about 5 MB.
 LARGEST_ANSWER_BYTES = 8 << 20
 APPLY = "application/apply-patch+yaml"  # JSON is YAML
@@ -57,10 +59,21 @@ class _Trust(ssl.SSLContext):
     """A TLS context for one host; urllib3 1, which some runtimes of Lambda have, gives it no name of an IP address."""
 
     host: str
+    until: float
 
     def wrap_socket(self, sock: socket, *_: object, **__: object) -> ssl.SSLSocket:
         """Return a connection to the host."""
         return super().wrap_socket(sock, server_hostname=self.host)
+
+
+class _BoundedSocket(ssl.SSLSocket):
+    """A connection that reads until the call of its context is over."""
+
+    def recv_into(self, buffer: Any, nbytes: int | None = None, flags: int = 0) -> int:  # noqa: ANN401 - ssl's
+        """Read into a buffer, as `SSLSocket` does."""
+        if isinstance(self.context, _Trust) and time.monotonic() >= self.context.until:
+            raise TimeoutError("the answer takes too long")
+        return super().recv_into(buffer, nbytes, flags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +108,7 @@ class ClusterClient:
     cluster: str
     access: ClusterAccess
     timeout: Timeout = TIMEOUT
-    _pool: tuple[ApiAddress, PoolManager] | None = field(default=None, init=False)
+    _pool: tuple[ApiAddress, PoolManager, _Trust] | None = field(default=None, init=False)
 
     def get(self, path: str, **query: str) -> Mapping[str, Any] | None:
         """Return an object or a list; None if there is none (404)."""
@@ -160,6 +173,7 @@ class ClusterClient:
     def _pool_of(self, connection: ApiAddress, call: ClusterCall) -> PoolManager:
         if self._pool is None or self._pool[0] != connection:
             context = _Trust(ssl.PROTOCOL_TLS_CLIENT)  # verifies the certificate and the host's name
+            context.sslsocket_class = _BoundedSocket
             context.host = urlsplit(connection.endpoint).hostname or ""
             try:
                 # Not `create_default_context`, which from Python 3.13 on is strict: EKS's own CA has no key identifier
@@ -169,7 +183,8 @@ class ClusterClient:
                 text = f"{call}: the CA is no certificate in PEM: {self.access.remedies.untrusted}"
                 raise ClusterRefused(text) from error
             pool = PoolManager(1, ssl_context=context, timeout=self.timeout)
-            self._pool = (connection, pool)
+            self._pool = (connection, pool, context)
+        self._pool[2].until = time.monotonic() + CALL_SECONDS
         return self._pool[1]
 
     def _without_answer(

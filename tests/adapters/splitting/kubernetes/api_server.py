@@ -4,6 +4,7 @@ import ipaddress
 import json
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -71,6 +72,8 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     length: int | None = None
     """A `Content-Length` other than that of the body: the connection ends before it."""
+    pause: float = 0
+    """The seconds before each byte of the body."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -115,7 +118,9 @@ class ApiServer:
                 for header in answer.headers.items():
                     self.send_header(*header)
                 self.end_headers()
-                self.wfile.write(body)
+                for part in [body[one : one + 1] for one in range(len(body))] if answer.pause else [body]:
+                    time.sleep(answer.pause)
+                    self.wfile.write(part)
                 self.close_connection = answer.length is not None
 
             do_PATCH = do_GET  # noqa: N815 - the name that the base class looks for

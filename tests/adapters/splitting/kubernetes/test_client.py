@@ -265,6 +265,14 @@ def test_an_answer_has_a_largest_size(server, client, monkeypatch):
         client.get(PODS)
 
 
+def test_a_call_ends_while_the_answer_comes_byte_by_byte(server, client, monkeypatch):
+    monkeypatch.setattr(module, "CALL_SECONDS", 0.5)
+    server.answers = [Answer(body=b"{" + b" " * 200 + b"}", pause=0.05)]
+
+    with pytest.raises(ClusterUnavailable, match="no answer"):
+        client.get(PATH)
+
+
 def test_an_answer_that_ends_too_early_is_not_taken(server, client):
     server.answers = [Answer(body={}, length=10)]
 

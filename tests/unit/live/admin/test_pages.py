@@ -78,6 +78,17 @@ def test_the_policy_of_a_document_admits_the_origins_of_issuers():
     assert headers("/live-ws", policy)["Content-Security-Policy"] == policy
 
 
+def test_the_policy_of_many_issuers_fits_into_a_header():
+    many = [
+        Issuer(f"https://{number:03}.login.example", "page", origins=("https://a.example",)) for number in range(500)
+    ]
+
+    policy = content_policy("/live-ws", many)
+
+    assert len(policy) < 10_240
+    assert "connect-src 'self' https:;" in policy
+
+
 def test_only_the_end_of_a_silent_renewal_may_be_framed():
     assert "frame-ancestors 'self'" in content_policy("/live-ws", name="renewed.html")
     assert "frame-src" not in content_policy("/live-ws", name="renewed.html")
