@@ -67,8 +67,9 @@ export function parseLine(raw) {
  * @param {string} raw
  */
 function afterCarriageReturn(raw) {
-  const line = raw.replace(/\r+$/, "");
-  return line.includes("\r") ? line.slice(line.lastIndexOf("\r") + 1) : line;
+  let end = raw.length; // a regular expression would begin anew at each of a publisher's carriage returns
+  while (raw[end - 1] === "\r") end -= 1;
+  return raw.slice(raw.slice(0, end).lastIndexOf("\r") + 1, end);
 }
 
 /**
@@ -99,7 +100,8 @@ function plain() {
 function withCodes(before, codes) {
   let style = { ...before, flags: new Set(before.flags) };
   const numbers = codes.split(/[;:]/).map((code) => Number(code || 0));
-  for (let code = numbers.shift(); code !== undefined; code = numbers.shift()) {
+  numbers.reverse(); // each is taken from the end: to remove the first one of many copies all others
+  for (let code = numbers.pop(); code !== undefined; code = numbers.pop()) {
     if (code === 0) style = plain();
     else if (code === 38) style.color = extendedColor(numbers);
     else if (code === 48) style.background = extendedColor(numbers);
@@ -138,15 +140,15 @@ function applyNamedColor(style, code) {
 
 /**
  * Take the parameters of a colour of the 256-colour palette (`5;n`) or of 24 bits (`2;r;g;b`) and return the colour.
- * @param {number[]} numbers the codes that follow; those that are used are removed
+ * @param {number[]} numbers the codes that follow, the last one first; those that are used are removed
  */
 function extendedColor(numbers) {
-  const kind = numbers.shift();
+  const kind = numbers.pop();
   if (kind === 2) {
-    const channels = numbers.splice(0, 3).map((one) => Math.min(one || 0, 255));
+    const channels = numbers.splice(-3).reverse().map((one) => Math.min(one || 0, 255));
     return `rgb(${channels.join(" ")})`;
   }
-  const index = Math.min(numbers.shift() ?? 0, 255);
+  const index = Math.min(numbers.pop() ?? 0, 255);
   if (index < 8) return NAMES[index];
   if (index < 16) return `bright-${NAMES[index - 8]}`;
   if (index >= 232)

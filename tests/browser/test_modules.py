@@ -58,6 +58,13 @@ def test_an_event_is_shown_once_also_if_it_was_published_again_with_another_numb
     assert run(RECEIVE, [[1, 7], [2, 8], [2, 8], [3, 7], [None, 5], [None, 5], [4, 9]]) == [7, 8, 5, 9]
 
 
+def test_no_pattern_is_tried_anew_at_each_of_many_equal_characters():
+    """A pattern that begins with a repetition and ends with the line takes the square of the time."""
+    trimming = re.compile(r"(?<![\w*])/(?!\^)(?:\\.|\[[^]]*\]|\w)[+*]\$/")
+
+    assert [found for path in WEB.glob("*.js") for found in trimming.findall(path.read_text())] == []
+
+
 @pytest.mark.parametrize(
     ("raw", "text", "parts"),
     [
@@ -70,6 +77,8 @@ def test_an_event_is_shown_once_also_if_it_was_published_again_with_another_numb
         ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x1b[2J\x1b[1;1H\x1b(", "link ␛(", None),
         ("a\tb\x00\x7f", "a       b␀␡", None),
         ("  0 %\r 50 %\r100 %", "100 %", None),
+        ("\r" * 200_000 + "a" + "\r" * 200_000, "a", None),
+        ("\x1b[" + "1;" * 200_000 + "31mred", "red", ["bold fg-red"]),
     ],
 )
 def test_terminal_output_is_parsed_into_text_and_styles(run, raw, text, parts):
