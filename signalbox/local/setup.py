@@ -229,7 +229,7 @@ def _remove_tree(path: Path) -> None:
 @contextlib.contextmanager
 def _lock() -> "Iterator[None]":
     """Hold the lock that lets one setup at a time work in this checkout."""
-    (ROOT / ".signalbox").mkdir(exist_ok=True)
+    (ROOT / ".signalbox").mkdir(mode=0o700, exist_ok=True)
     with (ROOT / ".signalbox" / "setup.lock").open("w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,5 +1,6 @@
 """The folder in which a command saves its files."""
 
+import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,11 @@ def output_folder(deployment: "Deployment", given: Path | None, name: str) -> Pa
 
 
 def check_writable(folder: Path) -> None:
-    """Create a folder. Raises `RejectedError` before the work if its results cannot be saved."""
+    """Create a folder, and save from now on for this command's user alone: the files have others' messages.
+
+    Raises `RejectedError` before the work if its results cannot be saved.
+    """
+    os.umask(0o077)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -269,6 +270,7 @@ def test_a_log_is_exported_and_the_files_of_matching_topics_are_saved(tmp_path):
     assert result.stdout.splitlines() == [str(path) for path in saved]
     assert [path.read_text() for path in saved] == ["jobs.1.log", "jobs.a%2Fb.log"]
     assert len(list(tmp_path.rglob("*.txt"))) == 2
+    assert {stat.filemode(path.stat().st_mode) for path in tmp_path.rglob("*")} == {"-rw-------", "drwx------"}
 
 
 @pytest.mark.usefixtures("stage")
