@@ -145,7 +145,7 @@ function applyNamedColor(style, code) {
 function extendedColor(numbers) {
   const kind = numbers.pop();
   if (kind === 2) {
-    const channels = numbers.splice(-3).reverse().map((one) => Math.min(one || 0, 255));
+    const channels = [numbers.pop(), numbers.pop(), numbers.pop()].map((one) => Math.min(one || 0, 255));
     return `rgb(${channels.join(" ")})`;
   }
   const index = Math.min(numbers.pop() ?? 0, 255);
