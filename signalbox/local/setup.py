@@ -18,6 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = ROOT / ".venv"
+UV = "uv==0.13.9"
 EMULATOR_ENVIRONMENT = ROOT / ".signalbox" / "emulator" / "venv"
 REQUIREMENTS = ROOT / "requirements.txt"
 EMULATOR_REQUIREMENTS = ROOT / "signalbox" / "local" / "emulator" / "requirements.txt"
@@ -155,7 +156,7 @@ def _build(environment: Path, python: str) -> None:
 def _build_main(python: str) -> None:
     if not (ENVIRONMENT / "bin" / "python").exists():
         _step("environment in .venv", [python, "-m", "venv", ENVIRONMENT])
-    _step("uv", [ENVIRONMENT / "bin" / "python", "-m", "pip", "install", "--quiet", "uv"])
+    _step("uv", [ENVIRONMENT / "bin" / "python", "-m", "pip", "install", "--quiet", UV])
     _install("packages (about 1 GB with Spark)", ENVIRONMENT, ["-r", REQUIREMENTS])
 
 

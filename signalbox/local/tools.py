@@ -2,7 +2,6 @@
 
 import fcntl
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -93,19 +92,31 @@ def cdk() -> list[str]:
 def javascript_modules() -> Path:
     """Return the `node_modules` with the development packages of `package.json`, installing them on first use.
 
-    Each set of versions has a folder of its own, so a change of version installs anew.
+    The lock next to it has the version and the hash of each. Each lock has a folder of its own, so a change installs
+    anew.
     """
-    packages = json.loads(JAVASCRIPT_PACKAGES.read_text())["devDependencies"]
-    versions = sorted(f"{name}@{version}" for name, version in packages.items())
-    home = TOOLS / f"javascript-{hashlib.sha256(' '.join(versions).encode()).hexdigest()[:12]}"
-    install_once(home, lambda unfinished: install_npm_packages(unfinished, *versions))
+    files = [JAVASCRIPT_PACKAGES, JAVASCRIPT_PACKAGES.with_name("package-lock.json")]
+    home = TOOLS / f"javascript-{hashlib.sha256(b''.join(file.read_bytes() for file in files)).hexdigest()[:12]}"
+
+    def install(unfinished: Path) -> None:
+        unfinished.mkdir()
+        for file in files:
+            shutil.copy(file, unfinished)
+        _run_npm("ci", unfinished)
+
+    install_once(home, install)
     return home / "node_modules"
 
 
 def install_npm_packages(folder: Path, *packages: str) -> None:
     """Install npm packages into a folder. Raises `UnavailableError` when npm fails."""
-    options = ["--prefix", str(folder), "--no-audit", "--no-fund", "--no-package-lock", "--loglevel", "error"]
-    _run_installer("npm", [*npm(), "install", *options, *packages], environment(os.environ), *packages)
+    _run_npm("install", folder, "--no-package-lock", *packages)
+
+
+def _run_npm(command: str, folder: Path, *words: str) -> None:
+    options = ["--prefix", str(folder), "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"]
+    packages = [word for word in words if not word.startswith("--")] or [JAVASCRIPT_PACKAGES.name]
+    _run_installer("npm", [*npm(), command, *options, *words], environment(os.environ), *packages)
 
 
 def install_once(home: Path, install: Callable[[Path], None]) -> None:

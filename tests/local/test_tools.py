@@ -1,6 +1,5 @@
 """Tools are the machine's own if they fit; others are installed once, complete or not at all."""
 
-import json
 import sys
 
 import pytest
@@ -9,14 +8,14 @@ from signalbox.errors import UnavailableError
 from signalbox.local import tools
 from tests.tiers import chromium
 
-# Writes what it was asked to install into the folder after --prefix.
+# Writes what it was asked to do into the folder after --prefix.
 NPM = """
 import pathlib, sys
 words = sys.argv[1:]
 modules = pathlib.Path(words[words.index("--prefix") + 1]) / "node_modules"
 modules.mkdir(parents=True)
-(modules / "installed").write_text(" ".join(word for word in words if "@" in word))
-sys.exit("broken" in sys.argv[-1])
+(modules / "installed").write_text(" ".join(words))
+sys.exit("broken" in (modules.parent / "package-lock.json").read_text())
 """
 
 
@@ -28,27 +27,31 @@ def packages(monkeypatch, tmp_path):
     monkeypatch.setattr(tools, "JAVASCRIPT_PACKAGES", file)
     monkeypatch.setattr(tools, "npm", lambda: [sys.executable, str(program)])
 
-    def written(**versions):
-        file.write_text(json.dumps({"devDependencies": versions}))
+    def written(lock):
+        file.write_text("{}")
+        file.with_name("package-lock.json").write_text(lock)
 
     return written
 
 
-def test_each_set_of_versions_is_installed_once(packages):
-    packages(compiler="1.0.0", linter="2.0.0")
+def test_each_lock_is_installed_once_without_scripts_of_packages(packages):
+    packages("compiler 1.0.0")
     first = tools.javascript_modules()
 
-    assert (first / "installed").read_text() == "compiler@1.0.0 linter@2.0.0"
+    words = (first / "installed").read_text().split()
+    assert words[0] == "ci"
+    assert "--ignore-scripts" in words
+    assert (first.parent / "package-lock.json").read_text() == "compiler 1.0.0"
     assert tools.javascript_modules() == first
 
-    packages(compiler="1.0.1", linter="2.0.0")
+    packages("compiler 1.0.1")
     assert tools.javascript_modules() != first
 
 
 def test_a_failed_installation_leaves_nothing(packages):
-    packages(broken="1.0.0")
+    packages("broken")
 
-    with pytest.raises(UnavailableError, match=r"npm could not install broken@1\.0\.0"):
+    with pytest.raises(UnavailableError, match=r"npm could not install package\.json"):
         tools.javascript_modules()
 
     assert list(tools.TOOLS.iterdir()) == []

@@ -63,7 +63,7 @@ def javascript(package: Path) -> Path:
         if not (folder / "node_modules").exists() or (folder / "package.json").read_text() != package.read_text():
             shutil.rmtree(folder / "node_modules", ignore_errors=True)
             shutil.copy(package, folder)
-            quiet = ("--no-audit", "--no-fund", "--no-package-lock", "--loglevel", "error")
+            quiet = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel", "error")
             _run([*tools.npm(), "install", "--prefix", str(folder), *quiet], tools.environment(os.environ))
     return folder
 
