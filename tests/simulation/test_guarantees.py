@@ -21,7 +21,7 @@ CHECKS = sorted(
 
 
 def plain(text: str) -> str:
-    """Return a text in small letters without links, bold type and line breaks."""
+    """Return a text in lower case without links, bold type and line breaks."""
     return " ".join(re.sub(r"\[([^]]*)]\([^)]*\)", r"\1", text.replace("**", "")).split()).lower()
 
 
