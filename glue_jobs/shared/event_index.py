@@ -1,20 +1,21 @@
 """The index of events by id, which compaction writes for `signalbox trace`.
 
-<index_path>/days/YYYY-MM-DD.json         the document of a day: its segments, and the raw hours that have been read
+<index_path>/days/YYYY-MM-DD-<name>.json  a document of a day: its segments, and the raw hours that have been read
 <index_path>/YYYY-MM-DD/<segment>/bucket=<number>/part-…
                                           Parquet files of a segment with the columns `id` and `event`, sorted by id, in
                                           small row groups; an id is in the bucket crc32(id) modulo their number
 
 A run of whole days replaces their segments by one, from the table of events. Any other run adds a segment to each day
-of its events, which replaces that of the same window. Documents are replaced as a whole, after the files that they
-name, so readers (signalbox/history/index) see either the old or the new state. Runs of the hourly and of the daily job
-may overlap: a document is read again just before it is changed, and files that it does not name are deleted only when
-no run that wrote them, and no reader of a replaced document, can still need them.
+of its events, which replaces that of the same window. No object is ever changed: a run writes what the documents of a
+day say together, with its change, to a new document after the files that it names, and then deletes the documents that
+it has read. So the documents that exist say at each moment, together, what all runs have written, whether runs overlap
+or are killed; readers (signalbox/history/index) join them. Files of a replaced segment are deleted when no run that
+has read an older document, and no reader of it, can still need them.
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from math import ceil
 from typing import Any
@@ -56,7 +57,7 @@ class EventIndex:
     def replace_days(self, window: TimeWindow) -> None:
         """Replace the segments of a window's days by the events of the table."""
         # A segment that another run adds from now on has events that may not be in the table as it is read now.
-        known = {day: {segment["folder"] for segment in self._load(day)["segments"]} for day in window.days}
+        known = {day: set(self._load(day).segments) for day in window.days}
         events = self.lake.events(window)
         counts = _counts(events)
         for day in window.days:
@@ -77,46 +78,85 @@ class EventIndex:
         for day in window.days:
             marks = {f"{moment:%H}": _text(read_at) for moment in moments if moment.date() == day}
             if marks:
-                document = self._load(day)
-                self._save(day, {**document, "read_at": {**document["read_at"], **marks}})
+                known = self._load(day)
+                self._save(day, known, replace(known, read_at=_latest(known.read_at, marks)))
 
     def delete(self, *, before: datetime) -> None:
         """Delete the days before a time's day."""
         for path in glob_paths(self.lake.spark, f"{self.path}/days/*.json"):
-            day = path.rpartition("/")[2].removesuffix(".json")
+            day = path.rpartition("/")[2][: len("YYYY-MM-DD")]
             if day < f"{before:%Y-%m-%d}":
                 delete_path(self.lake.spark, path)
                 delete_path(self.lake.spark, f"{self.path}/{day}")
 
     def _segment(self, events: DataFrame, day: date, count: int) -> Document:
         buckets = min(ceil(count / EVENTS_OF_A_BUCKET), MAX_BUCKETS)
-        folder = f"{day}/{datetime.now(UTC):{WRITTEN_AT}}-{uuid4().hex}"
+        folder = f"{day}/{_new_name()}"
         rows = index_rows(events.where(F.to_date("occurred_at") == F.lit(day)), buckets=buckets)
         arranged = rows.repartition(buckets, "bucket").sortWithinPartitions("bucket", "id")
         arranged.write.options(**WRITE_OPTIONS).partitionBy("bucket").parquet(f"{self.path}/{folder}")
         return {"folder": folder, **_files(glob_paths(self.lake.spark, f"{self.path}/{folder}/bucket=*/*"), buckets)}
 
-    def _load(self, day: date) -> Document:
-        text = read_text(self.lake.spark, self._document(day))
-        return {"version": VERSION, "segments": [], "read_at": {}} if text is None else json.loads(text)
+    def _load(self, day: date) -> "DayState":
+        """Join the documents of a day; if another run deletes one meanwhile, a newer one has its content."""
+        while True:
+            paths = glob_paths(self.lake.spark, f"{self.path}/days/{day}*.json")
+            texts = [text for path in paths if (text := read_text(self.lake.spark, path)) is not None]
+            if len(texts) == len(paths):
+                return DayState.join(paths, texts)
 
     def _change_segments(self, day: date, made: list[Document], *, replacing: set[str]) -> None:
         """Replace the segments with these folders or windows."""
-        document = self._load(day)
-        others = [one for one in document["segments"] if replacing.isdisjoint((one["folder"], one.get("window")))]
-        self._save(day, {**document, "segments": [*others, *made]})
+        known = self._load(day)
+        gone = {name for name, one in known.segments.items() if not replacing.isdisjoint((name, one.get("window")))}
+        others = {name: one for name, one in known.segments.items() if name not in gone}
+        replaced = _latest(known.replaced, dict.fromkeys(gone, _text(datetime.now(UTC))))
+        segments = {**others, **{one["folder"]: one for one in made}}
+        self._save(day, known, replace(known, segments=segments, replaced=replaced))
 
-    def _save(self, day: date, document: Document) -> None:
-        write_text(self.lake.spark, self._document(day), text=json.dumps(document, separators=(",", ":")))
-        used = {segment["folder"] for segment in document["segments"]}
-        newest = f"{datetime.now(UTC) - FILES_KEPT_FOR:{WRITTEN_AT}}~"
+    def _save(self, day: date, known: "DayState", changed: "DayState") -> None:
+        """Write a day's new document, and delete the documents that it contains and files that none needs."""
+        oldest = datetime.now(UTC) - FILES_KEPT_FOR
+        kept = {name: since for name, since in changed.replaced.items() if since > _text(oldest)}
+        path = f"{self.path}/days/{day}-{_new_name()}.json"
+        write_text(self.lake.spark, path, text=replace(changed, replaced=kept).document())
+        for path in known.paths:
+            delete_path(self.lake.spark, path)
         for path in glob_paths(self.lake.spark, f"{self.path}/{day}/*"):
             name = path.rpartition("/")[2]
-            if f"{day}/{name}" not in used and name < newest:
+            if f"{day}/{name}" not in {*changed.segments, *kept} and name < f"{oldest:{WRITTEN_AT}}~":
                 delete_path(self.lake.spark, path)
 
-    def _document(self, day: date) -> str:
-        return f"{self.path}/days/{day}.json"
+
+@dataclass(frozen=True, slots=True)
+class DayState:
+    """What the documents at `paths` say together of a day.
+
+    Attributes:
+        segments: the segments by folder
+        replaced: when a folder was replaced, while runs that began before may name it again
+        read_at: when compaction began to read each raw hour of the day
+
+    """
+
+    paths: Sequence[str]
+    segments: Mapping[str, Document]
+    replaced: Mapping[str, str]
+    read_at: Mapping[str, str]
+
+    @classmethod
+    def join(cls, paths: Sequence[str], texts: Sequence[str]) -> "DayState":
+        """Join the texts of documents; events of a damaged one may be missing, so then no hour has been read."""
+        documents = [document for text in texts if (document := _parsed(text))]
+        replaced = _latest(*(one.get("replaced", {}) for one in documents))
+        segments = {one["folder"]: one for document in documents for one in document["segments"]}
+        read_at = _latest(*(one["read_at"] for one in documents)) if len(documents) == len(texts) else {}
+        return cls(paths, {name: one for name, one in segments.items() if name not in replaced}, replaced, read_at)
+
+    def document(self) -> str:
+        """Return the document that says the same."""
+        made = {"version": VERSION, "segments": [*self.segments.values()], "replaced": self.replaced}
+        return json.dumps({**made, "read_at": self.read_at}, separators=(",", ":"))
 
 
 def whole_hours_of_days(window: TimeWindow) -> TimeWindow:
@@ -144,6 +184,22 @@ def _files(paths: Iterable[str], buckets: int) -> Document:
         names[int(bucket.removeprefix("bucket="))] = f"{bucket}/{task}"
         ending = name.removeprefix(task)
     return {"ending": ending, "files": [names.get(number, "") for number in range(buckets)]}
+
+
+def _latest(*times: Mapping[str, str]) -> dict[str, str]:
+    return {name: max(one[name] for one in times if name in one) for name in {name for one in times for name in one}}
+
+
+def _parsed(text: str) -> Document | None:
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return None
+    return document if isinstance(document, dict) and document.get("version") == VERSION else None
+
+
+def _new_name() -> str:
+    return f"{datetime.now(UTC):{WRITTEN_AT}}-{uuid4().hex}"
 
 
 def _text(moment: datetime) -> str:

@@ -18,7 +18,7 @@ from benchmarks.parts.history.tables import Say, raw_events, scratch_folder
 from benchmarks.shared.figures import Summary, summary
 from benchmarks.shared.processes import Measured
 from signalbox.aws.history.event_lookup import S3EventLookup
-from signalbox.history.index.days import day_key
+from signalbox.history.index.days import DAYS_PREFIX
 from signalbox.history.lookup import EventWindow
 
 DAY = datetime(2026, 11, 18, tzinfo=UTC)  # the first of the generator
@@ -68,7 +68,7 @@ def _lookups(folder: Path) -> Iterator[Lookups]:
     yield _looked_up("ids of the day, by the index", folder, ids, window, now=after)
     unknown = [f"m{number:016x}" for number in range(LOOKUPS)]
     yield _looked_up("ids that the day does not have", folder, unknown, window, now=after)
-    (folder / day_key(DAY.date())).unlink()
+    shutil.rmtree(folder / DAYS_PREFIX)
     for hours in (1, 7):
         start = DAY + timedelta(hours=12)
         recent = EventWindow(start, start + timedelta(hours=hours, minutes=-1))
@@ -126,6 +126,6 @@ class FolderS3:
 
     def paginate(self, *, Bucket: str, Prefix: str, StartAfter: str) -> Iterator[dict[str, Any]]:  # noqa: N803, ARG002
         """Yield one page of objects."""
-        paths = sorted(path for path in (self.folder / Prefix).glob("*/*") if path.is_file())
-        keys = [f"{Prefix}{path.parent.name}/{path.name}" for path in paths]
+        paths = sorted(path for path in (self.folder / Prefix).rglob("*") if path.is_file())
+        keys = [f"{path.relative_to(self.folder)}" for path in paths]
         yield {"Contents": [{"Key": key, "LastModified": DAY} for key in keys if key > StartAfter]}

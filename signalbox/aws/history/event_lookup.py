@@ -5,16 +5,24 @@ from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time
 from functools import partial
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
 from signalbox.aws.history.objects import HistoryObjects, LookupUsage
-from signalbox.errors import RejectedError
+from signalbox.errors import EffectFailed, RejectedError
 from signalbox.history.event import HistoryEvent
 from signalbox.history.ids import ids_of, search_keys
-from signalbox.history.index.days import IndexedDay, RawHours, arrival_end, day_key, days_of, unsettled_hours
+from signalbox.history.index.days import (
+    DAYS_PREFIX,
+    IndexedDay,
+    RawHours,
+    arrival_end,
+    day_of_key,
+    days_of,
+    unsettled_hours,
+)
 from signalbox.history.index.raw_files import events_of_rows
 from signalbox.history.lookup import EventWindow, unique_events
 from signalbox.history.stored_event import parse_event
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
 
     from signalbox.aws.history.parquet_files import IndexFile
 
+MAX_LISTS = 5  # of documents of the index, while compaction replaces them
 THREADS = 8  # calls at the same time; boto3 keeps ten connections
 TAIL_BYTES = 64 * 1024  # read first of an index file: as many as pyarrow reads, which contain the footer of most files
 KEPT_BYTES = 64 * 1024 * 1024  # of raw files, for the next ids of the same trace
@@ -74,14 +83,36 @@ class S3EventLookup:
 
     def _load_days(self, parallel: ParallelMap, window: EventWindow) -> None:
         days = days_of(window.start, max(window.end, arrival_end(window, self.now)))
-        unknown = [day for day in days if day not in self._days]
-        self._days.update(zip(unknown, parallel(self._day, unknown), strict=True))
+        if not self._days.keys() >= set(days):
+            # All days are those of one moment: an event of one can be in a file that another one marks as read.
+            every = days_of(*(datetime.combine(find((*self._days, *days)), time(), UTC) for find in (min, max)))
+            self._days = self._documents(parallel, every)
 
-    def _day(self, day: date) -> IndexedDay:
-        document = self._objects.find(day_key(day))
-        with self._readable(day_key(day)):
-            return IndexedDay() if document is None else IndexedDay.parse(json.loads(document))
-        return IndexedDay()  # then all raw files of the day are read
+    def _documents(self, parallel: ParallelMap, days: Sequence[date]) -> dict[date, IndexedDay]:
+        """Return the state of the days at one moment: that of a LIST, whose documents are then all read."""
+        for _ in range(MAX_LISTS):
+            listed = self._objects.keys(DAYS_PREFIX, start_after=f"{DAYS_PREFIX}{days[0]}")
+            keys = [key for key, _ in takewhile(lambda found: day_of_key(found[0]) <= f"{days[-1]}", listed)]
+            texts = dict(zip(keys, parallel(self._objects.find, keys), strict=True))
+            if None not in texts.values():
+                return {
+                    day: IndexedDay.join(
+                        [
+                            self._document(key, text)
+                            for key, text in texts.items()
+                            if text is not None and day_of_key(key) == f"{day}"
+                        ]
+                    )
+                    for day in days
+                }
+        raise EffectFailed(
+            f"compaction replaced documents of s3://{self.bucket}/{DAYS_PREFIX} during each of {MAX_LISTS} reads"
+        )
+
+    def _document(self, key: str, text: bytes) -> IndexedDay | None:
+        with self._readable(key):
+            return IndexedDay.parse(json.loads(text))
+        return None
 
     def _indexed(self, parallel: ParallelMap, ids: Collection[str], window: EventWindow) -> Iterator[HistoryEvent]:
         ids_searched = sorted({key for one in ids for key in search_keys(one)})

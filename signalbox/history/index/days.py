@@ -1,9 +1,10 @@
-"""The document of a day in the index: the files that hold its events, and the raw hours that have been read.
+"""The documents of a day in the index: the files that hold its events, and the raw hours that have been read.
 
-Compaction writes it (glue_jobs/shared/event_index.py), in one object that is replaced as a whole.
+Compaction writes them (glue_jobs/shared/event_index.py). None is ever changed: a run writes a new one, and then deletes
+those that it contains, so those that exist at a moment are valid together.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from types import MappingProxyType
@@ -15,6 +16,7 @@ from signalbox.history.lookup import EventWindow
 
 VERSION = 1
 INDEX_PREFIX, RAW_PREFIX = "index/", "raw/"
+DAYS_PREFIX = f"{INDEX_PREFIX}days/"
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 MAX_LATENESS = DAY  # of an event that the index has not read yet; docs/history.md
 # Firehose may write a file of an hour after the hour's end, and S3 dates a file by the start of its upload.
@@ -22,7 +24,7 @@ SETTLED_AFTER, UPLOAD_DURATION = HOUR, timedelta(minutes=5)
 
 
 class InvalidIndex(RejectedError):
-    """Raised when the document of a day in the index cannot be parsed; compaction of the day replaces it."""
+    """Raised when a document of the index cannot be parsed; the next compaction of its day deletes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +45,19 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class IndexedDay:
-    """A day of the index; `read_at` is the time at which compaction began to read each raw hour of the day."""
+    """A day of the index.
+
+    `read_at` is the time at which compaction began to read each raw hour of the day; `replaced` has the folders whose
+    events other segments have.
+    """
 
     segments: tuple[Segment, ...] = ()
     read_at: Mapping[int, datetime] = field(default_factory=lambda: MappingProxyType({}))
+    replaced: frozenset[str] = frozenset()
 
     @classmethod
     def parse(cls, document: object) -> "IndexedDay":
-        """Parse the day's document. Raises `InvalidIndex`."""
+        """Parse a document of the day. Raises `InvalidIndex`."""
         problems = Problems()
         found = Section.of(document, "index", problems)
         if found.fields.get("version") != VERSION:
@@ -60,8 +67,20 @@ class IndexedDay:
             for one in found.sections("segments")
         )
         read_at = dict(_hours(found))
+        replaced = frozenset(found.texts_by_name("replaced") or ())
         problems.refuse(InvalidIndex)
-        return cls(segments, read_at)
+        return cls(segments, read_at, replaced)
+
+    @classmethod
+    def join(cls, documents: Sequence["IndexedDay | None"]) -> "IndexedDay":
+        """Join the documents of a day; with None, a damaged one, events may be missing, so no hour has been read."""
+        readable = [one for one in documents if one is not None]
+        replaced = frozenset(folder for one in readable for folder in one.replaced)
+        segments = {one.folder: one for document in readable for one in document.segments if one.folder not in replaced}
+        marks = (
+            sorted(mark for one in readable for mark in one.read_at.items()) if len(readable) == len(documents) else ()
+        )
+        return cls(tuple(segments.values()), dict(marks), replaced)
 
     def is_settled(self, day: date, hour: int) -> bool:
         """Return whether no file of a raw hour of this day is expected after those that compaction has read."""
@@ -98,9 +117,9 @@ class RawHours:
         return hour if self.first <= hour <= self.last else None
 
 
-def day_key(day: date) -> str:
-    """Return the object key of a day's document."""
-    return f"{INDEX_PREFIX}days/{day}.json"
+def day_of_key(key: str) -> str:
+    """Return the day, such as 2026-11-20, of the object key of a document."""
+    return key.removeprefix(DAYS_PREFIX)[: len("YYYY-MM-DD")]
 
 
 def days_of(start: datetime, end: datetime) -> list[date]:

@@ -8,8 +8,10 @@ import pytest
 
 from signalbox.aws.history import event_lookup
 from signalbox.aws.history.event_lookup import S3EventLookup
+from signalbox.aws.history.objects import HistoryObjects
 from signalbox.errors import EffectFailed
 from signalbox.history.ids import ids_of
+from signalbox.history.index.days import DAYS_PREFIX
 from signalbox.history.lookup import EventWindow
 from tests.fakes.parquet import DAY, INDEXED_EVENTS, NOON, index_files, raw_file, sample_events
 
@@ -156,6 +158,28 @@ def test_damaged_objects_of_the_index_are_left_out_and_raw_files_are_read_instea
     assert of_index.events({"m401"}, WINDOW) == []
     assert set(of_index.unreadable) <= set(data)
     assert of_index.unreadable
+
+
+@pytest.mark.parametrize("times", [1, event_lookup.MAX_LISTS])
+def test_documents_that_compaction_replaces_after_they_were_listed_are_listed_again(s3, monkeypatch, times):
+    files = index_files()
+    (old,) = [key for key in files if key.startswith(DAYS_PREFIX)]
+    put(s3, files)
+    find, left = HistoryObjects.find, [old, *(f"{DAYS_PREFIX}{DAY}-{number}.json" for number in range(times))]
+
+    def replaced(self: HistoryObjects, key: str) -> bytes | None:
+        if len(left) > 1:
+            s3.delete_object(Bucket=BUCKET, Key=left.pop(0))
+            put(s3, {left[0]: files[old]})
+        return find(self, key)
+
+    monkeypatch.setattr(HistoryObjects, "find", replaced)
+    found = lookup(s3)
+    if times == 1:
+        assert found.events({"m401"}, WINDOW) == naming({"m401"})
+    else:
+        with pytest.raises(EffectFailed, match="compaction replaced documents"):
+            found.events({"m401"}, WINDOW)
 
 
 def test_a_bucket_that_cannot_be_read_raises(s3):

@@ -10,7 +10,7 @@ from signalbox.history.index.days import (
     RawHours,
     Segment,
     arrival_end,
-    day_key,
+    day_of_key,
     days_of,
     unsettled_hours,
 )
@@ -42,6 +42,21 @@ def test_an_id_is_in_the_file_of_its_bucket():
     assert segment.key("b") == "index/2026-11-20/ab/bucket=2/part-00001-1.gz.parquet"
     assert segment.key("g") is None
     assert Segment("f", "", ()).key("a") is None
+
+
+def test_documents_of_a_day_are_valid_together():
+    other = {
+        "version": 1,
+        "segments": [{**DOCUMENT["segments"][0], "folder": "2026-11-20/cd"}],
+        "replaced": {"2026-11-20/ab": "2026-11-20T12:00:00+00:00"},
+        "read_at": {"10": "2026-11-20T10:30:00+00:00", "11": "2026-11-20T12:00:00+00:00"},
+    }
+    documents = [IndexedDay.parse(DOCUMENT), IndexedDay.parse(other)]
+
+    joined = IndexedDay.join(documents)
+    assert [segment.folder for segment in joined.segments] == ["2026-11-20/cd"]
+    assert joined.read_at == {9: at(11), 10: at(11), 11: at(12)}
+    assert IndexedDay.join([*documents, None]).read_at == {}
 
 
 def test_an_hour_is_settled_if_it_was_read_an_hour_after_its_end():
@@ -115,4 +130,4 @@ def test_days_are_those_of_utc():
     plus_two = datetime.fromisoformat("2026-11-20T01:00:00+02:00")
 
     assert days_of(plus_two, plus_two + timedelta(hours=1)) == [date(2026, 11, 19), DAY]
-    assert day_key(DAY) == "index/days/2026-11-20.json"
+    assert day_of_key("index/days/2026-11-20-1.json") == "2026-11-20"
