@@ -137,6 +137,7 @@ def prepared() -> Stage:
     return stage
 
 
+@pytest.mark.release
 @pytest.mark.parametrize(
     "runs", [(hourly, daily), (daily, hourly), (daily, daily), (hourly, hourly)], ids=["hd", "dh", "dd", "hh"]
 )
