@@ -62,9 +62,9 @@ HEAD = """\
 aria-labelledby="title">
   <title id="title">TITLE</title>
   <style>
-    :root { --paper: #ffffff; --ink: #1f2328; --soft: #59636e; --stage: #fff1e0; --phase: #e4f0fb; }
+    :root { --paper: #ffffff; --ink: #1f2328; --soft: #59636e; --stage: #fff1e0; --phase: #e4f0fb; --final: #e6f4ea; }
     @media (prefers-color-scheme: dark) {
-      :root { --paper: #0d1117; --ink: #e6edf3; --soft: #9aa4af; --stage: #3a2a12; --phase: #10304d; }
+      :root { --paper: #0d1117; --ink: #e6edf3; --soft: #9aa4af; --stage: #3a2a12; --phase: #10304d; --final: #12351f; }
     }
     text { font-family: system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif; font-size: 13px; }
     text { fill: var(--ink); text-anchor: middle; }
@@ -72,7 +72,7 @@ aria-labelledby="title">
     .name { font-weight: 600; }
     .why { font-size: 12px; fill: var(--soft); paint-order: stroke; stroke: var(--paper); stroke-width: 4px; }
     .box { stroke: var(--soft); rx: 6; }
-    .stage { fill: var(--stage); } .phase { fill: var(--phase); }
+    .stage { fill: var(--stage); } .phase { fill: var(--phase); } .final { fill: var(--final); }
     .arrow { fill: none; stroke: var(--soft); stroke-width: 1.4; marker-end: url(#head); }
   </style>
   <defs>
@@ -102,13 +102,14 @@ def _row(row: Row) -> Iterator[str]:
     yield from (arrow for arrow, _ in arrows)
     yield from (label for _, labels in arrows for label in labels)  # above all arrows, so that none crosses a label
     yield f'  <circle cx="62" cy="{y}" r="8" fill="var(--ink)"/>\n'
-    end = FIRST + STEP * len(row.states) - 30
-    yield f'  <circle cx="{end}" cy="{y}" r="8" fill="none" stroke="var(--ink)"/>\n'
-    yield f'  <circle cx="{end}" cy="{y}" r="4" fill="var(--ink)"/>\n'
+    if any(None in others for others in row.table.values()):
+        end = FIRST + STEP * len(row.states) - 30
+        yield f'  <circle cx="{end}" cy="{y}" r="8" fill="none" stroke="var(--ink)"/>\n'
+        yield f'  <circle cx="{end}" cy="{y}" r="4" fill="var(--ink)"/>\n'
     for number, state in enumerate(row.states):
-        x = FIRST + STEP * number
+        x, kind = FIRST + STEP * number, row.kind if row.table[state] else "final"
         box = f'x="{x - row.width // 2}" y="{y - HEIGHT // 2}" width="{row.width}" height="{HEIGHT}"'
-        yield f'  <rect class="box {row.kind}" {box}/>\n  <text class="name" x="{x}" y="{y + 5}">{state}</text>\n'
+        yield f'  <rect class="box {kind}" {box}/>\n  <text class="name" x="{x}" y="{y + 5}">{state}</text>\n'
 
 
 def _arrow(row: Row, before: State, after: State) -> tuple[str, list[str]]:
@@ -121,13 +122,15 @@ def _arrow(row: Row, before: State, after: State) -> tuple[str, list[str]]:
     steps = stop - start
     if steps == 1:
         path, x, label = f"M{left} {y} H{right}", (left + right) // 2, y - 8
-    else:  # above the boxes if it leads forward, below them if it leads back
+    else:  # above the boxes if it leads forward, below them if it leads back or to the same box
         side = -1 if steps > 0 else 1
         edge, bend = y + side * HEIGHT // 2, y + side * (HEIGHT // 2 + max(22, 12 * steps**2 - 8))
-        aside = 6 * steps  # so that two arrows that end at one box do not meet
-        out, into = FIRST + STEP * start + aside, FIRST + STEP * stop - (30 if after is None else aside)
+        aside = 6 * steps or 14  # so that two arrows that end at one box do not meet
+        out = 62 if before is None else FIRST + STEP * start + aside
+        into = FIRST + STEP * stop - (30 if after is None else aside)
+        begin = y + 8 * side if before is None else edge
         end = y + 12 * side if after is None else edge + 2 * side
-        path = f"M{out} {edge} C{out} {bend} {into} {bend} {into} {end}"
+        path = f"M{out} {begin} C{out} {bend} {into} {bend} {into} {end}"
         x, label = (out + into) // 2, (edge + 3 * bend) // 4 + (-6 if side < 0 else 16)
     lines = row.meaning[before, after]
     heights = [label - 15 * (len(lines) - 1 - number) for number in range(len(lines))]
