@@ -45,22 +45,12 @@ def send(client) -> None:
         ("com.amazonaws.sqs#KmsThrottled", None),
         ("com.amazonaws.sqs#RequestThrottled", "RequestThrottled;Sender"),
         ("com.amazonaws.sqs#QueueDeletedRecently", "AWS.SimpleQueueService.QueueDeletedRecently;Sender"),
-    ],
-)
-def test_throttling_and_recent_deletion_pass_in_the_form_that_sqs_sends(kind, query_error):
-    with pytest.raises(EffectFailed), translate_write_errors("queue 'q'"):
-        send(answered("sqs", kind, query_error=query_error))
-
-
-@pytest.mark.parametrize(
-    ("kind", "query_error"),
-    [
         ("com.amazonaws.sqs#KmsAccessDenied", "KMS.AccessDeniedException;Sender"),
         ("com.amazonaws.sqs#KmsDisabled", "KMS.DisabledException;Sender"),
         ("com.amazonaws.sqs#KmsInvalidState", None),
     ],
 )
-def test_a_key_that_cannot_be_used_for_now_passes(kind, query_error):
+def test_throttling_recent_deletion_and_an_unusable_key_pass_in_the_form_that_sqs_sends(kind, query_error):
     with pytest.raises(EffectFailed), translate_write_errors("queue 'q'"):
         send(answered("sqs", kind, query_error=query_error))
 

@@ -60,9 +60,7 @@ def test_a_page_equals_upstreams():
     assert page.endswith(
         "</head>\n<body>\n<pre>\n0VGhpcyB3YXMgZW5jb2RlZCB3aXRoIEF\nNUCBhcm1vci4=\n</pre>\n</body>\n</html>",
     )
-    assert (
-        hashlib.sha256(page.encode()).hexdigest() == "7bef4407758611ca48a9c181f2ac1e577709cad93d3a2680bb3cdfe8099ab47c"
-    )  # of upstream's page
+    assert hashlib.sha256(page.encode()).hexdigest() == ORIGINAL_PAGE_SHA256
 
 
 def test_a_page_of_several_elements_equals_upstreams():
