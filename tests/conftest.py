@@ -123,12 +123,6 @@ def deployed_with_faults(faulty_stage_folder: StageFolder, assembly: Path, fault
         yield local
 
 
-@pytest.fixture(scope="session")
-def faulty_deployment(deployed_with_faults: dict[str, Any], faulty_stage_folder: StageFolder) -> LocalDeployment:
-    """Return the stage with fault injection as a deployment of the CLI."""
-    return local_deployment(deployed_with_faults, folder=faulty_stage_folder.path)
-
-
 @contextmanager
 def _deployed(stage_folder: StageFolder, assembly: Path, *, faults: int | None = None) -> Iterator[dict[str, Any]]:
     """Provide a stage that ends with the context, even if the test run is killed."""

@@ -61,7 +61,6 @@ class Calls:
     received: int
     sent: int
     deleted: int
-    messages_sent: int
 
     @property
     def total(self) -> int:
@@ -132,7 +131,7 @@ def _counted(case: Case) -> Calls:
     for number, batch in enumerate(batches):
         done = splitter.forward(batch, case.queue, call_id=str(number))
         assert not done.not_done
-    return Calls(case, len(batches), sender.calls, len(batches), sender.messages)
+    return Calls(case, len(batches), sender.calls, len(batches))
 
 
 def messages(case: Case, start: int) -> list[Message]:

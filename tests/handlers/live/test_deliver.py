@@ -76,7 +76,6 @@ class DeliverStage:
     live: Any
     s3: Any
     outbox_url: str
-    inbox_url: str
     dead_letters_url: str
     connections: MemoryConnections = field(default_factory=MemoryConnections)
     context: Context = field(default_factory=Context)
@@ -161,7 +160,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     clear_caches(exchange_wiring, wiring, deliver_wiring, deliver)
-    found = DeliverStage(sqs, live_table, create_history_stream(), *urls[:2], dead_letters_url=urls[2])
+    found = DeliverStage(sqs, live_table, create_history_stream(), urls[0], urls[2])
     monkeypatch.setattr(deliver_wiring, "connections", lambda: found.connections)
     now = datetime.now(UTC)
     DynamoExchanges(exchange_table).create(ExchangeRecord(REALM, None, now, live=LiveSettings()))
