@@ -35,6 +35,8 @@ CALM = "When the faults have ended"
 GRACE_SECONDS = 60
 # How long a message takes without a fault in its way, and after the last one: two times-out of visibility and a retry.
 PROMPT_SECONDS, SOON_SECONDS = 15, 300
+# Ten seconds and the time of two functions.
+LATEST_ANSWER_SECONDS = 16
 # The most runs of a chain of reconciles.
 MOST_RECONCILES = 500
 
@@ -88,10 +90,13 @@ EVERYWHERE = (history_is_private, the_same_fact_has_one_event, history_loses_no_
 
 def one_answer_or_one_error(world: RendezvousWorld) -> Iterator[str]:
     """An offer gets one answer or one error, and uses one proxy at a time."""
-    for client_id in world.account.offers:
-        different = {body for _, body in world.replies(client_id)}
+    for client_id, offer in world.account.offers.items():
+        replies = world.replies(client_id)
+        different = {body for _, body in replies}
         if len(different) > 1:
             yield f"client {client_id} got {len(different)} replies: {sorted(map(_short, different))}"
+        if len(replies) > 1 and not any(offer.began <= one.at <= replies[-1][0] for one in world.kernel.faults):
+            yield f"client {client_id} got {len(replies)} equal replies without a fault"
 
 
 def one_proxy_at_a_time(world: RendezvousWorld) -> Iterator[str]:
@@ -127,6 +132,43 @@ def an_accepted_answer_arrives(world: RendezvousWorld) -> Iterator[str]:
             continue
         if answer_reply(answer) not in {body for _, body in world.replies(clients[sdp])}:
             yield f"the accepted answer of {sid} did not reach {clients[sdp]}"
+
+
+def an_answer_in_time_is_accepted(world: RendezvousWorld) -> Iterator[str]:
+    """An answer without a match is refused at once."""
+    account = world.account
+    clients = {offer.sdp: offer for offer in account.offers.values()}
+    for at, answer in account.refused:
+        sdp, sid = account.answers[answer]
+        offer, (match,) = clients[sdp], (one for one in account.matches[sdp] if one.sid == sid)
+        others = [moment for moment, other in (*account.accepted, *account.refused) if moment < at and other != answer]
+        if answer_reply(answer) in {body for _, body in world.replies(offer.client_id)}:
+            continue  # it was stored by a call whose response was lost
+        is_in_time = at < min(match.began + CONFIG.match_patience_seconds, offer.began + CONFIG.offer_patience_seconds)
+        is_first = all(one == answer or account.answers[one][0] != sdp for one in account.posted)
+        if is_in_time and is_first and len(account.posted[answer]) == 1 and all(at - one > 10 for one in others[-3:]):
+            yield f"the answer of {sid} to {offer.client_id} was refused {at - match.began:.1f} s after its poll"
+
+
+def an_answer_is_sent_soon(world: RendezvousWorld) -> Iterator[str]:
+    """An answer that was stored but not sent is sent when the offer is delivered again, within ten seconds."""
+    posted = {answer_reply(answer): times[0] for answer, times in world.account.posted.items()}
+    for client_id in world.account.offers:
+        for at, body in world.replies(client_id):
+            begin = posted.get(body, at)
+            faults = [one for one in world.kernel.faults if begin <= one.at <= at and not one.kind.startswith("a ")]
+            if at - begin > LATEST_ANSWER_SECONDS and len(faults) < 2 and not world.was_away(begin, at):
+                yield f"client {client_id} got its answer after {at - begin:.1f} s"
+
+
+def client_queues_are_swept(world: RendezvousWorld) -> Iterator[str]:
+    """When the faults have ended, a client's queue is deleted within its lease and two sweeps."""
+    longest = CONFIG.client_queue_lease_seconds + 2 * CONFIG.sweep_interval_minutes * 60 + GRACE_SECONDS
+    for queue in world.sqs.made:
+        if queue.name.startswith(PREFIX) and world.faults_end < queue.created_at < world.end:
+            deleted_at = world.sqs.deleted_at.get(queue.name)
+            if deleted_at is None or deleted_at > queue.created_at + longest:
+                yield f"{queue.name} was not deleted within {longest} s"
 
 
 def strangers_are_refused(world: RendezvousWorld) -> Iterator[str]:
@@ -166,6 +208,9 @@ RENDEZVOUS: tuple[Callable[[RendezvousWorld], Iterator[str]], ...] = (
     one_proxy_at_a_time,
     no_offer_is_lost,
     an_accepted_answer_arrives,
+    an_answer_in_time_is_accepted,
+    an_answer_is_sent_soon,
+    client_queues_are_swept,
     strangers_are_refused,
     other_queues_stay,
     counters_have_no_address,

@@ -76,7 +76,9 @@ class RendezvousAccount:
     offers: dict[str, SentOffer] = field(default_factory=dict)
     matches: dict[str, list[Match]] = field(default_factory=lambda: defaultdict(list))
     answers: dict[str, tuple[str, str]] = field(default_factory=dict)
+    posted: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     accepted: list[tuple[float, str]] = field(default_factory=list)
+    refused: list[tuple[float, str]] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
 
 
@@ -185,15 +187,26 @@ class RendezvousWorld(World):
     def _answer(self, sdp: str, sid: str, began: float, number: int) -> None:
         kernel = self.kernel
         self.account.matches[sdp].append(Match(sid, began, kernel.now))
-        if kernel.random() < 0.15:
+        if kernel.random() < 0.25:
             return  # a silent proxy
-        kernel.sleep(kernel.between(0.1, 2) if kernel.random() < 0.8 else kernel.between(2, 9))
+        kernel.sleep(self._thinking(sdp))
         answer = sample_answer(sdp, address=f"198.51.100.{number}").replace("1742392234", f"17{int(sid[:7], 16):010}")
         self.account.answers[answer] = (sdp, sid)
         for _ in range(2 if kernel.random() < 0.1 else 1):
+            self.account.posted[answer].append(kernel.now)
             found = self._post("/answer", answer_body(ProxyAnswer(sid, answer)), f"198.51.100.{number}")
-            if found is not None and json.loads(found.get("body") or "{}").get("Status") == "success":
-                self.account.accepted.append((kernel.now, answer))
+            status = json.loads(found.get("body") or "{}").get("Status") if found is not None else None
+            if status is not None:
+                (self.account.accepted if status == "success" else self.account.refused).append((kernel.now, answer))
+
+    def _thinking(self, sdp: str) -> float:
+        """Return how long a proxy takes to answer: some answer when the client's patience ends."""
+        kernel = self.kernel
+        (began,) = (offer.began for offer in self.account.offers.values() if offer.sdp == sdp)
+        left = began + CONFIG.offer_patience_seconds - kernel.now
+        if 0.1 < left < CONFIG.match_patience_seconds and kernel.random() < 0.5:
+            return left + kernel.between(-0.05, 0.02)
+        return kernel.between(0.1, 2) if kernel.random() < 0.8 else kernel.between(2, 9)
 
     def _stranger(self) -> None:
         """Answer offers without a match."""
