@@ -38,7 +38,7 @@ def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def owned(document: Document) -> dict[Path, Any]:
-    """Return the fields that managers own of an object."""
+    """Return the fields of an object that managers own."""
     found = {name: value for name, value in document.items() if name not in UNOWNED}
     metadata = {name: document["metadata"][name] for name in OWNED_METADATA if document["metadata"].get(name)}
     found["metadata"] = metadata

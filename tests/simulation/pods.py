@@ -108,7 +108,7 @@ class DeployedPods:
             return
 
     def problems(self) -> Iterator[str]:
-        """Yield the differences from what its owner has made."""
+        """Yield the differences from the owner's manifest."""
         workload = self.cluster.objects[DEPLOYMENT]
         template = workload["spec"]["template"]
         pods = [pod for pod in self.cluster.objects.values() if pod["metadata"].get("of") == DEPLOYMENT]
