@@ -8,10 +8,15 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from tests.docs.markdown import ROOT, with_section
 from tests.simulation import mutants
 
 if TYPE_CHECKING:
     from tests.simulation.run import Result
+
+
+BEGIN, END = "<!-- steps: written by python -m tests.simulation --tables -->", "<!-- /steps -->"
+MOST_STATES, STATED = 5000, -1
 
 
 def main() -> int:
@@ -23,8 +28,20 @@ def main() -> int:
     mutants.plant()
     from tests.simulation import scopes  # noqa: PLC0415 - after the fault is planted
 
+    chosen = options.of or list(scopes.SCOPES)
+    if options.tables:
+        for scope in chosen:
+            page = ROOT / "docs" / f"{scope}.md"
+            steps = scopes.explored(scope, MOST_STATES, ()).steps
+            page.write_text(with_section(page.read_text(), BEGIN, END, f"{scopes.table(steps)}\n"))
+        return 0
+    if options.compare:
+        return 0 if all(map(scopes.are_ends_kept, chosen)) else 1
+    if options.explore == STATED:
+        return 0 if scopes.are_all_explored(chosen) else 1
     if options.explore:
-        return scopes.report(options.explore, options.of or list(scopes.SCOPES), options.faults)
+        found = [scopes.is_explored(scope, options.explore, options.faults, has_table=True) for scope in chosen]
+        return 0 if all(found) else 1
     return _run_seeds(options)
 
 
@@ -85,7 +102,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--shrink", action="store_true", help="print the story of the fewest faults that still break it"
     )
-    parser.add_argument("--explore", type=int, help="the number of states of each small scope to explore")
+    text = "the number of states of each small scope to explore; none: the stated ones, with the stated faults"
+    parser.add_argument("--explore", type=int, nargs="?", const=STATED, help=text)
+    parser.add_argument("--compare", action="store_true", help="explore also orders of steps that commute")
+    parser.add_argument("--tables", action="store_true", help="write the tables of steps into the pages")
     faults = ("crash", "duplicate", "cut")
     parser.add_argument("--faults", nargs="*", default=faults, choices=faults, help="with --explore: those that happen")
     parser.add_argument("--story", action="store_true", help="print every call and fault")

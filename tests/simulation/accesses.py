@@ -79,8 +79,11 @@ def _of_queue(world: World, operation: str, request: Request) -> Iterator[tuple[
     name = str(request.get("QueueUrl") or request.get("QueueName") or "").rpartition("/")[2]
     if operation.startswith("SendMessage"):
         for entry in request.get("Entries", (request,)):
-            yield ("sqs", name, "sent", entry.get("MessageGroupId", "")), True
-            yield ("sqs", name, "id", entry.get("MessageDeduplicationId", "")), "MessageDeduplicationId" in entry
+            # Without a group, no order is kept between messages of several senders.
+            yield ("sqs", name, "sent", entry.get("MessageGroupId", world.kernel.current.key)), True
+            if "MessageGroupId" in entry:  # the queue numbers its messages
+                yield ("sqs", name, "number"), True
+                yield ("sqs", name, "id", entry.get("MessageDeduplicationId", "")), True
     elif operation.startswith(("DeleteMessage", "ChangeMessageVisibility")):
         for entry in request.get("Entries", (request,)):
             yield from of_receipt(world, name, entry["ReceiptHandle"], is_shown=entry.get("VisibilityTimeout") == 0)

@@ -18,6 +18,7 @@ from tests.simulation.accesses import NONE, READS, Accesses, Learned, Node, acce
 from tests.simulation.calls import Calls
 from tests.simulation.functions import Failure, Mapping_
 from tests.simulation.kernel import START, Fault, Kernel, Killed, Process, Task
+from tests.simulation.queue import SimulatedQueue
 from tests.simulation.services import Answer, Refusal, Request
 from tests.simulation.stored import stored
 from tests.simulation.world import World
@@ -27,6 +28,15 @@ from tests.simulation.world import World
 AT_ONCE, SHORT, GRAIN = 0.5, 0.02, 0.1
 CHOICES_OF_A_TURN = 10  # at most
 CRASH, DUPLICATE, CUT = "crash", "duplicate", "cut"
+WORDS = {
+    "SendMessage": "sends a message",
+    "SendMessageBatch": "sends messages",
+    "DeleteMessage": "deletes the message",
+    "CreateQueue": "creates a queue",
+    "DeleteQueue": "deletes a queue",
+    "PutParameter": "writes the parameter",
+}
+"""What a call does, on the pages."""
 DUPLICATES = ("a message is received twice", "a message comes back", "the mapping does not delete")
 
 
@@ -59,6 +69,8 @@ class Turn:
             return self.subject.is_done or not self.subject.process.is_alive
         if self.name == "_time_out":
             return bool(self.subject.is_over)
+        if self.name == "_give_up":
+            return self.subject.waiting is None or self.subject.waits != self.values[0]
         return self.name == "_poll" and self.subject._next != self.values[0]
 
 
@@ -76,8 +88,8 @@ class ExploringKernel(Kernel):
         self.made: Counter[str] = Counter()
         self.agent = "stage"
         self.is_changed = False
-        self.comes_back = False
         self.over: set[str] = set()
+        self.noted: Mapping[str, str] = {}
         self.world: Any = None
 
     # Turns.
@@ -103,6 +115,8 @@ class ExploringKernel(Kernel):
             subject, agent = values[0], values[0].key
         elif name in ("begin", "_time_out"):
             agent = subject.process.key
+        elif name == "_changed":
+            agent = "change of a mapping"
         elif name == "_poll":
             agent = f"poll of {subject.queue.name} {max(self.now, values[0]) - START:.1f}"
         elif isinstance(subject, Mapping_):
@@ -134,7 +148,7 @@ class ExploringKernel(Kernel):
                 continue
             self.turns = [turn for turn in self.turns if turn.at > self.now and not turn.is_over]
             first = min((turn.at for turn in self.turns), default=until + 1)
-            if first > until:
+            if first > until or self.world.is_at_rest():
                 break
             self._advance(first)
         self.now = max(self.now, until)
@@ -142,7 +156,7 @@ class ExploringKernel(Kernel):
     def _advance(self, moment: float) -> None:
         if self.is_changed and not self.is_repeated and self.now >= self.world.explored_from:
             self.is_changed = False
-            self._remember(1)
+            self._remember("time")
         before = self.protocol()
         self.now = moment
         self.note_steps(before, "time")
@@ -155,12 +169,15 @@ class ExploringKernel(Kernel):
             self.is_changed |= any(is_written for _, is_written in footprint)
             if turn.agent not in self.pending:
                 self.learned.access(self.node(turn.agent), footprint)
-        before = self.protocol()
+        self.noted = self.protocol()
         turn.call()
-        if isinstance(turn.subject, Mapping_):
-            self.note_steps(before, "the queue delivers" if turn.name == "_poll" else "the queue deletes")
-            if turn.name != "_poll":
-                self.over.add(turn.agent)
+        if not isinstance(turn.subject, Mapping_):
+            self.note_steps(self.noted, "the client connects or receives")
+        elif turn.name == "_poll":
+            self.note_steps(self.noted, "the queue delivers")
+        else:
+            self.note_steps(self.noted, "the queue deletes")
+            self.over.add(turn.agent)
 
     def _next(self, ready: Sequence[Turn]) -> Turn:
         """Return which turn is next: one that no other sees, or one of the fewest that others do not commute with."""
@@ -172,8 +189,10 @@ class ExploringKernel(Kernel):
             return ready[0]
         if self.is_repeated:
             return ready[self._take(self.choices[len(self.taken)])]
+        if not self.search.is_reduced:
+            return ready[self._choose("turn", range(len(ready)))]
         options = min((self._dependent(turn, ready) for turn in ready), key=len)
-        return ready[self._choose([ready.index(turn) for turn in options])]
+        return ready[self._choose("turn", [ready.index(turn) for turn in options])]
 
     def _dependent(self, turn: Turn, ready: Sequence[Turn]) -> list[Turn]:
         """Return a turn with those that it does not commute with, or with something that they lead to."""
@@ -191,10 +210,10 @@ class ExploringKernel(Kernel):
 
     # Choices.
 
-    def _choose(self, options: Sequence[int]) -> int:
+    def _choose(self, kind: str, options: Sequence[int]) -> int:
         """Take the first of some choices; leave the other ones to later runs. Raises `Seen`."""
         if len(options) > 1 and self.now >= self.world.explored_from:
-            self._remember(len(options))
+            self._remember(kind)
             self.search.waiting += [[*self.taken, other] for other in reversed(options[1:])]
         return self._take(options[0])
 
@@ -207,10 +226,11 @@ class ExploringKernel(Kernel):
         """Return whether this part of the run was a part of an earlier one."""
         return len(self.taken) < len(self.choices)
 
-    def _remember(self, options: int) -> None:
+    def _remember(self, choice: str) -> None:
+        """Note the state at a choice: at one within a turn, whose turn it is belongs to it. Raises `Seen`."""
         tasks = sorted((task.key, digest) for task, digest in self.histories.items() if task.process.tasks)
         due = sorted((turn.agent, turn.name, turn.at) for turn in self.turns if not turn.is_over)
-        state = (stored(self.world), tasks, due, sorted(self.left.items()), options, self.agent, self.now)
+        state = (stored(self.world), tasks, due, sorted(self.left.items()), choice, self.now)
         digest = blake2b(repr(state).encode(errors="surrogatepass"), digest_size=8).digest()
         if digest in self.search.states or len(self.search.states) >= self.search.most_states:
             raise Seen
@@ -223,10 +243,13 @@ class ExploringKernel(Kernel):
         fault = DUPLICATE if kind in DUPLICATES else CRASH if self._is_crash(kind) else kind
         if not self.left[fault] or self.world is None or self.now < self.world.explored_from:
             return False
-        if not (self._take(self.choices[len(self.taken)]) if self.is_repeated else self._choose((0, 1))):
+        if not (
+            self._take(self.choices[len(self.taken)])
+            if self.is_repeated
+            else self._choose(f"{self.agent}: {kind}", (0, 1))
+        ):
             return False
         self.left[fault] -= 1
-        self.comes_back = kind == DUPLICATES[1] or kind == DUPLICATES[0]
         self.faults.append(Fault(key or "", kind, self.now))
         return True
 
@@ -241,11 +264,18 @@ class ExploringKernel(Kernel):
             return self.made[key] == 1 and key == self.current.process.key and "/schedule" not in key
         return not operation.startswith((*READS, "Receive"))
 
-    def between(self, low: float, high: float) -> float:
-        if self.comes_back:  # at once
-            self.comes_back = False
-            return low
-        return super().between(low, high)
+    def between(self, low: float, _: float) -> float:
+        return low
+
+    def message_id(self, queue: SimulatedQueue, body: str) -> str:
+        """Return an id that the message alone determines, so that paths that send the same have equal states."""
+        before = sum(one.body == body for one in queue.log)
+        return blake2b(
+            f"{queue.name} {body} {self.now} {before}".encode(errors="surrogatepass"), digest_size=8
+        ).hexdigest()
+
+    def first_of(self, _keys: Sequence[str]) -> int:
+        return 0
 
     def next_key(self) -> str:
         if self.current is None:
@@ -286,6 +316,10 @@ class ExploringKernel(Kernel):
         text = repr((answer, self.now)).encode(errors="surrogatepass")
         self.histories[task] = blake2b(self.histories[task] + text, digest_size=8).digest()
 
+    def forget(self, known: object) -> None:
+        """Note that what the current task got matters no more, but for something that it knows."""
+        self.histories[self.current] = repr(known).encode()
+
     def protocol(self) -> Mapping[str, str]:
         """Return the states of the protocol, unless an earlier run has had this turn."""
         return {} if len(self.taken) + CHOICES_OF_A_TURN < len(self.choices) else self.world.protocol()
@@ -293,9 +327,10 @@ class ExploringKernel(Kernel):
     def note_steps(self, before: Mapping[str, str], step: str) -> None:
         if self.is_repeated:
             return
-        for one, state in self.world.protocol().items():
+        self.noted = self.world.protocol()
+        for one, state in self.noted.items():
             if before[one] != state:
-                self.search.steps.add((before[one], step, state))
+                self.search.steps.setdefault((before[one], step, state))
 
 
 def _deleted(_: object, handles: Sequence[str], result: Any) -> list[str]:
@@ -326,6 +361,7 @@ class ExploredCalls(Calls):
             kernel.learned.follow((agent, made - 1), node)
             kernel.learned.access(node, found)
         kernel.pending[agent] = found
+        task.draws -= 1  # names that are drawn do not depend on the number of calls before
         try:
             return super()._attempt(service, operation, request)
         finally:
@@ -342,8 +378,10 @@ class ExploredCalls(Calls):
             raise
         kernel.remember_answer(answer)
         if not is_read:
-            who = kernel.current.process.name.partition("#")[0].rstrip("0123456789")
-            kernel.note_steps(before, f"{who}: {operation}")
+            process = kernel.current.process
+            who = process.name.partition("#")[0].rstrip("0123456789")
+            who = f"`{who}`" if process.sandbox else f"a {who}"
+            kernel.note_steps(before, f"{who} {WORDS.get(operation, 'writes to its table')}")
         return answer
 
 
@@ -354,9 +392,11 @@ class Search:
     most_states: int
     faults: Sequence[str]
     learned: Learned
+    is_reduced: bool = True
     waiting: list[list[int]] = field(default_factory=lambda: [[]])
     states: set[bytes] = field(default_factory=set)
-    steps: set[Step] = field(default_factory=set)
+    ends: set[str] = field(default_factory=set)
+    steps: dict[Step, None] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
     runs: int = 0
     repetitions: int = 0
@@ -371,17 +411,20 @@ Made = Callable[[ExploringKernel], World]
 Checks = Sequence[Callable[[Any], Iterator[str]]]
 
 
-def explore(made: Made, checks: Checks, most_states: int, faults: Sequence[str]) -> Search:
-    """Explore a scope, and again as long as something new was recorded about the places that steps access."""
+def explore(made: Made, checks: Checks, most_states: int, faults: Sequence[str], *, is_reduced: bool = True) -> Search:
+    """Explore a scope, and again as long as something new was recorded about the places that steps access.
+
+    With `is_reduced` false, steps that commute are explored in every order too.
+    """
     learned, repetitions, began = Learned(), 0, time.process_time()
     while True:
         learned.new = 0
-        search = Search(most_states, faults, learned)
+        search = Search(most_states, faults, learned, is_reduced)
         while search.waiting and len(search.states) < most_states:
             _run(made, checks, search)
         repetitions += 1
         search.repetitions, search.seconds = repetitions, time.process_time() - began
-        if not learned.new or not search.is_complete:
+        if not (learned.new and is_reduced) or not search.is_complete:
             return search
 
 
@@ -394,6 +437,7 @@ def _run(made: Made, checks: Checks, search: Search) -> None:
     except Seen:
         kernel.end()
         return
+    search.ends.add(repr((stored(world), sorted(kernel.left.items()))))
     kernel.end()
     for check in checks:
         for problem in check(world):

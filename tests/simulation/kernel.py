@@ -1,6 +1,6 @@
 """The kernel of the simulation: virtual time, tasks that change places at every call, and draws that repeat."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -199,6 +199,15 @@ class Kernel:
     def draw(self, key: str) -> float:
         """Return the number from 0 to 1 that belongs to a key."""
         return int.from_bytes(blake2b((self._prefix + key).encode(), digest_size=6).digest(), "big") / 2**48
+
+    def message_id(self, _queue: Any, _body: str) -> str:
+        """Return the id of a new message."""
+        return self.uuid()
+
+    def first_of(self, keys: Sequence[str]) -> int:
+        """Return which of the visible messages of a queue, by their keys, is received first: usually the oldest."""
+        chance = self.draw(keys[0]) if len(keys) > 1 else 1.0
+        return int(chance / 0.3 * len(keys)) if chance < 0.3 else 0
 
     def next_key(self) -> str:
         """Return a new key of the current task, or of the hub."""

@@ -107,7 +107,7 @@ class SimulatedQueue:
                 return repeated
         self.numbers += 1
         message = StoredMessage(
-            id=kernel.uuid(),
+            id=kernel.message_id(self, request["MessageBody"]),
             body=request["MessageBody"],
             attributes=dict(request.get("MessageAttributes") or {}),
             sent_at=now,
@@ -180,11 +180,8 @@ class SimulatedQueue:
             yield from self._in_group_order()
             return
         visible = [one for one in self.messages.values() if one.visible_at <= self.kernel.now]
-        chance = self.kernel.draw(f"{self.name} {visible[0].id}.{visible[0].receives}") if len(visible) > 1 else 1.0
-        if chance < 0.3:  # a standard queue has no order
-            start = int(chance / 0.3 * len(visible))
-            visible = visible[start:] + visible[:start]
-        yield from visible
+        first = self.kernel.first_of([f"{self.name} {one.id}.{one.receives}" for one in visible])
+        yield from visible[first:] + visible[:first]  # a standard queue has no order
 
     @property
     def is_full(self) -> bool:

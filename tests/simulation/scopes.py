@@ -1,7 +1,7 @@
 """The small scopes that are explored, and the steps of their protocols that this finds."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,6 +19,7 @@ from tests.simulation.live import OUTBOX, TOPICS, USER, LiveWorld
 from tests.simulation.rendezvous import BROKER, PREFIX, RendezvousWorld
 from tests.simulation.splitting import DEVELOPERS, OTHERS, PARAMETERS, SplittingWorld
 from tests.simulation.splitting import PREFIX as SPLIT_PREFIX
+from tests.simulation.splitting import REPLIES as SPLIT_REPLIES
 from tests.simulation.sqs import URL
 from tests.simulation.world import Weather, World
 
@@ -38,12 +39,18 @@ class SmallWorld(World):
 
     kernel: ExploringKernel
     explored_from = START
+    unread: Container[str] = ()
+    """Queues whose messages matter no more."""
 
     def __init__(self, kernel: ExploringKernel) -> None:
         super().__init__(0, kernel=kernel, weather=CALM)  # type: ignore[call-arg]
         calls = ExploredCalls(kernel)
         calls.services = self.calls.services
         self.calls = calls
+
+    def is_at_rest(self) -> bool:
+        """Return whether nothing is left to do but what timers begin, which find nothing."""
+        return False
 
     def request(self, function: Any, event: Any) -> Any:
         found = super().request(function, event)
@@ -86,7 +93,7 @@ class SmallRendezvous(SmallWorld, RendezvousWorld):
             if "state" in item
         }
         return {
-            one: f"{self._message(one)}, {records.get(one, 'no record')}, {REPLIES[len(self.replies(one))]}"
+            one: f"message {self._message(one)}, {records.get(one, 'no')} record, {REPLIES[len(self.replies(one))]}"
             for one in CLIENT_IDS
         }
 
@@ -159,7 +166,8 @@ class SmallLive(SmallWorld, LiveWorld):
 
     def clients_state(self) -> object:
         sockets = [(name, list(map(str, one.arrived)), bool(one.waiting)) for name, one in self.gateway.open.items()]
-        return repr([one.events for one in self.account.followers.values()]), sockets
+        events = [event for one in self.account.followers.values() for _, event in one.events]
+        return [(one.topic, one.sequence, one.publication, one.skipped) for one in events], sockets
 
     def protocol(self) -> dict[str, str]:
         """Return the state of the subscription: its connection, the log, the outboxes, and what the client has."""
@@ -167,25 +175,22 @@ class SmallLive(SmallWorld, LiveWorld):
         is_subscribed = any(str(key).startswith("bucket#") and len(found) > 1 for key, found in items.items())
         logged = sum(len(found) for key, found in items.items() if str(key).startswith("log#"))
         got = sum(len(one.events) for one in self.account.followers.values())
-        connection = "subscribed" if is_subscribed and self.gateway.open else "joining" if self.gateway.open else "lost"
-        return {
-            "": f"{connection}, {logged} logged, {len(self.sqs.queues[OUTBOX].messages)} in outboxes, {got} received"
-        }
+        sent = sum(one.sender.endswith(":route") for one in self.sqs.queues[OUTBOX].messages.values())
+        connected = "subscribed" if is_subscribed else "connected"
+        connection = connected if self.gateway.open else "not connected"
+        return {"": f"{connection}, {logged} logged, {sent} in the outbox, {got} received"}
 
 
 class SmallSplitting(SmallWorld, SplittingWorld):
     """Two sessions that start at once and stop at once, and a message for each and for the deployed consumer."""
 
     explored_from = START + STARTED_AT
+    unread = (SPLIT_REPLIES,)
 
     def __init__(self, kernel: ExploringKernel) -> None:
         super().__init__(kernel)
         for function in self.functions.values():
-            function.environment |= {
-                "SPLIT_PARAMETER_SECONDS": "3",
-                "SPLIT_EMPTY_SECONDS": "3",
-                "SPLIT_TIMEOUT_SECONDS": "2",
-            }
+            function.environment |= SHORT_WAITS
 
     @property
     def end(self) -> float:
@@ -224,6 +229,17 @@ class SmallSplitting(SmallWorld, SplittingWorld):
         while self.kernel.now < self.end:
             self.kernel.sleep(10)
             self._handle("consumer", self._read(PARAMETER, ""))
+            self.kernel.forget("")
+
+    def is_at_rest(self) -> bool:
+        queues = [queue for name, queue in self.sqs.queues.items() if name != SPLIT_REPLIES]
+        return (
+            self.kernel.now > START + SENT_AT + RECEIVED_AFTER
+            and not any(queue.messages or queue.name.startswith(SPLIT_PREFIX) for queue in queues)
+            and "split" not in self.dynamodb.tables["Splits"].items.get(f"split#ssm/{PARAMETER}", {})
+            and not any(function.running for function in self.functions.values())
+            and not self.calls.services["lambda"].sources
+        )
 
     def _finish(self, who: str, url: str, message: Any) -> bool:
         found = super()._finish(who, url, message)
@@ -232,17 +248,20 @@ class SmallSplitting(SmallWorld, SplittingWorld):
 
     def clients_state(self) -> object:
         sources = [(key, one.document) for key, one in self.calls.services["lambda"].sources.items()]
-        return repr(self.account), self.parameters.versions, sources
+        versions = self.parameters.versions[PARAMETER]
+        values = [one["Value"] for one in versions], versions[-1]["LastModifiedDate"]
+        return sorted({one.body for one in self.account.handled}), values, sources
 
     def protocol(self) -> dict[str, str]:
-        """Return the state of the split: its stage, its sessions' phases, its queues, and what the consumer reads."""
+        """Return the state of the split, with its queues and what the consumer reads, and the phase of each session."""
         items = self.dynamodb.tables["Splits"].items.get(f"split#ssm/{PARAMETER}", {})
         record = json.loads(items["split"]["record"]) if "split" in items else {"stage": "no split", "sessions": ()}
-        phases = " and ".join(sorted(one["phase"] for one in record["sessions"])) or "no session"
-        queues = sum(name.startswith(SPLIT_PREFIX) for name in self.sqs.queues)
+        phases = {one["session_id"]: one["phase"] for one in record["sessions"]}
+        queues = "with" if any(name.startswith(SPLIT_PREFIX) for name in self.sqs.queues) else "without"
         is_switched = self.parameters.value(PARAMETER) != URL + PARAMETERS[PARAMETER]
         reads = "its temporary queue" if is_switched else "the original"
-        return {"": f"{record['stage']}, {phases}, {queues} queues, the consumer reads {reads}"}
+        sessions = {one: f"session: {phases.get(one, 'none')}" for one in DEVELOPERS}
+        return {"": f"{record['stage']}, {queues} queues, the consumer reads {reads}", **sessions}
 
 
 SCOPES: Mapping[str, tuple[Callable[[ExploringKernel], World], Any]] = {
@@ -252,27 +271,49 @@ SCOPES: Mapping[str, tuple[Callable[[ExploringKernel], World], Any]] = {
 }
 
 
-def explored(scope: str, most_states: int, faults: Sequence[str]) -> Search:
+# The faults of each scope that are explored completely, and the largest number of states.
+STATED = (
+    ("rendezvous", (), 200),
+    ("splitting", (), 1000),
+)
+COMPARED, MOST_COMPARED = ("rendezvous",), 20_000
+
+
+def explored(scope: str, most_states: int, faults: Sequence[str], *, is_reduced: bool = True) -> Search:
     """Explore a scope within a number of states, with one fault of each kind anywhere."""
     made, checks = SCOPES[scope]
-    return explore(made, (*checks, run.unexpected_errors), most_states, faults)
+    return explore(made, (*checks, run.unexpected_errors), most_states, faults, is_reduced=is_reduced)
 
 
-def report(most_states: int, scopes: Sequence[str], faults: Sequence[str]) -> int:
-    """Explore scopes, print their steps and sizes, and return 1 if a guarantee is broken."""
-    is_broken = False
-    for scope in scopes:
-        found = explored(scope, most_states, faults)
-        print("\n".join(table(found.steps)))
-        end = "no other state is left" if found.is_complete else f"{len(found.waiting)} orders are left"
-        print(f"{scope}: {found.runs} runs, {len(found.states)} states; {end}; {found.seconds:.0f} s", flush=True)
-        for name, problem in found.broken.items():
-            print(f"BROKEN {name}: {problem}")
-        is_broken |= bool(found.broken)
-    return 1 if is_broken else 0
+def are_all_explored(scopes: Sequence[str]) -> bool:
+    """Explore scopes with the faults and within the numbers of states that are stated, and compare their ends."""
+    found = [is_explored(scope, most, faults) for scope, faults, most in STATED if scope in scopes]
+    return all([*found, *(are_ends_kept(scope) for scope in COMPARED if scope in scopes)])
 
 
-def table(steps: Iterable[Step]) -> list[str]:
+def is_explored(scope: str, most_states: int, faults: Sequence[str], *, has_table: bool = False) -> bool:
+    """Explore a scope, print its size, and return whether no order is left and no guarantee is broken."""
+    found = explored(scope, most_states, faults)
+    if has_table:
+        print(table(found.steps))
+    end = "no other state is left" if found.is_complete else f"{len(found.waiting)} orders are left"
+    sizes = f"{len(found.states)} states, {found.runs} runs, {found.repetitions} repetitions, {found.seconds:.0f} s"
+    print(f"{scope} with {' and '.join(faults) or 'no fault'}: {sizes}; {end}", flush=True)
+    for name, problem in found.broken.items():
+        print(f"BROKEN {name}: {problem}")
+    return found.is_complete and not found.broken
+
+
+def are_ends_kept(scope: str) -> bool:
+    """Explore a scope without faults in all orders, also of steps that commute, and compare the states at the ends."""
+    one, every = (explored(scope, MOST_COMPARED, (), is_reduced=is_reduced) for is_reduced in (True, False))
+    is_kept = one.is_complete and every.is_complete and one.ends == every.ends
+    sizes = f"{len(one.states)} of {len(every.states)} states, {len(one.ends)} of {len(every.ends)} ends"
+    print(f"{scope} with no fault: {sizes}; {'no end is lost' if is_kept else 'ENDS DIFFER'}", flush=True)
+    return is_kept
+
+
+def table(steps: Iterable[Step]) -> str:
     """Return steps of a protocol as a table of a page."""
     lines = ["| State | Step | State after it |", "|---|---|---|"]
-    return lines + [f"| {before} | {step} | {after} |" for before, step, after in sorted(steps)]
+    return "\n".join(lines + [f"| {before} | {step} | {after} |" for before, step, after in steps])

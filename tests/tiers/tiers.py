@@ -145,11 +145,11 @@ def _jobs() -> Check:
 
 
 def _simulation() -> Check:
-    """Return the part with new seeds of the simulation, and the sums of all seeds on this machine."""
-    seeds = ("-m", "tests.simulation", "--seconds", str(SIMULATION_SECONDS), "--shrink")
-    return Check(
-        "simulation", ((sys.executable, *seeds), (sys.executable, "-m", "tests.simulation.results"))
-    ).giving_way()
+    """Return the part with the small scopes and new seeds of the simulation, and the sums of all seeds."""
+    simulation = (sys.executable, "-m", "tests.simulation")
+    seeds = (*simulation, "--seconds", str(SIMULATION_SECONDS), "--shrink")
+    results = (sys.executable, "-m", "tests.simulation.results")
+    return Check("simulation", ((*simulation, "--explore"), seeds, results)).giving_way()
 
 
 def _kubernetes() -> Check:
