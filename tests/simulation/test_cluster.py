@@ -69,7 +69,7 @@ def workload(aws: None) -> Workload:  # noqa: F811 - a fixture
     calls.services[SERVICE] = SimulatedCluster(calls.kernel)
     pool: Any = PassingPool(calls)
     client = ClusterClient("test", Administrator())
-    client._pool = (ADDRESS, pool)
+    client._pool = (ADDRESS, pool, pool)
     annotations, time = MemoryAnnotations(), MemoryTime()
     workloads = Workloads(lambda _: client)
     targets = KubernetesTargets(workloads, OriginalQueues(sqs), Resolver(Languages(), HOME), annotations, time.now)

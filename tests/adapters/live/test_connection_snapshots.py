@@ -181,7 +181,7 @@ def test_a_state_that_is_larger_than_an_item_may_be_is_refused(snapshots) -> Non
 
 
 def test_the_newest_number_of_a_topic_is_read_from_its_head(snapshots, exchange_table) -> None:
-    change = HeadChange(TOPIC, numbered(Head(), map(MessageId, "abc")), Head())
+    change = HeadChange(TOPIC, numbered(Head(), [*map(MessageId, "abc")]), Head())
     DynamoHeads(exchange_table).save(REALM, change)
 
     assert (snapshots.newest(REALM, TOPIC), snapshots.newest(REALM, RoutingKey("other"))) == (3, 0)

@@ -73,8 +73,8 @@ HISTORY: dict[str, dict[str, str]] = {
     },
     "ExportLogs/Role": {
         **job("logs", "logs/*", writes=("logs", "log_topics")),
-        "Exchanges": "dynamodb: GetItem Query",
-        "Exchanges/index/by_kind": "dynamodb: GetItem Query",
+        "Exchanges": "dynamodb: BatchGetItem GetItem Query",
+        "Exchanges/index/by_kind": "dynamodb: BatchGetItem GetItem Query",
         "Live": "dynamodb: GetItem Query",
     },
     "Replay/Role": {
