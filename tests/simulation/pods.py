@@ -64,6 +64,7 @@ class DeployedPods:
     world: World
     handle: Callable[[str, str], bool]
     until: float
+    is_owned: bool = False
 
     def __post_init__(self) -> None:
         self.cluster = SimulatedCluster(self.world.kernel, self._start)
@@ -83,6 +84,7 @@ class DeployedPods:
 
     def own(self) -> None:
         """Deploy the consumer; then apply, scale, and rarely delete and create it, as a pipeline does."""
+        self.is_owned = True
         kernel, level, replicas = self.world.kernel, 0, 1
         while kernel.now < self.until or DEPLOYMENT not in self.cluster.objects:
             choice = kernel.random() if DEPLOYMENT in self.cluster.objects else 0.0
@@ -109,6 +111,8 @@ class DeployedPods:
 
     def problems(self) -> Iterator[str]:
         """Yield the differences from the owner's manifest."""
+        if not self.is_owned:  # small scopes have no pods
+            return
         workload = self.cluster.objects[DEPLOYMENT]
         template = workload["spec"]["template"]
         pods = [pod for pod in self.cluster.objects.values() if pod["metadata"].get("of") == DEPLOYMENT]
