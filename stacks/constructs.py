@@ -92,9 +92,12 @@ class Exchange(Capability[exchange_part.ExchangeResources]):
     def bind(self, queue: sqs.IQueue, pattern: str) -> None:
         """Put copies of the messages whose routing key matches a pattern into a queue of the app.
 
-        The key of an imported queue must be imported with it.
+        The key of an imported queue must be imported with it. A queue of a construct of Signalbox is refused: its
+        function would execute what any publisher sends.
         """
         require_resource("queue", queue)
+        if any(isinstance(one, Capability) for one in queue.node.scopes):
+            raise ValueError(f"queue: expected a queue of the app, not {queue.node.path!r}, which is Signalbox's own")
         require_pattern(pattern)
         self._declared.bind(queue, pattern)
 

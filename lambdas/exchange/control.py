@@ -75,7 +75,8 @@ def _caller(record: dict[str, Any], sender_id: str) -> UserName | None:
         user = wiring.names().user_of(record["eventSourceARN"].rpartition(":")[2])
     except InvalidUserName as error:
         raise UnprovenSender(str(error)) from error
-    prove_sender(control_wiring.ports().store.users, user, sender_id=sender_id)
+    router_id = instance.settings().text("ROUTE_ROLE_ID")
+    prove_sender(control_wiring.ports().store.users, user, sender_id=sender_id, router_id=router_id)
     return user
 
 

@@ -75,6 +75,8 @@ class ExchangeResources(Part):
         )
         # The router trusts only this role to publish on behalf of users.
         route.add_environment("EXCHANGE_CONTROL_ROLE_ID", control.own_role.role_id)
+        # `control` takes no command from the router, which sends what any publisher wrote.
+        control.add_environment("ROUTE_ROLE_ID", route.own_role.role_id)
         self.functions = {"route": route, "control": control}
         add_command_mapping(control, self.control_queue)
         # `control` creates the event source mappings of exchanges and retry queues with the exchanges.

@@ -268,6 +268,15 @@ def split_of(stack: Stack, **properties: Any) -> Splitting:
     return Splitting(stack, "Split", **given)
 
 
+def bound_own(stack: Stack) -> None:
+    bus = Exchange(stack, "Bus")
+    bus.bind(bus.control_queue, "#")
+
+
+def bound_of_another(stack: Stack) -> None:
+    Exchange(stack, "Bus").bind(Exchange(stack, "Other").control_queue, "#")
+
+
 def twice_live(stack: Stack) -> None:
     bus = Exchange(stack, "Bus", ordered=True)
     for name in ("Live", "Other"):
@@ -295,6 +304,8 @@ MISTAKES: list[tuple[Callable[[Stack], object], str]] = [
     (lambda stack: Exchange(stack, "Bus").bind("orders", "#"), "queue: expected a resource of the CDK, not 'orders'"),  # type: ignore[arg-type]
     (lambda stack: Exchange(stack, "Bus").bind(sqs.Queue(stack, "Q"), ""), "pattern: expected 1 to 255 bytes"),
     (lambda stack: Exchange(stack, "Bus").bind(sqs.Queue(stack, "Q"), "#.#.#"), "'#' 2 times at most, not '#.#.#'"),
+    (bound_own, "queue: expected a queue of the app, not 'Shop/Bus/Exchange/Commands', which is Signalbox's own"),
+    (bound_of_another, "not 'Shop/Other/Exchange/Commands', which is Signalbox's own"),
     (lambda stack: Live(stack, "Live", exchange="xbus"), "exchange: expected an Exchange, not 'xbus'"),  # type: ignore[arg-type]
     (lambda stack: Live(stack, "Live", exchange=Exchange(stack, "Bus")), "ordered=True"),
     (twice_live, "has a Live already"),

@@ -41,6 +41,7 @@ CONTROL_ENVIRONMENT = {
     "QUEUE_KEY_ARN": arn_of("kms", "key"),
     "ROUTE_CONCURRENCY": str(CONFIG.route_concurrency),
     "ROUTE_FUNCTION_ARN": arn_of("lambda", "route"),
+    "ROUTE_ROLE_ID": "AROAROUTE",
 }
 
 

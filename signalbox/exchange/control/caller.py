@@ -59,13 +59,14 @@ def find_caller(users: Users, name: UserName | None) -> Caller:
     return Caller(user)
 
 
-def prove_sender(users: Users, name: UserName | None, *, sender_id: str) -> None:
+def prove_sender(users: Users, name: UserName | None, *, sender_id: str, router_id: str) -> None:
     """Compare the SenderId of a command with the owner of its control queue, a user or the administrators for None.
 
-    IAM permits the user alone to send there, and this does not trust it alone. Raises `UnprovenSender`.
+    IAM permits the user alone to send there, and this does not trust it alone. Raises `UnprovenSender`, also for a copy
+    from the router, whose role has the id `router_id`.
     """
     if name is None:
-        _prove_administrator(users, sender_id.partition(":")[0])
+        _prove_administrator(users, sender_id.partition(":")[0], router_id)
         return
     user = users.find(name)
     if user is None or user.user_id != sender_id:
@@ -74,8 +75,10 @@ def prove_sender(users: Users, name: UserName | None, *, sender_id: str) -> None
         )
 
 
-def _prove_administrator(users: Users, principal: str) -> None:
+def _prove_administrator(users: Users, principal: str, router_id: str) -> None:
     """Note a new administrator, by whose id publications are those of administrators, too."""
+    if principal == router_id:
+        raise UnprovenSender("the router sent a publication to the administrators' control queue: remove its binding")
     known = users.find_sender(principal)
     if known not in (None, ADMINISTRATOR):
         raise UnprovenSender(f"user {str(known)!r} sent a command to the administrators' control queue")

@@ -131,6 +131,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
         "EXCHANGE_CONTROL_QUEUE_URL": URLS + CONTROL,
         "EXCHANGE_DEAD_LETTER_QUEUE_URL": URLS + DEAD,
         "ROUTE_FUNCTION_ARN": function("route"),
+        "ROUTE_ROLE_ID": "AROAROUTE",
         "ROUTE_CONCURRENCY": "10",
         "EXCHANGE_VISIBILITY_SECONDS": "180",
         "QUEUE_KEY_ARN": KEY,

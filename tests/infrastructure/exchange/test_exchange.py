@@ -52,11 +52,15 @@ def test_a_function_gets_exactly_the_variables_that_its_handler_reads(stage, han
     assert set(function["Environment"]["Variables"]) - POWERTOOLS == read
 
 
-def test_the_router_believes_the_control_planes_own_role(stage):
+@pytest.mark.parametrize(
+    ("function", "variable", "other"),
+    [("Route", "EXCHANGE_CONTROL_ROLE_ID", "Control"), ("Control", "ROUTE_ROLE_ID", "Route")],
+)
+def test_router_and_control_plane_know_the_role_of_the_other(stage, function, variable, other):
     functions = stage.every("AWS::Lambda::Function")
 
-    known = functions["Exchange/Route"]["Properties"]["Environment"]["Variables"]["EXCHANGE_CONTROL_ROLE_ID"]
-    role, _ = functions["Exchange/Control"]["Properties"]["Role"]["Fn::GetAtt"]
+    known = functions[f"Exchange/{function}"]["Properties"]["Environment"]["Variables"][variable]
+    role, _ = functions[f"Exchange/{other}"]["Properties"]["Role"]["Fn::GetAtt"]
     assert known == {"Fn::GetAtt": [role, "RoleId"]}
 
 

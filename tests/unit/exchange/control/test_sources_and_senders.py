@@ -13,7 +13,7 @@ from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.exchange import MemoryUsers
 from tests.unit.exchange.control.stage import ExchangeStage
 
-ALICE = UserName("alice")
+ALICE, ROUTER = UserName("alice"), "AROAROUTE"
 
 
 def users() -> MemoryUsers:
@@ -21,15 +21,15 @@ def users() -> MemoryUsers:
 
 
 def test_a_user_and_an_administrator_are_proven():
-    prove_sender(users(), ALICE, sender_id="AIDA1")
-    prove_sender(users(), None, sender_id="AROA9:admin")
+    prove_sender(users(), ALICE, sender_id="AIDA1", router_id=ROUTER)
+    prove_sender(users(), None, sender_id="AROA9:admin", router_id=ROUTER)
 
 
 def test_an_administrator_is_noted_once_by_the_id_that_messages_have():
     stored = users()
 
     for sender in ("AROA9:admin", "AROA9:other", "123456789012:federated"):
-        prove_sender(stored, None, sender_id=sender)
+        prove_sender(stored, None, sender_id=sender, router_id=ROUTER)
 
     assert stored.administrators == ["AROA9"]
 
@@ -39,7 +39,18 @@ def test_an_administrator_is_noted_once_by_the_id_that_messages_have():
 )
 def test_another_sender_than_the_owner_of_the_queue_is_refused(name, sender):
     with pytest.raises(UnprovenSender):
-        prove_sender(users(), name, sender_id=sender)
+        prove_sender(users(), name, sender_id=sender, router_id=ROUTER)
+
+
+@pytest.mark.parametrize("noted", [[], [ROUTER]])
+def test_the_router_is_never_an_administrator(noted):
+    stored = users()
+    stored.administrators = list(noted)
+
+    with pytest.raises(UnprovenSender, match="router"):
+        prove_sender(stored, None, sender_id=f"{ROUTER}:route", router_id=ROUTER)
+
+    assert stored.administrators == noted
 
 
 def test_each_queue_has_its_sources():
