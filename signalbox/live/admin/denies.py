@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 from signalbox.exchange.model.denies import Denies, DenyReader, UserInRealm
 from signalbox.exchange.model.patterns import MANY, ONE, WILDCARDS, Pattern
 from signalbox.exchange.model.ports import Users
+from signalbox.exchange.model.records import User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.ports import Grants, Groups
-from signalbox.live.admin.rights_sources import RightsSourcesReader
 from signalbox.live.rights.coverage import covers
-from signalbox.live.rights.grants import GroupGrants, Rights
+from signalbox.live.rights.grants import NO_GRANTS, NO_RIGHTS, GroupGrants, Rights
+from signalbox.live.rights.principals import PrincipalName
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -40,7 +41,10 @@ class UserDenies:
 
 @dataclass(frozen=True, slots=True)
 class StoredDenies:
-    """`DenyReader` that reads at each call. A realm without denies costs two reads."""
+    """`DenyReader` that reads at each call. A realm costs two reads, and a user in all realms with denies one.
+
+    A user's groups are read in each of these, and own denies in those whose grantee the user is.
+    """
 
     users: Users
     grants: Grants
@@ -52,15 +56,26 @@ class StoredDenies:
         realms = list(dict.fromkeys(realm for realm, _ in users))
         known = dict(zip(realms, self.parallel_map(self._realm, realms), strict=True))
         asked = [one for one in users if known[one[0]].may_deny(one[1])]
-        found = self.parallel_map(lambda one: self._rights(*one, known[one[0]].group_grants), asked)
-        return {one: UserDenies(rights) for one, rights in zip(asked, found, strict=True) if rights and rights.denies}
+        stored = self.users.find_all({user for _, user in asked})
+        found = self.parallel_map(lambda one: self._rights(*one, known[one[0]], stored.get(one[1])), asked)
+        return {one: UserDenies(rights) for one, rights in zip(asked, found, strict=True) if rights.denies}
 
     def _realm(self, realm: ExchangeName) -> "_RealmGrants":
         return _RealmGrants(frozenset(self.grants.grantees(realm)), self.grants.of_groups(realm))
 
-    def _rights(self, realm: ExchangeName, user: UserName, group_grants: GroupGrants) -> Rights | None:
-        sources = RightsSourcesReader(self, realm, group_grants).of_user(user)
-        return None if sources is None else sources.rights
+    def _rights(self, realm: ExchangeName, name: UserName, known: "_RealmGrants", user: User | None) -> Rights:
+        if user is None:
+            return NO_RIGHTS
+        is_grantee = name in known.grantees
+        return Rights.in_realm(
+            realm,
+            user=name,
+            role=user.role,
+            ownership=user.ownership,
+            grants=self.grants.find(realm, PrincipalName(name)).granted if is_grantee else NO_GRANTS,
+            groups=self.groups.of_user(realm, name),
+            group_grants=known.group_grants,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import pytest
 from signalbox.exchange.model.records import LiveSettings, User
 from signalbox.live.admin.denies import KEPT_FOR, CachedDenies, StoredDenies
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
-from signalbox.sarracenia.rights.permissions import Ownership, Role
+from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.exchange import START, MemoryUsers
 from tests.fakes.grants import MemoryGrants, MemoryGroups, deny
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
@@ -177,6 +177,38 @@ def test_exchanges_without_a_realm_read_no_denies(denied):
 
     assert set(denied.routed("secret.a", exchange=OTHER)) == {"q_bob"}
     assert denied.reader.reads == 0
+
+
+def test_a_user_is_read_once_for_all_realms_and_own_denies_where_there_are_any():
+    reads = []
+
+    class Users(MemoryUsers):
+        def find_all(self, names):
+            reads.extend(names)
+            return super().find_all(names)
+
+        def find(self, name):
+            reads.append(name)
+            return super().find(name)
+
+    class Grants(MemoryGrants):
+        def find(self, realm, principal):
+            reads.append((realm, principal))
+            return super().find(realm, principal)
+
+    grants = Grants()
+    for realm in (REALM, OTHER):
+        deny(grants, realm, "@everyone", "read", "secret.")
+    deny(grants, REALM, "bob", "read", "own.")
+    users = {one: User(UserName(one), Role.SUBSCRIBER, Ownership.STRICT, START, one) for one in ("alice", "bob")}
+    asked = [(realm, user) for realm in (REALM, OTHER) for user in ("alice", "bob", "gone")]
+    reads.clear()
+
+    found = StoredDenies(Users(users), grants, MemoryGroups()).of(asked)
+
+    assert sorted(reads, key=str) == [(REALM, "bob"), "alice", "bob", "gone"]
+    assert found.keys() == {one for one in asked if one[1] != "gone"}
+    assert [one for one in asked if one in found and found[one].match(Right.READ, "own.a")] == [(REALM, "bob")]
 
 
 @pytest.mark.parametrize(("pattern", "realms"), [("never.matches", 0), ("#", 12)])
