@@ -230,8 +230,11 @@ def _remove_tree(path: Path) -> None:
 @contextlib.contextmanager
 def _lock() -> "Iterator[None]":
     """Hold the lock that lets one setup at a time work in this checkout."""
-    (ROOT / ".signalbox").mkdir(mode=0o700, exist_ok=True)
-    with (ROOT / ".signalbox" / "setup.lock").open("w") as handle:
+    folder = ROOT / ".signalbox"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid == os.getuid():
+        folder.chmod(0o700)  # an earlier version made it for every user of the machine
+    with (folder / "setup.lock").open("w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,5 +1,7 @@
 """Setup on a fresh machine: stale environments are rebuilt with pip's settings, or the error says what to install."""
 
+import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +52,18 @@ def test_an_environment_without_a_stamp_is_stale(environment):
     (environment / "stamp").unlink()
 
     assert not _is_current(environment)
+
+
+@pytest.mark.parametrize(("owner", "mode"), [(os.getuid(), 0o700), (os.getuid() + 1, 0o755)])
+def test_the_folder_of_an_earlier_version_is_closed_to_others_by_its_owner(monkeypatch, tmp_path, owner, mode):
+    folder = tmp_path / ".signalbox"
+    folder.mkdir()
+    folder.chmod(0o755)
+    monkeypatch.setattr(setup, "ROOT", tmp_path)
+    monkeypatch.setattr(os, "getuid", lambda: owner)
+
+    with setup._lock():
+        assert stat.S_IMODE(folder.stat().st_mode) == mode
 
 
 def test_an_interrupted_removal_leaves_a_stale_environment(environment, monkeypatch):
