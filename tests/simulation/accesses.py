@@ -134,14 +134,17 @@ class Learned:
             self.new += 1
 
     def meets(self, found: Accesses, node: Node, known: Container[str]) -> bool:
-        """Return whether an agent, or one that it starts or wakes, may access a place; `known` are other agents."""
+        """Return whether an agent, or one that it starts or wakes, may access a place now or later.
+
+        `known` are the agents that are over, and those that are asked about by themselves.
+        """
         reached, waiting = {node}, [node]
         while waiting:
             one = waiting.pop()
             if conflict(found, self._accesses.get(one, NONE)):
                 return True
             for other in self._followers.get(one, ()):
-                if other not in reached and other[0] not in known:
+                if other not in reached and (other[0] == node[0] or other[0] not in known):
                     reached.add(other)
                     waiting.append(other)
         return False

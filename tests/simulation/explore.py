@@ -100,13 +100,17 @@ class ExploringKernel(Kernel):
         else:
             moment = round(math.ceil((moment - START - 0.006) / GRAIN) * GRAIN, 1) + START
         turn = self._turn(moment, call)
-        if turn.name == "_poll" and any(
+        if moment == self.now:
+            self._lead_to(turn.agent)
+        if turn.name != "_poll" or not any(
             one.subject is turn.subject and one.values == turn.values for one in self.turns
         ):
-            return
-        self.turns.append(turn)
-        if moment == self.now and turn.agent != self.agent and not self.is_repeated:
-            self.learned.follow(self.node(self.agent), self.node(turn.agent))
+            self.turns.append(turn)
+
+    def _lead_to(self, agent: str) -> None:
+        """Note that the current agent starts or wakes another one, also if that one is awake already."""
+        if agent != self.agent and not self.is_repeated:
+            self.learned.follow(self.node(self.agent), self.node(agent))
 
     def _turn(self, at: float, call: Any) -> Turn:
         made, values = (call.func, call.args) if isinstance(call, partial) else (call, ())
@@ -304,6 +308,7 @@ class ExploringKernel(Kernel):
         self.current = None
 
     def resume(self, task: Task) -> None:
+        self._lead_to(task.key)
         agent, self.agent = self.agent, task.key
         super().resume(task)
         self.agent = agent
