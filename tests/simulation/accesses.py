@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterator
 from functools import cache
 
+from tests.simulation.dynamodb import partition_of
 from tests.simulation.services import Request
 from tests.simulation.table import Table
 from tests.simulation.world import World
@@ -53,9 +54,12 @@ def accesses(world: World, service: str, operation: str, request: Request) -> Ac
 
 def _of_items(operation: str, request: Request, tables: dict[str, Table]) -> Iterator[tuple[Place, bool]]:
     if operation in ("Query", "Scan"):
-        values = list((request.get("ExpressionAttributeValues") or {}).values())
-        is_whole = operation == "Scan" or "IndexName" in request
-        yield (request["TableName"],) if is_whole else (request["TableName"], str(values[0])), False
+        name = request["TableName"]
+        if operation == "Scan" or "IndexName" in request:
+            yield (name,), False
+        else:
+            partition = partition_of(request, tables[name].partition, request["ExpressionAttributeValues"])
+            yield (name, str(partition)), False
     elif operation == "TransactWriteItems":
         for one in request["TransactItems"]:
             ((kind, write),) = one.items()
@@ -91,8 +95,8 @@ def _of_queue(world: World, operation: str, request: Request) -> Iterator[tuple[
         yield from received(name)
     elif operation in ("GetQueueUrl", "ListQueueTags", "TagQueue"):
         yield ("sqs", name, "queue"), operation == "TagQueue"
-    else:
-        yield ("sqs", name) if name else ("sqs",), not operation.startswith(READS)
+    else:  # a list is one of all queues
+        yield ("sqs",) if operation.startswith("List") else ("sqs", name), not operation.startswith(READS)
 
 
 def received(name: str) -> Accesses:
@@ -101,12 +105,15 @@ def received(name: str) -> Accesses:
 
 
 def of_receipt(world: World, name: str, handle: str, *, is_shown: bool = False) -> Iterator[tuple[Place, bool]]:
-    """Yield the places of a change of a received message: no receive sees it while the message is in flight."""
+    """Yield the places of a change of a received message.
+
+    While the message is in flight, no receive sees it, but for one of a FIFO queue, whose group it blocks.
+    """
     message_id = handle.partition(":")[0]
     yield ("sqs", name, "message", message_id), True
     queue = world.sqs.queues.get(name)
     message = queue.messages.get(message_id) if queue else None
-    if is_shown or (message and message.visible_at <= world.kernel.now):
+    if is_shown or (message and (message.group or message.visible_at <= world.kernel.now)):
         yield ("sqs", name, "visible"), True
 
 

@@ -95,7 +95,7 @@ class SimulatedDynamoDb:
             index = table.indexes[request["IndexName"]]
             items = self._of_index(table, index, self._moment(request, oldest=STALE_INDEX_SECONDS))
         else:
-            partition = _partition_of(request, table.partition, values)
+            partition = partition_of(request, table.partition, values)
             low = _lowest_of(request, table.sort, values) if table.sort else None
             items = table.in_partition(partition, self._moment(request), low)
         found = [item for item in items if holds(item, names, values)]
@@ -320,7 +320,7 @@ def _lowest_of(request: Request, name: str, values: Values) -> Any:
 _EQUAL = re.compile(r"([#\w]+)\s*=\s*(:\w+)")
 
 
-def _partition_of(request: Request, name: str, values: Values) -> Any:
+def partition_of(request: Request, name: str, values: Values) -> Any:
     """Return the value that the condition of a query demands of the partition key."""
     names = _names(request)
     for attribute, placeholder in _EQUAL.findall(request["KeyConditionExpression"]):

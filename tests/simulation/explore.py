@@ -9,12 +9,24 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from typing import Any
 
-from tests.simulation.accesses import NONE, READS, Accesses, Learned, Node, accesses, conflict, of_receipt, received
+from tests.simulation.accesses import (
+    NONE,
+    READS,
+    Accesses,
+    Learned,
+    Node,
+    Place,
+    accesses,
+    conflict,
+    of_receipt,
+    received,
+)
 from tests.simulation.calls import Calls
 from tests.simulation.functions import Failure, Mapping_
 from tests.simulation.kernel import START, Fault, Kernel, Killed, Process, Task
@@ -27,6 +39,7 @@ from tests.simulation.world import World
 # multiples of the grain.
 AT_ONCE, SHORT, GRAIN = 0.5, 0.02, 0.1
 CHOICES_OF_A_TURN = 10  # at most
+CONNECTIONS = "apigatewaymanagementapi"
 CRASH, DUPLICATE, CUT = "crash", "duplicate", "cut"
 WORDS = {
     "SendMessage": "sends a message",
@@ -136,12 +149,14 @@ class ExploringKernel(Kernel):
             return self.pending.get(turn.agent, NONE)
         if turn.name == "_changed":
             return frozenset({(("lambda",), True)})
+        if turn.name == "_give_up":
+            return frozenset({((CONNECTIONS, turn.subject.connection), True)})
         if not isinstance(turn.subject, Mapping_):
             return NONE
         queue = turn.subject.queue
         if turn.name == "_poll":
             is_ready = turn.subject.is_enabled and any(one.visible_at <= self.now for one in queue.messages.values())
-            return received(queue.name) if is_ready else NONE
+            return received(queue.name) | {(("lambda",), False)} if is_ready else NONE
         return frozenset(place for one in _deleted(*turn.values) for place in of_receipt(self.world, queue.name, one))
 
     def run(self, until: float) -> None:
@@ -321,6 +336,26 @@ class ExploringKernel(Kernel):
         text = repr((answer, self.now)).encode(errors="surrogatepass")
         self.histories[task] = blake2b(self.histories[task] + text, digest_size=8).digest()
 
+    @contextmanager
+    def step(self, found: Accesses) -> Iterator[None]:
+        """Make what follows the next sleep of the current task a step with these accesses."""
+        key = self.current.key
+        before = self.node(key)
+        self.made[key] += 1
+        if not self.is_repeated:
+            self.learned.follow(before, self.node(key))
+            self.learned.access(self.node(key), found)
+        self.pending[key] = found
+        try:
+            yield
+        finally:
+            self.pending.pop(key, None)
+
+    def begin_step(self, place: Place, *, is_written: bool = False) -> None:
+        """Wait for a turn in which the current task reads or writes a place without a call."""
+        with self.step(frozenset({(place, is_written)})):
+            self.sleep(0)
+
     def forget(self, known: object) -> None:
         """Note that what the current task got matters no more, but for something that it knows."""
         self.histories[self.current] = repr(known).encode()
@@ -357,20 +392,12 @@ class ExploredCalls(Calls):
     def _attempt(self, service: str, operation: str, request: Request) -> Any:
         kernel = self.kernel
         task = kernel.current
-        kernel.made[task.key] += 1
-        agent, made = node = kernel.node(task.key)
         found = accesses(kernel.world, service, operation, request)
         if task.process.sandbox and kernel.left[CRASH] and any(is_written for _, is_written in found):
             found |= {(("process", task.process.key), True)}
-        if not kernel.is_repeated:
-            kernel.learned.follow((agent, made - 1), node)
-            kernel.learned.access(node, found)
-        kernel.pending[agent] = found
         task.draws -= 1  # names that are drawn do not depend on the number of calls before
-        try:
+        with kernel.step(found):
             return super()._attempt(service, operation, request)
-        finally:
-            kernel.pending.pop(agent, None)
 
     def _effect(self, service: str, operation: str, request: Request) -> Answer:
         kernel = self.kernel

@@ -12,10 +12,11 @@ from signalbox.exchange.model.records import OrderBy
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.sarracenia.rights.names import UserName
 from tests.simulation import guarantees, run
+from tests.simulation.accesses import accesses
 from tests.simulation.connections import SimulatedSocket
-from tests.simulation.explore import CUT, ExploredCalls, ExploringKernel, Search, Step, explore
+from tests.simulation.explore import CONNECTIONS, CUT, ExploredCalls, ExploringKernel, Search, Step, explore
 from tests.simulation.kernel import START
-from tests.simulation.live import OUTBOX, TOPICS, USER, LiveWorld
+from tests.simulation.live import INBOX, OUTBOX, TOPICS, USER, LiveWorld
 from tests.simulation.rendezvous import BROKER, PREFIX, RendezvousWorld
 from tests.simulation.splitting import DEVELOPERS, OTHERS, PARAMETERS, SplittingWorld
 from tests.simulation.splitting import PREFIX as SPLIT_PREFIX
@@ -118,7 +119,7 @@ class SmallLive(SmallWorld, LiveWorld):
 
     def __init__(self, kernel: ExploringKernel) -> None:
         super().__init__(kernel)
-        self.calls.services["apigatewaymanagementapi"] = self._post
+        self.calls.services[CONNECTIONS] = self._post
 
     def _make_tables(self) -> None:
         self.order_by = OrderBy.PUBLISHER
@@ -129,7 +130,7 @@ class SmallLive(SmallWorld, LiveWorld):
         for number in range(2):
             work = partial(self._publish, TOPICS[0], f"sqs {number}", f"publisher{number}")
             self.actor(f"publisher{number}", work, after=PUBLISHED_AT)
-        self.actor("network", self._cut, after=IDLE_AT)
+        self.actor("network", self._cut_at_once, after=IDLE_AT)
 
     def _client(self, user: UserName = USER) -> LiveClient:
         client = super()._client(user)
@@ -139,8 +140,15 @@ class SmallLive(SmallWorld, LiveWorld):
     def _connect(self) -> SimulatedSocket:
         socket = super()._connect()
         socket.receive = partial(self._remembered, socket.receive)  # type: ignore[method-assign]
-        socket.send = partial(self._remembered, socket.send)  # type: ignore[method-assign]
+        socket.send = partial(self._sent, socket, socket.send)  # type: ignore[method-assign]
         return socket
+
+    def _sent(self, socket: SimulatedSocket, send: Callable[[str], Any], text: str) -> Any:
+        """Send a frame: a step that reads whether the connection is open, and sends to the inbox."""
+        request = {"QueueUrl": URL + INBOX, "MessageGroupId": socket.connection}
+        found = accesses(self, "sqs", "SendMessage", request) | {((CONNECTIONS, socket.connection), False)}
+        with self.kernel.step(found):
+            return self._remembered(send, text)
 
     def _remembered(self, method: Callable[[Any], Any], value: Any) -> Any:
         try:
@@ -158,6 +166,10 @@ class SmallLive(SmallWorld, LiveWorld):
             return self.gateway(operation, request)
         finally:
             self._cut()
+
+    def _cut_at_once(self) -> None:
+        self.kernel.begin_step((CONNECTIONS,), is_written=True)
+        self._cut()
 
     def _cut(self) -> None:
         for socket in list(self.gateway.open.values()):
@@ -212,6 +224,7 @@ class SmallSplitting(SmallWorld, SplittingWorld):
         self._ask("start", developer, owner=developer, config={"feature": {"split_queues": {"*": entry}}})
         for wait in (RECEIVED_AFTER, 1.0):
             self.kernel.sleep(wait)
+            self.kernel.begin_step(("sqs",))
             names = [name for name in self.sqs.queues if name.startswith(SPLIT_PREFIX) and developer in name]
             self.kernel.remember_answer(names)
             for name in names:
