@@ -105,8 +105,14 @@ def _story(ids: frozenset[str], group: Sequence[HistoryEvent]) -> Story:
         size_bytes=next((one.size_bytes for one in events if one.size_bytes is not None), None),
         steps=tuple([first, *steps] if first else steps),
         places=last_places(events),
-        exchanges=tuple(dict.fromkeys(one.source for one in events if one.capability == "exchange" and one.source)),
+        exchanges=tuple(dict.fromkeys(name for one in events if (name := _exchange_of(one)))),
     )
+
+
+def _exchange_of(event: HistoryEvent) -> str | None:
+    """Return the exchange that is the source of an event; None if a queue is, as of a replay or a kept message."""
+    is_routed = event.capability == "exchange" and (event.source or "").startswith("x")
+    return event.source if is_routed else None
 
 
 def _root(events: Sequence[HistoryEvent]) -> str | None:

@@ -169,6 +169,16 @@ def test_an_invalid_request_is_refused(trial: Trial, arguments):
         trial.run(*arguments)
 
 
+@pytest.mark.parametrize(("kind", "outcome"), [("replayed", "dead_letters"), ("kept", "stored")])
+def test_a_queue_that_is_the_source_of_an_event_is_not_asked_for_bindings(trial: Trial, kind: str, outcome: str):
+    trial.add(*WAY, event("again", 70, "exchange", kind, outcome, message_id="m-1", source="q_orders"))
+
+    shown = trial.run("m-1", "--no-filters")
+
+    assert [one["exchange"] for one in trial.stage.asked if one["command"] == "bindings"] == ["xs_orders"]
+    assert "bindings of xs_orders as they are now" in shown.stdout
+
+
 def test_bindings_that_the_caller_may_not_read_leave_the_trace_as_it_is(trial: Trial):
     def refuse(_command: Any) -> object:
         raise Refusal("not yours")
