@@ -9,10 +9,10 @@ output() {
 
 # ask CONTROL_URL REPLY_URL FIELDS: send a command, whose fields are JSON without braces, and print its reply.
 ask() {
-  local id line handle reply
+  local id line handle reply end=$((SECONDS + 120))
   id="$(date +%s)-$RANDOM$RANDOM"
   aws sqs send-message --queue-url "$1" --message-body "{\"id\": \"$id\", \"reply\": true, $3}" >/dev/null || return
-  for _ in $(seq 60); do
+  while ((SECONDS < end)); do
     line=$(aws sqs receive-message --queue-url "$2" --wait-time-seconds 20 \
       --query 'Messages[0].[ReceiptHandle, Body]' --output text) || return
     handle=${line%%$'\t'*} reply=${line#*$'\t'}
@@ -23,6 +23,6 @@ ask() {
       aws sqs change-message-visibility --queue-url "$2" --receipt-handle "$handle" --visibility-timeout 0
     fi
   done
-  echo "no reply to $3" >&2
+  echo "no reply in two minutes to $3: if it is no JSON, the dead letters of the commands have it and the reason" >&2
   return 1
 }
