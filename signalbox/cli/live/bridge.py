@@ -200,12 +200,12 @@ class LiveLogin:
     @classmethod
     def of(cls, url: str | None, options: StageOptions, *, realm: str, user: str) -> "LiveLogin":
         """Return the login of a user, whose ticket is in the environment or typed in."""
-        from signalbox.clients.deployment import AwsDeployment
+        from signalbox.clients.deployment import AwsDeployment, missing_output
 
         # A user may not read the stack, so with a URL its outputs are not used.
         deployment = options.deployment() if url is None else AwsDeployment({}, "", "", websocket_url=url)
         if not deployment.websocket_url:
-            raise RejectedError("the stage has no live API: deploy it again to update it")
+            raise RejectedError(missing_output(deployment.outputs, "LiveWebSocketUrl"))
         return cls(deployment.websocket_url, login_of(deployment, exchange=realm, user=user))
 
     @contextmanager

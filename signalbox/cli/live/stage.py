@@ -78,13 +78,14 @@ class JoinOptions(StageOptions):
 @contextmanager
 def joining(access: JoinOptions) -> "Iterator[LiveClient]":
     """Provide a client that joins a realm at its first request."""
+    from signalbox.clients.deployment import missing_output
     from signalbox.clients.live.client import LiveClient
     from signalbox.clients.live.session import JoinRefused
     from signalbox.clients.web_socket import connector
 
     deployment = _deployment(access)
     if not deployment.websocket_url:
-        raise RejectedError("the stage has no live API: deploy it again to update it")
+        raise RejectedError(missing_output(deployment.outputs, "LiveWebSocketUrl"))
     login = _login(deployment, access)
     try:
         with LiveClient(connector(deployment.websocket_url), login) as client:

@@ -302,7 +302,12 @@ def test_invalid_requests_are_refused_with_the_reason(router, words, error, text
 @pytest.mark.parametrize(
     ("changed", "error", "text"),
     [
-        ({"websocket_url": ""}, RejectedError, "the stage has no live API"),
+        ({"websocket_url": ""}, RejectedError, "the stage has no output 'LiveWebSocketUrl'"),
+        (
+            {"websocket_url": "", "outputs": {"Capabilities": "exchange"}},
+            RejectedError,
+            "the stage has no live: its capabilities are exchange; deploy capabilities=exchange,live",
+        ),
         ({"realm": "", "live_users": []}, RejectedError, "--exchange and --user must be given"),
         ({"websocket_url": "ws://127.0.0.1:1/"}, ConnectionLost, "no connection to the live router"),
         ({"websocket_url": "http://127.0.0.1:1/"}, RejectedError, "is not a WebSocket URL"),
