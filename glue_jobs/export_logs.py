@@ -137,14 +137,10 @@ def topic_totals(rows: DataFrame) -> DataFrame:
 
 
 def _write_text(lake: Lake, rows: DataFrame, path: str, *, region: str) -> None:
-    """Rewrite the files of the days with new events, from the table, so that files and table agree."""
-    written = 0
-    while (current := lake.snapshot(LOGS.name)) != written:  # repeated if another run has added events meanwhile
-        _write_days(lake, rows, path, region=region)
-        written = current
+    """Rewrite the files of the days with new events, from the table, so that files and table agree.
 
-
-def _write_days(lake: Lake, rows: DataFrame, path: str, *, region: str) -> None:
+    Of several runs, the last to add events to a day reads all of them, and its file is the longest.
+    """
     # Formatted by Spark, because collected times are in the machine's time zone.
     day, at = F.to_date("occurred_at").alias("day"), F.date_format("occurred_at", TIME_FORMAT).alias("at")
     touched = rows.select("exchange", "topic", day).distinct().localCheckpoint()

@@ -4,27 +4,57 @@ import json
 import tempfile
 from collections.abc import Iterable
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from botocore.exceptions import ClientError
 from pyspark.sql import Row
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
-IN_MEMORY_BYTES = 16 * 1024 * 1024
 SAFE = ".-_~ "  # characters of a topic in an object's key, in addition to letters and digits
+REPLACED = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey")
 
 
 def write_log_files(rows: Iterable[Row], path: str, *, s3: "S3Client") -> None:
-    """Write a file for each exchange, topic and day; `rows` are sorted by these and by number."""
+    """Write a file for each exchange, topic and day; `rows` are sorted by these and by number.
+
+    A file replaces a shorter one only: rows are only added to the table, so the longer one was read later. S3 compares
+    again when it replaces, so that a run that is slow, or killed, leaves no older text than that of another run.
+    """
     bucket, _, prefix = path.removeprefix("s3://").partition("/")
+    condition: dict[str, str] = {}
+    for call in ("PutObject", "CompleteMultipartUpload"):  # `upload_fileobj` has no parameter for conditions
+        s3.meta.events.register(f"before-call.s3.{call}", lambda params, **_: params["headers"].update(condition))
     for (exchange, topic, day), found in groupby(rows, key=lambda row: (row.exchange, row.topic, row.day)):
-        with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES) as file:
+        key = f"{prefix}/{exchange}/topic={quote(topic, safe=SAFE)}/{day}.txt"
+        with tempfile.NamedTemporaryFile() as file:
             for row in found:
                 file.write(f"{log_line(row)}\n".encode(errors="replace"))
-            file.seek(0)
-            s3.upload_fileobj(file, bucket, f"{prefix}/{exchange}/topic={quote(topic, safe=SAFE)}/{day}.txt")
+            file.flush()
+            while _may_replace(s3, bucket, key, size=file.tell(), condition=condition):
+                try:
+                    with Path(file.name).open("rb") as text:  # which the upload closes
+                        s3.upload_fileobj(text, bucket, key)
+                except ClientError as error:
+                    if error.response["Error"]["Code"] not in REPLACED:
+                        raise
+
+
+def _may_replace(s3: "S3Client", bucket: str, key: str, *, size: int, condition: dict[str, str]) -> bool:
+    """Return whether the stored file is shorter, and set the condition that it is still the same."""
+    condition.clear()
+    try:
+        stored = s3.head_object(Bucket=bucket, Key=key)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "404":
+            raise
+        condition["If-None-Match"] = "*"
+        return True
+    condition["If-Match"] = stored["ETag"]
+    return stored["ContentLength"] < size
 
 
 def log_line(row: Row) -> str:

@@ -1,13 +1,14 @@
 """Exported logs: complete up to a number, each event once after repeated runs, and readable as text."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
-from typing import Any
+from typing import IO, Any
 
 import pytest
+from botocore.exceptions import ClientError
 from pyspark.sql import Row
 
 from glue_jobs.export_logs import ROW_SCHEMA, last_topics, merge_rows, merge_topics, positions
@@ -204,16 +205,72 @@ def test_an_event_too_large_for_the_log_has_a_note_as_its_text():
     assert log_line(as_row(body=None, omitted_bytes=5)).endswith("(5 bytes, too large for the log)")
 
 
-def test_a_topic_has_a_file_for_each_day_under_a_unique_key():
-    written: dict[str, str] = {}
-    s3 = SimpleNamespace(upload_fileobj=lambda file, bucket, key: written.update({f"{bucket}/{key}": file.read()}))
-    days = [("a/b", "2026-11-20"), ("a/b", "2026-11-21"), ("", "2026-11-21")]
+class Texts:
+    """S3 with conditional writes; `meanwhile` is called once, between the look at a text and its upload."""
 
-    write_log_files([as_row(exchange="x.fifo", topic=topic, day=day) for topic, day in days], "s3://bucket/logs", s3=s3)
+    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        self.stored: dict[str, bytes] = {}
+        self.meta, self.handlers = SimpleNamespace(events=self), dict[str, Any]()
+        self.meanwhile, self.uploads = iter([meanwhile]), 0
+
+    def register(self, name: str, handler: Any) -> None:
+        self.handlers[name] = handler
+
+    def head_object(self, **of: str) -> dict[str, Any]:
+        text = self.stored.get(f"{of['Bucket']}/{of['Key']}")
+        if text is None:
+            raise ClientError({"Error": {"Code": "404"}}, "HeadObject")
+        return {"ContentLength": len(text), "ETag": str(hash(text))}
+
+    def upload_fileobj(self, file: IO[bytes], bucket: str, key: str) -> None:
+        headers: dict[str, str] = {}
+        self.uploads += 1
+        self.handlers["before-call.s3.PutObject"](params={"headers": headers}, model=None)
+        next(self.meanwhile, lambda: None)()
+        old = self.stored.get(f"{bucket}/{key}")
+        is_same = headers == ({"If-None-Match": "*"} if old is None else {"If-Match": str(hash(old))})
+        if not is_same:
+            raise ClientError({"Error": {"Code": "PreconditionFailed"}}, "PutObject")
+        with file:
+            self.stored[f"{bucket}/{key}"] = file.read()
+
+
+def write(s3: Texts, *rows: tuple[str, str]) -> None:
+    write_log_files([as_row(exchange="x.fifo", topic=topic, day=day) for topic, day in rows], "s3://bucket/logs", s3=s3)  # type: ignore[arg-type]
+
+
+def test_a_topic_has_a_file_for_each_day_under_a_unique_key():
+    s3 = Texts()
+
+    write(s3, ("a/b", "2026-11-20"), ("a/b", "2026-11-21"), ("", "2026-11-21"))
 
     text = b"2026-11-20T12:00:00.000Z\t7\tx\n"
-    assert written == {
+    assert s3.stored == {
         "bucket/logs/x.fifo/topic=a%2Fb/2026-11-20.txt": text,
         "bucket/logs/x.fifo/topic=a%2Fb/2026-11-21.txt": text,
         "bucket/logs/x.fifo/topic=/2026-11-21.txt": text,
     }
+
+
+@pytest.mark.parametrize("before", [0, 1, 3])
+@pytest.mark.parametrize("meanwhile", [0, 1, 3])
+def test_a_text_never_replaces_that_of_a_later_snapshot(before, meanwhile):
+    """A run that read two events writes while others with fewer or more have written; it may be killed at any time."""
+    event = ("a", "2026-11-20")
+    s3 = Texts(lambda: write(s3, *[event] * meanwhile))
+    write(other := Texts(), *[event] * before)
+    s3.stored |= other.stored
+
+    write(s3, *[event] * 2)
+
+    (text,) = s3.stored.values()
+    assert text.count(b"\n") == max(2, before, meanwhile if before < 2 else 0)
+
+
+def test_the_text_of_the_same_events_is_not_written_again():
+    s3 = Texts()
+
+    for _ in range(2):
+        write(s3, ("a", "2026-11-20"))
+
+    assert s3.uploads == 1
