@@ -286,10 +286,11 @@ SCOPES: Mapping[str, tuple[Callable[[ExploringKernel], World], Any]] = {
 
 # The faults of each scope that are explored completely, and the largest number of states.
 STATED = (
-    ("rendezvous", (), 200),
+    ("rendezvous", (), 1000),
     ("splitting", (), 1000),
+    ("live", (), 2000),
 )
-COMPARED, MOST_COMPARED = ("rendezvous",), 20_000
+COMPARED, MOST_COMPARED = ("rendezvous", "live"), 20_000
 
 
 def explored(scope: str, most_states: int, faults: Sequence[str], *, is_reduced: bool = True) -> Search:
