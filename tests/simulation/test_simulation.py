@@ -9,6 +9,7 @@ import pytest
 from signalbox.local.files import CHECKOUT
 from tests.docs.markdown import ROOT
 from tests.simulation.__main__ import BEGIN, END, MOST_STATES
+from tests.simulation.accesses import Learned
 from tests.simulation.minimal import minimal
 from tests.simulation.mutants import MUTANTS, Mutant, changed
 
@@ -38,6 +39,15 @@ def test_one_order_of_steps_that_commute_leads_to_the_ends_of_all_orders() -> No
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no end is lost" in done.stdout
+
+
+def test_a_step_does_not_commute_with_what_another_agent_does_later() -> None:
+    learned, writes = Learned(), frozenset({(("sqs", "queue"), True)})
+    learned.follow(("other", 0), ("other", 1))
+    learned.access(("other", 1), writes)
+
+    assert learned.meets(writes, ("other", 0), {"other"})
+    assert not learned.meets(frozenset({(("sqs", "queue2"), True)}), ("other", 0), {"other"})
 
 
 def simulated(*arguments: str) -> "subprocess.CompletedProcess[str]":
