@@ -338,7 +338,7 @@ class ExploringKernel(Kernel):
 
     @contextmanager
     def step(self, found: Accesses) -> Iterator[None]:
-        """Make what follows the next sleep of the current task a step with these accesses."""
+        """Make the steps after the next sleep of the current task a step with these accesses."""
         key = self.current.key
         before = self.node(key)
         self.made[key] += 1
