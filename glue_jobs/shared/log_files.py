@@ -44,7 +44,7 @@ def write_log_files(rows: Iterable[Row], path: str, *, s3: "S3Client") -> None:
 
 
 def _may_replace(s3: "S3Client", bucket: str, key: str, *, size: int, condition: dict[str, str]) -> bool:
-    """Return whether the stored file is shorter, and set the condition that it is still the same."""
+    """Return whether no file is stored or a shorter one, and set the condition that this stays so, or none."""
     condition.clear()
     try:
         stored = s3.head_object(Bucket=bucket, Key=key)
@@ -52,9 +52,10 @@ def _may_replace(s3: "S3Client", bucket: str, key: str, *, size: int, condition:
         if error.response["Error"]["Code"] != "404":
             raise
         condition["If-None-Match"] = "*"
-        return True
-    condition["If-Match"] = stored["ETag"]
-    return stored["ContentLength"] < size
+    else:
+        if stored["ContentLength"] < size:
+            condition["If-Match"] = stored["ETag"]
+    return bool(condition)
 
 
 def log_line(row: Row) -> str:

@@ -210,11 +210,11 @@ class Texts:
 
     def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         self.stored: dict[str, bytes] = {}
-        self.meta, self.handlers = SimpleNamespace(events=self), dict[str, Any]()
+        self.meta, self.handlers = SimpleNamespace(events=self), list[tuple[str, Any]]()
         self.meanwhile, self.uploads = iter([meanwhile]), 0
 
     def register(self, name: str, handler: Any) -> None:
-        self.handlers[name] = handler
+        self.handlers.append((name, handler))
 
     def head_object(self, **of: str) -> dict[str, Any]:
         text = self.stored.get(f"{of['Bucket']}/{of['Key']}")
@@ -225,7 +225,8 @@ class Texts:
     def upload_fileobj(self, file: IO[bytes], bucket: str, key: str) -> None:
         headers: dict[str, str] = {}
         self.uploads += 1
-        self.handlers["before-call.s3.PutObject"](params={"headers": headers}, model=None)
+        for handler in (one for name, one in self.handlers if name == "before-call.s3.PutObject"):
+            handler(params={"headers": headers}, model=None)
         next(self.meanwhile, lambda: None)()
         old = self.stored.get(f"{bucket}/{key}")
         is_same = headers == ({"If-None-Match": "*"} if old is None else {"If-Match": str(hash(old))})
