@@ -287,7 +287,6 @@ SCOPES: Mapping[str, tuple[Callable[[ExploringKernel], World], Any]] = {
 # The faults of each scope that are explored completely, and the largest number of states.
 STATED = (
     ("rendezvous", (), 1000),
-    ("splitting", (), 1000),
     ("live", (), 2000),
 )
 COMPARED, MOST_COMPARED = ("rendezvous", "live"), 20_000
