@@ -13,6 +13,7 @@ from tests.simulation.accesses import Learned
 from tests.simulation.minimal import minimal
 from tests.simulation.mutants import MUTANTS, Mutant, changed
 
+LONG = pytest.mark.release  # a minute of a processor each
 # Each breaks no guarantee, and together they have outages, crashes and calm.
 SEEDS = {"rendezvous": (1,), "exchange": (1, 2), "live": (61, 66), "revocation": (1,), "splitting": (1,)}
 
@@ -24,7 +25,7 @@ def test_no_guarantee_is_broken(capability: str, seeds: tuple[int, ...]) -> None
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("scope", ["rendezvous", "live", "splitting"])
+@pytest.mark.parametrize("scope", ["rendezvous", *(pytest.param(one, marks=LONG) for one in ("live", "splitting"))])
 def test_the_page_has_the_steps_that_the_exploration_finds(scope: str) -> None:
     done = simulated("--explore", str(MOST_STATES[scope]), "--of", scope, "--faults")
     table = (ROOT / "docs" / f"{scope}.md").read_text().partition(BEGIN)[2].partition(END)[0]

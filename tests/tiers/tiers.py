@@ -149,7 +149,8 @@ def _simulation() -> Check:
     simulation = (sys.executable, "-m", "tests.simulation")
     seeds = (*simulation, "--seconds", str(SIMULATION_SECONDS), "--shrink")
     results = (sys.executable, "-m", "tests.simulation.results")
-    return Check("simulation", ((*simulation, "--explore"), seeds, results)).giving_way()
+    steps = _pytest("tests/simulation", "-m", "release")
+    return Check("simulation", (steps, (*simulation, "--explore"), seeds, results)).giving_way()
 
 
 def _kubernetes() -> Check:
