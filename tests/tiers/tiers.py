@@ -58,6 +58,7 @@ FOLDERS = {
         "tests/local/emulator",
     ),
 }
+SIMULATION = "tests/simulation"
 CORE_TESTS = ("tests/unit", "tests/adapters", "tests/golden")
 # Tests of whole commands, of which most need a stage in moto: a third of the time of all tests without a marker.
 COMMAND_TESTS = "tests/cli"
@@ -149,7 +150,7 @@ def _simulation() -> Check:
     simulation = (sys.executable, "-m", "tests.simulation")
     seeds = (*simulation, "--seconds", str(SIMULATION_SECONDS), "--shrink")
     results = (sys.executable, "-m", "tests.simulation.results")
-    steps = _pytest("tests/simulation", "-m", "release")
+    steps = _pytest(SIMULATION, "-m", "release")
     return Check("simulation", (steps, (*simulation, "--explore"), seeds, results)).giving_way()
 
 
