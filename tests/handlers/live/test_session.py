@@ -90,8 +90,8 @@ def test_connections_above_the_rate_are_refused(stage):  # noqa: F811
 
 
 def test_a_stranger_leaves_new_connections_to_others(stage):  # noqa: F811
-    """IPv6 gives a customer 2^64 addresses."""
-    now = round(datetime.now(UTC).timestamp() * 1000)
+    """IPv6 gives a customer 2^64 addresses. In this second the two networks are in different groups of 64."""
+    now = round(datetime(2026, 11, 27, tzinfo=UTC).timestamp() * 1000)
 
     def connect(number: int, address: str) -> int:
         return stage.connect(f"c{number}", requestTimeEpoch=now, identity={"sourceIp": address})["statusCode"]
