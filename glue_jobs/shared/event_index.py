@@ -122,9 +122,10 @@ class EventIndex:
         write_text(self.lake.spark, path, text=replace(changed, replaced=kept).document())
         for path in known.paths:
             delete_path(self.lake.spark, path)
+        needed = {*changed.segments, *kept}
         for path in glob_paths(self.lake.spark, f"{self.path}/{day}/*"):
             name = path.rpartition("/")[2]
-            if f"{day}/{name}" not in {*changed.segments, *kept} and name < f"{oldest:{WRITTEN_AT}}~":
+            if f"{day}/{name}" not in needed and name < f"{oldest:{WRITTEN_AT}}~":
                 delete_path(self.lake.spark, path)
 
 

@@ -161,8 +161,8 @@ class RoutingGraph:
         others = realms - {root}
         around = self.routes(root, key, permit=lambda name: name not in others) if others else every
         through = frozenset(every.queues).difference(around.queues)
-        found: dict[ExchangeName, Iterable[DeclaredName]] = dict.fromkeys(realms, every.queues)
-        return found | {one: through.intersection(self.routes(one, key).queues) for one in others}
+        behind = {one: through.intersection(self.routes(one, key).queues) if through else through for one in others}
+        return dict.fromkeys(realms, every.queues) | behind
 
     def routes(self, root: ExchangeName, key: RoutingKey, *, permit: Permit = permit_all) -> Routes:
         """Return the queues that get a message. As in RabbitMQ, an exchange passes unmatched messages to its alternate.
