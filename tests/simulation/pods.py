@@ -11,6 +11,7 @@ from botocore.exceptions import BotoCoreError
 
 from signalbox.aws.splitting.kubernetes.api import PatchKind
 from signalbox.aws.splitting.kubernetes.client import APPLY
+from tests.kubernetes.cluster import deployment
 from tests.simulation.cluster import SERVICE, SimulatedCluster
 from tests.simulation.services import Refusal
 from tests.simulation.sqs import URL
@@ -33,18 +34,9 @@ REGISTRY = {
 
 def manifest(level: int, replicas: int) -> dict[str, Any]:
     """Return the owner's manifest of the consumer in pods."""
-    env = [{"name": "LEVEL", "value": str(level)}, {"name": VARIABLE, "value": URL + IMAGES}]
-    pod = {"containers": [{"name": "main", "image": "consumer:1", "env": env}]}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": WEB, "namespace": NAMESPACE},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": WEB}},
-            "template": {"metadata": {"labels": {"app": WEB}}, "spec": pod},
-        },
-    }
+    made = deployment(WEB, env={"LEVEL": str(level), VARIABLE: URL + IMAGES}, replicas=replicas)
+    made["metadata"]["namespace"] = NAMESPACE
+    return made
 
 
 def _some_ca() -> str:
