@@ -13,7 +13,7 @@ from lambdas.shared.http import Request, Response
 from signalbox.rendezvous.model.pace import ProxyKind, known_proxies
 from signalbox.rendezvous.reporting import pages
 from signalbox.rendezvous.reporting.prometheus import exposition
-from signalbox.rendezvous.reporting.statistics import DAY, DayStatistics, log_block
+from signalbox.rendezvous.reporting.statistics import DayStatistics
 
 METRICS_DAYS = 7
 LATE = timedelta(hours=1)  # of the last events of a day
@@ -43,9 +43,8 @@ def _available(now: datetime) -> Mapping[ProxyKind, int]:
 def _metrics() -> str:
     now = instance.CLOCK.now()
     days = [now.date() - timedelta(days=ago) for ago in range(METRICS_DAYS, 0, -1)]
-    counters = {day: _counters(day, now=now) for day in days}
-    statistics = [DayStatistics.from_counters(counted, day) for day, counted in counters.items() if counted]
-    return "".join(log_block(day, end=day.end, seconds=round(DAY.total_seconds())) for day in statistics)
+    statistics = [DayStatistics.from_counters(_counters(day, now=now), day) for day in days]
+    return "".join(day.log_block() for day in statistics if day.samples)
 
 
 def _counters(day: date, *, now: datetime) -> Mapping[str, int]:

@@ -18,7 +18,6 @@ from signalbox.exchange.control.summary import CountedExchange
 from signalbox.exchange.control.summary import summary as exchange_glance
 from signalbox.live.procedures.overview import MayRead, Part, Picture, PictureName
 from signalbox.rendezvous.reporting.statistics import DayStatistics
-from signalbox.rendezvous.reporting.summary import summary as rendezvous_summary
 from signalbox.splitting.control.summary import summary as splits_summary
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class OverviewTables:
 
 def _rendezvous(statistics: DynamoStatistics, now: datetime, _may_read: MayRead) -> object:
     day = now.date()
-    return rendezvous_summary(DayStatistics.from_counters(statistics.counters(day), day))
+    return DayStatistics.from_counters(statistics.counters(day), day).summary()
 
 
 def _splits(splits: DynamoSplits, _now: datetime, _may_read: MayRead) -> object:

@@ -143,13 +143,12 @@ def stats(
 
 
 def _print_statistics(day: date, counters: Mapping[str, int], *, as_json: bool) -> None:
-    from signalbox.rendezvous.reporting.statistics import DayStatistics, log_block
+    from signalbox.rendezvous.reporting.statistics import DayStatistics
 
     if as_json:
         print_json({"day": day.isoformat(), "counters": counters})
         return
-    statistics = DayStatistics.from_counters(counters, day)
-    print_text(log_block(statistics, end=statistics.end).rstrip("\n"))
+    print_text(DayStatistics.from_counters(counters, day).log_block().rstrip("\n"))
     if not counters:
         say(f"nothing was counted on {day}")
 

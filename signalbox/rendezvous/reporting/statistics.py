@@ -1,133 +1,103 @@
-"""The statistics of one day of rendezvous, and their log block in upstream's format (broker/metrics.go)."""
+"""The statistics of one day of rendezvous: their log block in upstream's format (broker/metrics.go), and a summary."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, timedelta
 
 from signalbox.rendezvous.reporting.counters import UNKNOWN, CounterSample, Metric, parsed_counters
 from signalbox.rendezvous.wire.proxy import KNOWN_TYPES
 
 BIN = 8  # counts that could identify single users are published in multiples of this
 DAY = timedelta(days=1)
+METHODS = ("http", "ampcache", "sqs")
 
 
-def rounded_up(count: int, step: int = BIN) -> int:
-    """Return the smallest multiple of `step` that is at least `count`."""
-    return -(-count // step) * step
+def rounded_up(count: int) -> int:
+    """Return the smallest multiple of `BIN` that is at least `count`."""
+    return -(-count // BIN) * BIN
 
 
 @dataclass(frozen=True, slots=True)
 class DayStatistics:
-    """The exact counts of one UTC day, before rounding; denied clients are also counted by NAT type."""
+    """The exact counts of one UTC day, before rounding."""
 
     day: date
-    proxies_by_country: Mapping[str, int]
-    proxies_by_type: Mapping[str, int]
-    proxies_by_nat: Mapping[str, int]
-    idle_polls: int
-    polls_with_relay_url: int
-    polls_without_relay_url: int
-    polls_rejected_for_relay_url: int
-    clients_denied: int
-    unrestricted_clients_denied: int
-    clients_matched: int
-    clients_timed_out: int
-    http_clients_by_country: Mapping[str, int]
-    ampcache_clients_by_country: Mapping[str, int]
-    sqs_clients_by_country: Mapping[str, int]
+    samples: tuple[CounterSample, ...]
 
     @classmethod
     def from_counters(cls, counters: Mapping[str, int], day: date) -> "DayStatistics":
-        """Return the sums of a day's counters."""
-        samples = parsed_counters(counters)
-        return cls(
-            day=day,
-            proxies_by_country=_sums(samples, Metric.PROXY, by="cc"),
-            proxies_by_type=_sums(samples, Metric.PROXY_TYPE, by="type"),
-            proxies_by_nat=_sums(samples, Metric.PROXY_NAT, by="nat"),
-            idle_polls=_total(samples, Metric.PROXY_POLL, status="idle"),
-            polls_with_relay_url=_total(samples, Metric.POLL_WITH_RELAY_URL),
-            polls_without_relay_url=_total(samples, Metric.POLL_WITHOUT_RELAY_URL),
-            polls_rejected_for_relay_url=_total(samples, Metric.POLL_REJECTED_RELAY_URL),
-            clients_denied=_total(samples, Metric.CLIENT_POLL, status="denied"),
-            unrestricted_clients_denied=_total(samples, Metric.CLIENT_POLL, status="denied", nat="unrestricted"),
-            clients_matched=_total(samples, Metric.CLIENT_POLL, status="matched"),
-            clients_timed_out=_total(samples, Metric.CLIENT_POLL, status="timeout"),
-            http_clients_by_country=_sums(samples, Metric.CLIENT_POLL, by="cc", rendezvous_method="http"),
-            ampcache_clients_by_country=_sums(samples, Metric.CLIENT_POLL, by="cc", rendezvous_method="ampcache"),
-            sqs_clients_by_country=_sums(samples, Metric.CLIENT_POLL, by="cc", rendezvous_method="sqs"),
-        )
+        """Return the statistics of a day's counters."""
+        return cls(day, parsed_counters(counters))
 
-    @property
-    def end(self) -> datetime:
-        """The midnight at which the day ends."""
-        return datetime.combine(self.day, time(), UTC) + DAY
+    def sums(self, metric: Metric, *, by: str, **labels: str) -> Counter[str]:
+        """Return the counts of a metric with these labels, by another label."""
+        sums: Counter[str] = Counter()
+        for sample in self.samples:
+            if sample.metric is metric and labels.items() <= sample.labels.items():
+                sums[sample.labels[by]] += sample.count
+        return sums
 
+    def total(self, metric: Metric, **labels: str) -> int:
+        """Return the count of a metric with these labels."""
+        return sum(s.count for s in self.samples if s.metric is metric and labels.items() <= s.labels.items())
 
-def _sums(samples: Iterable[CounterSample], metric: Metric, *, by: str, **where: str) -> dict[str, int]:
-    sums: Counter[str] = Counter()
-    for sample in samples:
-        if sample.metric is metric and where.items() <= sample.labels.items():
-            sums[sample.labels[by]] += sample.count
-    return dict(sums)
+    def summary(self) -> dict[str, object]:
+        """Return distinct proxies by type and NAT, idle polls, and clients by result.
 
+        Idle polls and clients are rounded up to multiples of eight as in the log block, to hide single users.
+        """
+        return {
+            "day": self.day.isoformat(),
+            "proxies": dict(self.sums(Metric.PROXY_TYPE, by="type")),
+            "nats": dict(self.sums(Metric.PROXY_NAT, by="nat")),
+            "idle_polls": rounded_up(self.total(Metric.PROXY_POLL, status="idle")),
+            "clients": {
+                "matched": rounded_up(self.total(Metric.CLIENT_POLL, status="matched")),
+                "denied": rounded_up(self.total(Metric.CLIENT_POLL, status="denied")),
+                "timed_out": rounded_up(self.total(Metric.CLIENT_POLL, status="timeout")),
+            },
+        }
 
-def _total(samples: Iterable[CounterSample], metric: Metric, **where: str) -> int:
-    return sum(s.count for s in samples if s.metric is metric and where.items() <= s.labels.items())
+    def log_block(self) -> str:
+        """Return upstream's block of the metrics log, byte for byte; the day ends at the next midnight."""
+        by_nat = self.sums(Metric.PROXY_NAT, by="nat")
+        lines = [
+            ("snowflake-stats-end", f"{self.day + DAY} 00:00:00 ({DAY // timedelta(seconds=1)} s)"),
+            *self._proxy_lines(),
+            *self._client_lines(),
+            *((f"snowflake-ips-nat-{nat}", by_nat[nat]) for nat in ("restricted", "unrestricted", UNKNOWN)),
+        ]
+        return "".join(f"{name} {value}\n" for name, value in lines)
 
+    def _proxy_lines(self) -> Iterator[tuple[str, str | int]]:
+        by_country, by_type = self.sums(Metric.PROXY, by="cc"), self.sums(Metric.PROXY_TYPE, by="type")
+        yield "snowflake-ips", _country_list(by_country)
+        yield from ((f"snowflake-ips-{name}", by_type[name]) for name in KNOWN_TYPES)
+        yield "snowflake-ips-total", by_country.total()
+        for name, count in (
+            ("idle", self.total(Metric.PROXY_POLL, status="idle")),
+            ("proxy-poll-with-relay-url", self.total(Metric.POLL_WITH_RELAY_URL)),
+            ("proxy-poll-without-relay-url", self.total(Metric.POLL_WITHOUT_RELAY_URL)),
+            ("proxy-rejected-for-relay-url", self.total(Metric.POLL_REJECTED_RELAY_URL)),
+        ):
+            yield f"snowflake-{name}-count", rounded_up(count)
 
-def log_block(statistics: DayStatistics, *, end: datetime, seconds: int = 86400) -> str:
-    """Return upstream's block of the metrics log, byte for byte; its first line contains `end` and `seconds`."""
-    lines = [("snowflake-stats-end", f"{end.astimezone(UTC):%Y-%m-%d %H:%M:%S} ({seconds} s)")]
-    lines += _proxy_lines(statistics)
-    lines += _client_lines(statistics)
-    lines += [(f"snowflake-ips-nat-{nat}", f"{count}") for nat, count in _by_nat(statistics)]
-    return "".join(f"{name} {value}\n" for name, value in lines)
-
-
-def _proxy_lines(statistics: DayStatistics) -> list[tuple[str, str]]:
-    by_country, by_type = statistics.proxies_by_country, statistics.proxies_by_type
-    return [
-        ("snowflake-ips", _country_list(by_country)),
-        *((f"snowflake-ips-{name}", f"{by_type.get(name, 0)}") for name in KNOWN_TYPES),
-        ("snowflake-ips-total", f"{sum(by_country.values())}"),
-        ("snowflake-idle-count", _rounded(statistics.idle_polls)),
-        ("snowflake-proxy-poll-with-relay-url-count", _rounded(statistics.polls_with_relay_url)),
-        ("snowflake-proxy-poll-without-relay-url-count", _rounded(statistics.polls_without_relay_url)),
-        ("snowflake-proxy-rejected-for-relay-url-count", _rounded(statistics.polls_rejected_for_relay_url)),
-    ]
-
-
-def _client_lines(statistics: DayStatistics) -> list[tuple[str, str]]:
-    denied, unrestricted = statistics.clients_denied, statistics.unrestricted_clients_denied
-    return [
-        ("client-denied-count", _rounded(denied)),
-        ("client-restricted-denied-count", _rounded(denied - unrestricted)),
-        ("client-unrestricted-denied-count", _rounded(unrestricted)),
-        ("client-snowflake-match-count", _rounded(statistics.clients_matched)),
-        ("client-snowflake-timeout-count", _rounded(statistics.clients_timed_out)),
-        *_method_lines("http", statistics.http_clients_by_country),
-        *_method_lines("ampcache", statistics.ampcache_clients_by_country),
-        *_method_lines("sqs", statistics.sqs_clients_by_country),
-    ]
-
-
-def _method_lines(method: str, by_country: Mapping[str, int]) -> list[tuple[str, str]]:
-    # Each country is rounded by itself, and before sorting; the count is the rounded sum, not the sum of the rounded.
-    rounded = {country: rounded_up(count) for country, count in by_country.items()}
-    return [
-        (f"client-{method}-count", _rounded(sum(by_country.values()))),
-        (f"client-{method}-ips", _country_list(rounded)),
-    ]
-
-
-def _by_nat(statistics: DayStatistics) -> list[tuple[str, int]]:
-    return [(nat, statistics.proxies_by_nat.get(nat, 0)) for nat in ("restricted", "unrestricted", UNKNOWN)]
-
-
-def _rounded(count: int) -> str:
-    return f"{rounded_up(count)}"
+    def _client_lines(self) -> Iterator[tuple[str, str | int]]:
+        by_nat = self.sums(Metric.CLIENT_POLL, by="nat", status="denied")
+        for name, count in (
+            ("denied", by_nat.total()),
+            ("restricted-denied", by_nat.total() - by_nat["unrestricted"]),
+            ("unrestricted-denied", by_nat["unrestricted"]),
+            ("snowflake-match", self.total(Metric.CLIENT_POLL, status="matched")),
+            ("snowflake-timeout", self.total(Metric.CLIENT_POLL, status="timeout")),
+        ):
+            yield f"client-{name}-count", rounded_up(count)
+        for method in METHODS:
+            by_country = self.sums(Metric.CLIENT_POLL, by="cc", rendezvous_method=method)
+            yield f"client-{method}-count", rounded_up(by_country.total())
+            # Each country is rounded by itself, and before sorting.
+            yield f"client-{method}-ips", _country_list({cc: rounded_up(count) for cc, count in by_country.items()})
 
 
 def _country_list(counts: Mapping[str, int]) -> str:

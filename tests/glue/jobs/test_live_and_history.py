@@ -11,7 +11,7 @@ from glue_jobs.transforms.events import SCHEMA
 from glue_jobs.transforms.rendezvous import rendezvous_facts, rendezvous_report
 from signalbox.history.event import HistoryEvent
 from signalbox.rendezvous.reporting.counters import distinct_keys, event_counters
-from signalbox.rendezvous.reporting.statistics import DayStatistics, log_block
+from signalbox.rendezvous.reporting.statistics import DayStatistics
 from tests.glue.frames import frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.release]
@@ -76,8 +76,7 @@ def live_block(events: list[HistoryEvent]) -> str:
         counters.update(event_counters(event))
         counters.update(counter for key, counter in distinct_keys(event) if key not in known)
         known.update(key for key, _ in distinct_keys(event))
-    statistics = DayStatistics.from_counters(counters, DAY)
-    return log_block(statistics, end=statistics.end)
+    return DayStatistics.from_counters(counters, DAY).log_block()
 
 
 def test_live_counters_and_glue_job_produce_the_same_block(spark, history):

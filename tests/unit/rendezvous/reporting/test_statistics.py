@@ -1,13 +1,14 @@
 """The daily statistics and their log block; the expected blocks were recorded from upstream v2.14.1."""
 
 from collections import Counter
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import date
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.rendezvous.reporting.statistics import DayStatistics, log_block, rounded_up
+from signalbox.rendezvous.reporting.counters import Metric
+from signalbox.rendezvous.reporting.statistics import DayStatistics, rounded_up
 
 DAY = date(2026, 11, 21)
 
@@ -72,7 +73,7 @@ COUNTERS = {
 }
 
 BLOCK = """\
-snowflake-stats-end 2026-11-21 03:50:36 (86400 s)
+snowflake-stats-end 2026-11-22 00:00:00 (86400 s)
 snowflake-ips ??=4,AU=1
 snowflake-ips-standalone 1
 snowflake-ips-webext 2
@@ -116,46 +117,34 @@ COUNTRIES = {
 }
 
 
-def test_a_day_without_rendezvous_is_upstreams_empty_block():
-    nothing = DayStatistics.from_counters({}, DAY)
+def block(counters: dict[str, int], day: date = DAY) -> str:
+    return DayStatistics.from_counters(counters, day).log_block()
 
-    assert log_block(nothing, end=nothing.end) == EMPTY_BLOCK
+
+def test_a_day_without_rendezvous_is_upstreams_empty_block():
+    assert block({}) == EMPTY_BLOCK
 
 
 def test_the_block_equals_upstreams():
-    block = log_block(DayStatistics.from_counters(COUNTERS, DAY), end=datetime(2026, 11, 21, 3, 50, 36, tzinfo=UTC))
-
-    assert block == BLOCK
-
-
-def test_the_end_is_printed_in_utc_and_the_interval_in_seconds():
-    end = datetime(2026, 11, 21, 2, 31, 50, tzinfo=timezone(timedelta(hours=1)))
-
-    block = log_block(DayStatistics.from_counters({}, DAY), end=end, seconds=20)
-
-    assert block.splitlines()[0] == "snowflake-stats-end 2026-11-21 01:31:50 (20 s)"
+    assert block(COUNTERS) == BLOCK
 
 
 def test_proxies_are_listed_without_rounding_by_descending_count_then_code():
     counters = {f"proxy|{country}|unknown|webext": count for country, count in COUNTRIES.items()}
 
-    block = log_block(DayStatistics.from_counters(counters, DAY), end=datetime(2026, 11, 22, tzinfo=UTC))
-
-    assert "\nsnowflake-ips CN=250,FR=200,RU=150,MY=112,ZA=108,AT=105,TZ=100,IT=50,BE=1,CA=1,PH=1\n" in block
+    assert "\nsnowflake-ips CN=250,FR=200,RU=150,MY=112,ZA=108,AT=105,TZ=100,IT=50,BE=1,CA=1,PH=1\n" in block(counters)
 
 
 @pytest.mark.parametrize("method", ["http", "ampcache", "sqs"])
 def test_clients_are_rounded_before_they_are_sorted(method):
     counters = {f"client_poll|{country}|unknown|{method}|matched": count for country, count in COUNTRIES.items()}
 
-    block = log_block(DayStatistics.from_counters(counters, DAY), end=datetime(2026, 11, 22, tzinfo=UTC))
-
     rounded = "CN=256,FR=200,RU=152,AT=112,MY=112,ZA=112,TZ=104,IT=56,BE=8,CA=8,PH=8"
-    assert f"\nclient-{method}-count 1080\nclient-{method}-ips {rounded}\n" in block
+    assert f"\nclient-{method}-count 1080\nclient-{method}-ips {rounded}\n" in block(counters)
 
 
 def test_a_day_ends_at_the_next_midnight():
-    assert DayStatistics.from_counters({}, date(2026, 12, 31)).end == datetime(2027, 1, 1, tzinfo=UTC)
+    assert block({}, date(2026, 12, 31)).startswith("snowflake-stats-end 2027-01-01 00:00:00 (86400 s)\n")
 
 
 @pytest.mark.parametrize(("count", "rounded"), [(0, 0), (1, 8), (7, 8), (8, 8), (9, 16), (105, 112)])
@@ -180,21 +169,35 @@ def test_statistics_of_merged_counters_are_the_sums(one, other):
 
     both = DayStatistics.from_counters(Counter(one) + Counter(other), DAY)
 
-    assert both.clients_denied == first.clients_denied + second.clients_denied
-    assert both.idle_polls == first.idle_polls + second.idle_polls
-    assert Counter(both.sqs_clients_by_country) == +(
-        Counter(first.sqs_clients_by_country) + Counter(second.sqs_clients_by_country)
-    )
+    for metric in Metric:
+        assert both.total(metric) == first.total(metric) + second.total(metric)
+    sqs = [each.sums(Metric.CLIENT_POLL, by="cc", rendezvous_method="sqs") for each in (first, second, both)]
+    assert +sqs[2] == sqs[0] + sqs[1]
 
 
 @given(st.dictionaries(NAMES, st.integers(0, 10**6)))
 def test_every_client_is_counted_once_by_outcome_and_once_by_method(counters):
     statistics = DayStatistics.from_counters(counters, DAY)
 
-    by_outcome = statistics.clients_denied + statistics.clients_matched + statistics.clients_timed_out
-    by_method = [
-        statistics.http_clients_by_country,
-        statistics.ampcache_clients_by_country,
-        statistics.sqs_clients_by_country,
-    ]
-    assert by_outcome == sum(sum(countries.values()) for countries in by_method)
+    by_outcome = [statistics.total(Metric.CLIENT_POLL, status=status) for status in ("denied", "matched", "timeout")]
+    by_method = statistics.sums(Metric.CLIENT_POLL, by="rendezvous_method")
+    assert sum(by_outcome) == by_method.total()
+
+
+def test_counts_in_the_summary_that_could_identify_users_are_multiples_of_eight():
+    counters = {
+        "proxy_type|webext": 3,
+        "proxy_nat|restricted": 2,
+        "poll|restricted|idle|webext|with": 9,
+        "answer|ca|restricted|sqs|webext": 1,
+        "client_poll|ca|unknown|sqs|denied": 17,
+        "client_poll|ca|unknown|sqs|timeout": 8,
+    }
+
+    assert DayStatistics.from_counters(counters, DAY).summary() == {
+        "day": "2026-11-21",
+        "proxies": {"webext": 3},
+        "nats": {"restricted": 2},
+        "idle_polls": 16,
+        "clients": {"matched": 8, "denied": 24, "timed_out": 8},
+    }
