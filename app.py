@@ -8,7 +8,7 @@ from aws_cdk import aws_iam as iam
 from cdk_nag import AwsSolutionsChecks
 
 from signalbox import __version__
-from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, BridgeList, InvalidBridgeList
+from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, InvalidBridgeList, parse_bridges
 from stacks.settings.config import Config
 from stacks.settings.context import InvalidConfig, read_config
 from stacks.shared.acknowledgements import acknowledge
@@ -49,9 +49,9 @@ def check_bridges(config: Config) -> tuple[str, ...]:
     Rejects an invalid list at synthesis, as upstream's broker does at its start.
     """
     if config.bridge_list_file is None:
-        return tuple(DEFAULT_BRIDGES.bridges)
+        return tuple(DEFAULT_BRIDGES)
     try:
-        return tuple(BridgeList.parse(config.bridge_list_file.read_text(encoding="utf-8")).bridges)
+        return tuple(parse_bridges(config.bridge_list_file.read_text(encoding="utf-8")))
     except InvalidBridgeList as error:
         problems = str(error).split("; ")
         raise InvalidConfig(tuple(f"bridge_list_file: {problem}" for problem in problems)) from error

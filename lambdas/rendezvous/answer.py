@@ -15,7 +15,8 @@ from signalbox.rendezvous.model.states import RendezvousRecord
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import keyed_hash
 from signalbox.rendezvous.rules.answer_service import AnswerService
-from signalbox.rendezvous.wire.proxy import InvalidProxyMessage, ProxyAnswer, answer_response
+from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_response
 
 
 def respond(event: dict[str, Any]) -> Response:
@@ -25,7 +26,7 @@ def respond(event: dict[str, Any]) -> Response:
         return response()
     try:
         answer = ProxyAnswer.parse(request.body)
-    except InvalidProxyMessage as error:
+    except InvalidMessage as error:
         wiring.record_bad_input("answer", request_id=request.request_id, reason=str(error))
         return response(status=HTTPStatus.BAD_REQUEST)
     record = _accept(answer, network_number(request.source_ip))

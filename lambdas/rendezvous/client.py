@@ -14,8 +14,9 @@ from signalbox.rendezvous.reporting.client_address import client_address
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND, NOT_FOUND_HEADERS
 from signalbox.rendezvous.rules.client_service import ClientService
 from signalbox.rendezvous.wire import amp
-from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES, Offer, OfferRejectedError, is_legacy
-from signalbox.rendezvous.wire.reply import ClientReply, error_reply, legacy_reply
+from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES, Offer, is_legacy
+from signalbox.rendezvous.wire.reply import ClientReply, error_reply, legacy_status
 from signalbox.rendezvous.wire.sdp import best_candidate_address
 
 AMP_PREFIX = "/amp/client/"
@@ -42,7 +43,7 @@ def _amp(request: Request) -> Response:
         return response(NOT_FOUND, status=HTTPStatus.NOT_FOUND, headers=NOT_FOUND_HEADERS)
     try:
         reply = _reply(request, amp.decode_path(request.path.removeprefix(AMP_PREFIX)), method=RendezvousMethod.AMP)
-    except amp.InvalidAmpPath as error:
+    except InvalidMessage as error:
         wiring.record_bad_input(RendezvousMethod.AMP, request_id=request.request_id, reason=str(error))
         reply = error_reply(str(error))
     headers = {**CROSS_ORIGIN, "Cache-Control": amp.CACHE_CONTROL}
@@ -58,18 +59,18 @@ def _legacy(request: Request) -> Response:
     try:
         nat = request.headers.get("snowflake-nat-type", "")
         offer = Offer.parse_legacy(request.body, wiring.bridges(), nat_header=nat)
-    except OfferRejectedError as error:
-        return _refused(request, error.text)
-    reply = legacy_reply(ClientReply.parse(_served(request, offer, method=RendezvousMethod.HTTP).encode()))
-    return response(reply.body, status=HTTPStatus(reply.status))
+    except InvalidMessage as error:
+        return _refused(request, str(error))
+    reply = ClientReply.parse(_served(request, offer, method=RendezvousMethod.HTTP).encode())
+    return response(reply.answer, status=HTTPStatus(legacy_status(reply)))
 
 
 def _reply(request: Request, body: bytes, *, method: RendezvousMethod) -> str:
     try:
         offer = Offer.parse(body, wiring.bridges())
-    except OfferRejectedError as error:
-        wiring.record_bad_input(method, request_id=request.request_id, reason=error.text)
-        return error_reply(error.text)
+    except InvalidMessage as error:
+        wiring.record_bad_input(method, request_id=request.request_id, reason=str(error))
+        return error_reply(str(error))
     return _served(request, offer, method=method)
 
 
@@ -103,6 +104,5 @@ def _service() -> ClientService:
         offers=wiring.offers(),
         paces=wiring.paces(),
         clock=instance.CLOCK,
-        bridges=wiring.bridges(),
         policy=wiring.policy(),
     )

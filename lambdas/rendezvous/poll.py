@@ -16,16 +16,11 @@ from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import client_address, keyed_hash
 from signalbox.rendezvous.rules.pacer import Pacer
 from signalbox.rendezvous.rules.poll_service import PollResult, PollService
-from signalbox.rendezvous.wire.proxy import (
-    InvalidProxyMessage,
-    ProxyPoll,
-    incorrect_relay_response,
-    match_response,
-    no_match_response,
-)
-from signalbox.rendezvous.wire.relay import RelayPattern, is_relay_allowed
+from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.proxy import INCORRECT_RELAY, MATCH, NO_MATCH, ProxyPoll, poll_response
+from signalbox.rendezvous.wire.relay import is_relay_allowed
 
-MILLISECOND = timedelta(milliseconds=1)
+HOUR, MILLISECOND = timedelta(hours=1), timedelta(milliseconds=1)
 
 
 def respond(event: dict[str, Any]) -> Response:
@@ -35,27 +30,23 @@ def respond(event: dict[str, Any]) -> Response:
         return response()
     try:
         poll = ProxyPoll.parse(request.body)
-    except InvalidProxyMessage as error:
+    except InvalidMessage as error:
         wiring.record_bad_input("proxy", request_id=request.request_id, reason=str(error))
         return response(status=HTTPStatus.BAD_REQUEST)
-    if not is_relay_allowed(poll.relay_pattern, _allowed_relays()):
+    if not is_relay_allowed(poll.relay_pattern, instance.settings().text("ALLOWED_RELAY_PATTERN")):
         _record(request, poll, "relay_rejected")
-        return response(incorrect_relay_response())
+        return response(poll_response(INCORRECT_RELAY, next_poll=HOUR // MILLISECOND))
     result = _service().serve(poll, network=network_number(request.source_ip))
     _record(request, poll, "matched" if result.match else "idle", match=result.match)
     return response(_body(result))
 
 
 def _body(result: PollResult) -> str:
-    next_poll = result.interval // MILLISECOND
-    if result.match is None:
-        return no_match_response(next_poll)
-    return match_response(
-        result.match.session_description,
-        nat=result.match.nat,
-        next_poll_milliseconds=next_poll,
-        relay_url=result.match.relay_url,
-    )
+    next_poll, match = result.interval // MILLISECOND, result.match
+    if match is None:
+        return poll_response(NO_MATCH, next_poll=next_poll)
+    offer, relay_url = match.session_description, match.relay_url
+    return poll_response(MATCH, next_poll=next_poll, offer=offer, nat=match.nat, relay_url=relay_url)
 
 
 def _record(request: Request, poll: ProxyPoll, outcome: str, *, match: RendezvousRecord | None = None) -> None:
@@ -72,11 +63,6 @@ def _record(request: Request, poll: ProxyPoll, outcome: str, *, match: Rendezvou
         client_id=match.client_id if match else None,
     )
     wiring.recorder().record([event])
-
-
-@cache
-def _allowed_relays() -> RelayPattern:
-    return RelayPattern.parse(instance.settings().text("ALLOWED_RELAY_PATTERN"))
 
 
 @cache

@@ -18,7 +18,7 @@ from signalbox.aws.shared.telemetry import PowertoolsTelemetry
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.event_recorder import COLLECTED_FOR, EventRecorder
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
-from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, BridgeList
+from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, Bridges, parse_bridges
 
 if TYPE_CHECKING:
     from signalbox.rendezvous.reporting.client_address import CountryLookup
@@ -109,10 +109,10 @@ def dead_letters() -> SqsDeadLetters:
 
 
 @cache
-def bridges() -> BridgeList:
+def bridges() -> Bridges:
     """Return this stage's bridges."""
     path = FILES / "bridges.jsonl"
-    return BridgeList.parse(path.read_text()) if path.exists() else DEFAULT_BRIDGES
+    return parse_bridges(path.read_text()) if path.exists() else DEFAULT_BRIDGES
 
 
 @cache

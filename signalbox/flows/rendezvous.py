@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from signalbox.aws.rendezvous.credentials import client_credentials
+from signalbox.aws.rendezvous.credentials import ClientCredentials, client_credentials
 from signalbox.clients.rendezvous.client import ReceivedAnswer, SqsRendezvous, new_client_id
 from signalbox.clients.rendezvous.simulator import ProxySimulator, sample_answer, sample_offer, wait_for_proxy
 from signalbox.flows.trial import Trial, expect
@@ -53,8 +53,8 @@ def exchange_answer(
         return answer, served.result().accepted is True
 
 
-def sqs_rendezvous(deployment: "Deployment") -> SqsRendezvous:
+def sqs_rendezvous(deployment: "Deployment", key: ClientCredentials | None = None) -> SqsRendezvous:
     """Return a client with the limited key of the stage's clients."""
     outputs = deployment.outputs
-    sqs = deployment.session_of(client_credentials(deployment.session(), outputs)).client("sqs")
+    sqs = deployment.session_of(key or client_credentials(deployment.session(), outputs)).client("sqs")
     return SqsRendezvous(sqs, outputs["BrokerQueueUrl"], client_queue_prefix=outputs["ClientQueuePrefix"])

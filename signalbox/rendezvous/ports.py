@@ -9,13 +9,12 @@ from signalbox.history.event import HistoryEvent
 from signalbox.queues import Lease, QueueName
 from signalbox.rendezvous.model.pace import Pace, Paces, ProxyGroup, ProxyKind
 from signalbox.rendezvous.model.states import (
-    Claimant,
     ClientId,
     OfferPool,
     OfferState,
-    ProxySessionId,
     RendezvousRecord,
 )
+from signalbox.rendezvous.wire.proxy import ProxyPoll
 
 
 class Offers(Protocol):
@@ -40,19 +39,17 @@ class Offers(Protocol):
         """
 
     def claim(
-        self, record: RendezvousRecord, *, proxy: Claimant, now: datetime, until: datetime
+        self, record: RendezvousRecord, *, proxy: ProxyPoll, now: datetime, until: datetime
     ) -> RendezvousRecord | None:
         """Claim an offer for a proxy until `until`; return the record, or None if it is not `is_claimable`.
 
         The same claim has the same answer again.
         """
 
-    def matched_by(self, sid: ProxySessionId, *, since: datetime) -> RendezvousRecord | None:
+    def matched_by(self, sid: str, *, since: datetime) -> RendezvousRecord | None:
         """Return the record, sent since a time, that is matched with a proxy session, or None."""
 
-    def answer(
-        self, record: RendezvousRecord, *, sid: ProxySessionId, reply: str, now: datetime
-    ) -> RendezvousRecord | None:
+    def answer(self, record: RendezvousRecord, *, sid: str, reply: str, now: datetime) -> RendezvousRecord | None:
         """Store the answer to an offer and return the record, or return None if it is not `is_answerable`.
 
         Only the returned record contains the receipt handle, as with `close`.

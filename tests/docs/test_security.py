@@ -53,9 +53,9 @@ EDGES = (
 # of a field of an edge.
 STAGE = {"Checkpoint", "LogPositions", "OverviewCall", "ControlReply", "SessionStatus", "PollResponse", "QueueTag"}
 STAGE |= {"IndexedDay", "ReplayProgress", "KeptObject", "Sources"}
-OPERATOR = {"AppExchange", "Bridge", "BridgeList", "BrokerAccount", "ContainerSelection", "FilterCriteria"}
+OPERATOR = {"AppExchange", "BrokerAccount", "ContainerSelection", "FilterCriteria"}
 OPERATOR |= {"KeptSelection"}
-WORDS = {"Nat", "Pattern", "RelayPattern", "SessionDescription", "Target", "TopicPattern"}
+WORDS = {"Nat", "Pattern", "Target", "TopicPattern"}
 # Of these messages of clients, a rule reads the id of the request at most.
 UNREAD = {Abort, Goodbye, Cancel, Register, Unregister, BadRequest}
 FIELD = re.compile(r"`([A-Z]\w+\.\w+)`")

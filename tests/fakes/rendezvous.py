@@ -15,17 +15,16 @@ from signalbox.rendezvous.model.pace import Pace, ProxyGroup, ProxyKind, first_p
 from signalbox.rendezvous.model.states import (
     OPEN_STATES,
     TRANSITIONS,
-    Claimant,
     ClientId,
     OfferPool,
     OfferState,
-    ProxySessionId,
     RendezvousMethod,
     RendezvousRecord,
     is_answerable,
     is_claimable,
     offer_pool,
 )
+from signalbox.rendezvous.wire.proxy import ProxyPoll
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -79,7 +78,7 @@ class MemoryOffers:
         return sorted(found, key=lambda r: r.created_at, reverse=True)
 
     def claim(
-        self, record: RendezvousRecord, *, proxy: Claimant, now: datetime, until: datetime
+        self, record: RendezvousRecord, *, proxy: ProxyPoll, now: datetime, until: datetime
     ) -> RendezvousRecord | None:
         stored = self.stored.get(_key(record))
         if stored is None:
@@ -90,12 +89,10 @@ class MemoryOffers:
         changes = {"sid": proxy.sid, "proxy_type": proxy.proxy_type, "available_at": until}
         return self._move(stored, OfferState.MATCHED, **changes, matches=stored.matches + 1)
 
-    def matched_by(self, sid: ProxySessionId, *, since: datetime) -> RendezvousRecord | None:
+    def matched_by(self, sid: str, *, since: datetime) -> RendezvousRecord | None:
         return next((r for r in self.stored.values() if r.sid == sid and r.created_at >= since), None)
 
-    def answer(
-        self, record: RendezvousRecord, *, sid: ProxySessionId, reply: str, now: datetime
-    ) -> RendezvousRecord | None:
+    def answer(self, record: RendezvousRecord, *, sid: str, reply: str, now: datetime) -> RendezvousRecord | None:
         stored = self.stored.get(_key(record))
         if stored is None or not is_answerable(stored, sid=sid, now=now):
             return None

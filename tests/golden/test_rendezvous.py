@@ -20,10 +20,11 @@ from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.queues import Lease, QueueName, QueueUrl
 from signalbox.rendezvous.model.pace import Pace, ProxyGroup, ProxyKind, first_pace
-from signalbox.rendezvous.model.states import Claimant, OfferState, RendezvousMethod, RendezvousRecord
+from signalbox.rendezvous.model.states import OfferState, RendezvousMethod, RendezvousRecord
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
+from signalbox.rendezvous.wire.proxy import ProxyPoll
 from signalbox.rendezvous.wire.reply import ClientReply, answer_reply, error_reply
 from tests.fakes.rendezvous import MemoryClock
 from tests.golden.files import golden, store, stored_items
@@ -72,7 +73,7 @@ def write_rendezvous(table, monkeypatch: pytest.MonkeyPatch) -> None:
     for record in (SPARSE_OFFER, PARKED_OFFER, offer("matched", **FULL), offer("answered", **FULL)):
         offers.open(record)
     for record in (MATCHED_OFFER, ANSWERED_OFFER):
-        offers.claim(record, proxy=Claimant("p1", "standalone"), now=AT, until=AT + 20 * SECOND)
+        offers.claim(record, proxy=ProxyPoll("p1", "standalone", Nat.UNKNOWN, 0, None), now=AT, until=AT + 20 * SECOND)
     offers.answer(ANSWERED_OFFER, sid="p1", reply='{"answer":"a"}', now=AT)
     expired = offer("ampcache:expired", method=RendezvousMethod.AMP)
     offers.open(expired)

@@ -20,7 +20,7 @@ from constructs import Construct
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.names import exchange_name_problem
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.rendezvous.wire.bridges import BridgeList
+from signalbox.rendezvous.wire.bridges import parse_bridges
 from signalbox.sarracenia.rights.names import parse_exchange_name, parse_user_name
 from stacks.capability import Properties
 from stacks.constructs import Exchange, Issuer, Live, Rendezvous, Splitting
@@ -255,7 +255,7 @@ def test_a_list_of_bridges_is_refused_exactly_if_the_functions_refuse_it(text: s
     path.write_text(text)
 
     try:
-        BridgeList.parse(text)
+        parse_bridges(text)
     except RejectedError:
         with pytest.raises(ValueError, match="bridges: line"):
             require_bridges(path)

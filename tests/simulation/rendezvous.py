@@ -175,7 +175,7 @@ class RendezvousWorld(World):
     def _poll(self, number: int, nat: Nat) -> float:
         """Poll once, and answer the offer that comes; return the seconds until the next poll."""
         began, sid = self.kernel.now, self.kernel.bytes(8).hex()
-        body = poll_body(ProxyPoll(sid, "1.3", "standalone", nat, 0, RELAY_PATTERN))
+        body = poll_body(ProxyPoll(sid, "standalone", nat, 0, RELAY_PATTERN))
         found = self._post("/proxy", body, f"198.51.100.{number}")
         if found is None or found["statusCode"] != 200:
             return 5

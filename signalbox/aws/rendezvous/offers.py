@@ -17,11 +17,9 @@ from signalbox.aws.shared.expressions import IS_NEW, Expression, Item, Put, Upda
 from signalbox.queues import Lease, QueueName, QueueUrl, queue_name
 from signalbox.rendezvous.model.states import (
     OPEN_STATES,
-    Claimant,
     ClientId,
     OfferPool,
     OfferState,
-    ProxySessionId,
     RendezvousMethod,
     RendezvousRecord,
     offer_pool,
@@ -29,6 +27,7 @@ from signalbox.rendezvous.model.states import (
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
 from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.proxy import ProxyPoll
 
 # The newest records of a pool that a poll reads, of about half a kilobyte each.
 PAGE_SIZE = 50
@@ -82,7 +81,7 @@ class DynamoOffers:
         return self.table.pages(sent, is_consistent=is_consistent, ScanIndexForward=False, Limit=limit)
 
     def claim(
-        self, record: RendezvousRecord, *, proxy: Claimant, now: datetime, until: datetime
+        self, record: RendezvousRecord, *, proxy: ProxyPoll, now: datetime, until: datetime
     ) -> RendezvousRecord | None:
         """Claim an offer for a proxy until `until`; return the record, or None if it is not `is_claimable`.
 
@@ -97,16 +96,14 @@ class DynamoOffers:
         item = self.table.written(Update(_key(record), sets=sets, adds={"matches": 1}, condition=IS_OPEN & in_time))
         return parse_record(item) if item else None
 
-    def matched_by(self, sid: ProxySessionId, *, since: datetime) -> RendezvousRecord | None:
+    def matched_by(self, sid: str, *, since: datetime) -> RendezvousRecord | None:
         """Return the record, sent since a time, that is matched with a proxy session, or None."""
         # The newest page of each pool, then the next one of each.
         pages = zip_longest(*(self._newest(pool, since, limit=SOUGHT_PAGE_SIZE) for pool in OfferPool), fillvalue=[])
         items = chain.from_iterable(page for both in pages for page in both)
         return next((parse_record(item) for item in items if item.get("sid") == sid), None)
 
-    def answer(
-        self, record: RendezvousRecord, *, sid: ProxySessionId, reply: str, now: datetime
-    ) -> RendezvousRecord | None:
+    def answer(self, record: RendezvousRecord, *, sid: str, reply: str, now: datetime) -> RendezvousRecord | None:
         """Store the answer to an offer and return the record, or return None if it is not `is_answerable`."""
         is_mine = attr("state").eq(OfferState.MATCHED) & attr("sid").eq(sid)
         in_time = attr("deadline").gt(milliseconds(now))
@@ -213,7 +210,6 @@ def _item(record: RendezvousRecord) -> Item:
 def parse_record(item: Item) -> RendezvousRecord:
     """Return the record of an item."""
     sent, client_id = _parse_key(item)
-    sid, reply = item.get("sid"), item.get("reply")
     return RendezvousRecord(
         client_id=client_id,
         method=_method(client_id),
@@ -228,8 +224,8 @@ def parse_record(item: Item) -> RendezvousRecord:
         offer_digest=item.get("offer_digest", ""),
         message_id=item.get("message_id"),
         receipt_handle=item.get("receipt_handle"),
-        sid=ProxySessionId(sid) if sid else None,
+        sid=item.get("sid"),
         proxy_type=item.get("proxy_type"),
         matches=int(item["matches"]),
-        reply=unpacked(reply) if reply else None,
+        reply=unpacked(item["reply"]) if "reply" in item else None,
     )

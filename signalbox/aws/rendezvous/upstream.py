@@ -6,8 +6,9 @@ from http.client import HTTPException
 from urllib.parse import urlsplit
 
 from signalbox.aws.shared.bounded_http import OK, BoundedHttp
+from signalbox.rendezvous.wire.errors import InvalidMessage
 from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES
-from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, ClientReply, InvalidReply, error_reply
+from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, ClientReply, error_reply
 
 # Upstream's broker answers within 5 s, and versions before 2.11 within 10 s (common/constants).
 ANSWER_SECONDS = 11.0
@@ -40,7 +41,7 @@ class HttpBroker:
         except TimeoutError:
             logger.warning("the broker did not answer within %s s", self.timeout)
             return error_reply(TIMED_OUT)
-        except (OSError, HTTPException, InvalidReply, UnicodeDecodeError) as error:
+        except (OSError, HTTPException, InvalidMessage, UnicodeDecodeError) as error:
             logger.warning("the broker gave no reply: %s", type(error).__name__)
             return error_reply(NO_PROXIES)
 

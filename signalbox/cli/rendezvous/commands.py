@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +18,6 @@ from signalbox.rendezvous.wire.nat import Nat
 
 if TYPE_CHECKING:
     from signalbox.clients.deployment import Deployment
-    from signalbox.clients.rendezvous.client import ExchangeProgress
 
 app = CommandGroup("Connect Snowflake clients and proxies.")
 app.command()(credentials)
@@ -39,19 +38,14 @@ def offer(
     options: OutputOptions,
 ) -> None:
     """Send an offer as a client does and print the answer; without --sdp, send a sample offer."""
-    from signalbox.clients.rendezvous.client import SqsRendezvous
+    from signalbox.flows.rendezvous import sqs_rendezvous
     from signalbox.rendezvous.wire.offer import offer_body
 
     deployment = options.deployment()
     description = session_description(sdp)
-    key = client_key(deployment)
-    rendezvous = SqsRendezvous(
-        deployment.session_of(key).client("sqs"),
-        deployment.outputs["BrokerQueueUrl"],
-        client_queue_prefix=deployment.outputs["ClientQueuePrefix"],
-    )
+    rendezvous = sqs_rendezvous(deployment, client_key(deployment))
     bridge = fingerprint or fingerprints(deployment.outputs)[0]
-    answer = rendezvous.exchange(offer_body(description, nat, fingerprint=bridge), on_progress=_print_progress)
+    answer = rendezvous.exchange(offer_body(description, nat, fingerprint=bridge), on_progress=say)
     if options.as_json:
         seconds = answer.after.total_seconds()
         print_json({"answer": answer.session_description, "client_id": answer.client_id, "seconds": round(seconds, 3)})
@@ -75,22 +69,6 @@ def session_description(sdp: Path | None) -> str:
     if not text.strip():
         raise RejectedError(f"{str(sdp)!r} is empty; expected SDP, or JSON with `type` and `sdp`")
     return text if text.lstrip().startswith("{") else json.dumps({"type": "offer", "sdp": text})
-
-
-def _print_progress(progress: "ExchangeProgress") -> None:
-    from signalbox.clients.rendezvous.client import OfferSent, QueueFound
-
-    if isinstance(progress, OfferSent):
-        text = f"offer sent, client id {progress.client_id}"
-    elif isinstance(progress, QueueFound):
-        text = f"the broker received it ({_seconds(progress.after)})"
-    else:
-        text = f"answered ({_seconds(progress.after)})"
-    say(text)
-
-
-def _seconds(duration: timedelta) -> str:
-    return f"{duration.total_seconds():.2f} s"
 
 
 @app.command()

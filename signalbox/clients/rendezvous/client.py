@@ -41,30 +41,6 @@ class NoAnswer(UnavailableError):
 
 
 @dataclass(frozen=True, slots=True)
-class OfferSent:
-    """Progress: the offer was sent to the broker queue."""
-
-    client_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class QueueFound:
-    """Progress: the broker received the offer and created the client queue."""
-
-    after: timedelta
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerReceived:
-    """Progress: a proxy's answer arrived."""
-
-    after: timedelta
-
-
-ExchangeProgress = OfferSent | QueueFound | AnswerReceived
-
-
-@dataclass(frozen=True, slots=True)
 class ReceivedAnswer:
     """A proxy's answer: a session description in JSON; `after` is the time since the offer was sent."""
 
@@ -78,7 +54,7 @@ def new_client_id() -> str:
     return secrets.token_hex(8)
 
 
-def _ignore(_progress: ExchangeProgress) -> None:
+def _ignore(_progress: str) -> None:
     """Ignore the progress."""
 
 
@@ -97,25 +73,26 @@ class SqsRendezvous:
         offer_body: str,
         *,
         client_id: str | None = None,
-        on_progress: Callable[[ExchangeProgress], None] = _ignore,
+        on_progress: Callable[[str], None] = _ignore,
     ) -> ReceivedAnswer:
         """Send an offer (see `offer_body`) and return the answer, which takes at least one second.
 
-        Raises `BrokerRefused`, `NoAnswer` after 6 seconds without a queue or 108 without a reply, `InvalidReply`,
+        Raises `BrokerRefused`, `NoAnswer` after 6 seconds without a queue or 108 without a reply, `InvalidMessage`,
         and the exceptions of `queues`.
         """
         client_id = client_id or new_client_id()
         started = self.clock()
         self._send(offer_body, client_id)
-        on_progress(OfferSent(client_id))
+        on_progress(f"offer sent, client id {client_id}")
         self.sleep(SECONDS_BEFORE_FIRST_TRY)
         reply_queue_url = self._find_queue(client_id)
-        on_progress(QueueFound(self._since(started)))
+        on_progress(f"the broker received it ({self._since(started).total_seconds():.2f} s)")
         reply = self._receive(reply_queue_url)
         if reply.error:
             raise BrokerRefused(reply.error)
-        on_progress(AnswerReceived(self._since(started)))
-        return ReceivedAnswer(reply.answer, client_id, self._since(started))
+        took = self._since(started)
+        on_progress(f"answered ({took.total_seconds():.2f} s)")
+        return ReceivedAnswer(reply.answer, client_id, took)
 
     def _send(self, offer_body: str, client_id: str) -> None:
         self.queues.send_message(

@@ -15,8 +15,8 @@ from typing import Protocol
 
 from signalbox.errors import UnavailableError
 from signalbox.rendezvous.wire.nat import Nat
-from signalbox.rendezvous.wire.proxy import VERSION, PollResponse, ProxyAnswer, ProxyPoll, answer_body, poll_body
-from signalbox.rendezvous.wire.sdp import DescriptionType, SessionDescription
+from signalbox.rendezvous.wire.proxy import PollResponse, ProxyAnswer, ProxyPoll, answer_body, poll_body
+from signalbox.rendezvous.wire.sdp import sdp_of
 
 # Reserved for documentation by RFC 5737 (3849 for IPv6).
 CLIENT_ADDRESS = "192.0.2.10"
@@ -57,19 +57,19 @@ a=end-of-candidates
 
 def sample_offer(seed: str, *, address: str = CLIENT_ADDRESS) -> str:
     """Return a client's session description, which is a function of `seed`; its `offer_body` has about 1.25 kB."""
-    return _description(DescriptionType.OFFER, seed, setup="actpass", address=address)
+    return _description("offer", seed, setup="actpass", address=address)
 
 
 def sample_answer(offer: str, *, address: str = PROXY_ADDRESS) -> str:
     """Return the session description of the answer of the proxy at `address` to this offer.
 
-    Raises `InvalidSessionDescription` if the offer is invalid.
+    Raises `InvalidMessage` if the offer is invalid.
     """
-    SessionDescription.parse(offer)
-    return _description(DescriptionType.ANSWER, offer, setup="active", address=address)
+    sdp_of(offer)
+    return _description("answer", offer, setup="active", address=address)
 
 
-def _description(kind: DescriptionType, seed: str, *, setup: str, address: str) -> str:
+def _description(kind: str, seed: str, *, setup: str, address: str) -> str:
     digest = hashlib.sha256(seed.encode()).digest()
     sdp = _SDP.format(
         session=int.from_bytes(digest[:8], "big") >> 1,
@@ -178,7 +178,7 @@ class ProxySimulator:
     def serve_once(self) -> ServeResult:
         """Poll once and, if there is a client, handle its offer as `behaviour` demands.
 
-        Raises `BrokerUnreachableError`, or `InvalidProxyMessage` for an invalid response.
+        Raises `BrokerUnreachableError`, or `InvalidMessage` for an invalid response.
         """
         sid = self.new_session_id()
         if self.behaviour is Behaviour.HUNG_UP:
@@ -221,7 +221,6 @@ class ProxySimulator:
     def _poll(self, sid: str) -> ProxyPoll:
         return ProxyPoll(
             sid=sid,
-            version=VERSION,
             proxy_type=self.proxy_type,
             nat=self.nat,
             clients=self.clients,

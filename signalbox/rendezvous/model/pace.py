@@ -1,12 +1,12 @@
 """The pace of proxies: how often those of a group poll, and the interval after which each is to poll again."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from math import log
 
-from signalbox.rendezvous.wire.nat import Nat, compatible_proxies
+from signalbox.rendezvous.wire.nat import Nat
 
 # Upstream's proxy accepts any interval from one second (proxy/lib/snowflake.go, MinPollInterval).
 SHORTEST_INTERVAL, LONGEST_INTERVAL = timedelta(seconds=1), timedelta(hours=1)
@@ -101,7 +101,7 @@ def waiting_time(pace: Pace, *, random: float) -> timedelta:
 
 def known_proxies(paces: Paces, *, now: datetime, recency: timedelta) -> Mapping[ProxyKind, int]:
     """Return the estimated number of proxies by kind, of groups that polled lately."""
-    present = [pace for pace in paces.values() if _is_recent(pace, now, recency)]
+    present = [pace for pace in paces.values() if is_recent(pace, now=now, recency=recency)]
     # Until a first period was counted, each kind has at least one proxy.
     return {kind: number for pace in present for kind, number in (pace.known or dict.fromkeys(pace.polls, 1)).items()}
 
@@ -111,19 +111,15 @@ def served_share(pace: Pace, *, target: float) -> float:
     return min(1.0, TOLERANCE * target / pace.polls_per_second) if pace.polls_per_second else 1.0
 
 
-def has_recent_proxy(paces: Paces, nats: Iterable[Nat], *, now: datetime, recency: timedelta) -> bool:
-    """Return whether a proxy of these NAT types polled lately, so that waiting for the next poll makes sense.
-
-    A group counts as present for `recency`, or for three of its intervals if that is longer.
-    """
-    found = (paces.get(proxy_group(nat)) for nat in nats)
-    return any(_is_recent(pace, now, recency) for pace in found if pace)
-
-
-def _is_recent(pace: Pace, now: datetime, recency: timedelta) -> bool:
-    return now - pace.polled_at <= max(recency, MISSED_INTERVALS * pace.interval)
-
-
 def has_compatible_proxy(paces: Paces, client: Nat, *, now: datetime, recency: timedelta) -> bool:
-    """Return whether a proxy that can serve this client polled lately."""
-    return has_recent_proxy(paces, compatible_proxies(client), now=now, recency=recency)
+    """Return whether a proxy that can serve this client polled lately, so that waiting for the next poll makes sense.
+
+    Only unrestricted clients can use every proxy (broker/ipc.go).
+    """
+    groups = tuple(ProxyGroup) if client is Nat.UNRESTRICTED else (ProxyGroup.UNRESTRICTED,)
+    return any(is_recent(paces[group], now=now, recency=recency) for group in groups if group in paces)
+
+
+def is_recent(pace: Pace, *, now: datetime, recency: timedelta) -> bool:
+    """Return whether a proxy of a group polled within `recency`, or within three intervals if that is longer."""
+    return now - pace.polled_at <= max(recency, MISSED_INTERVALS * pace.interval)

@@ -1,4 +1,4 @@
-"""The record of a rendezvous, its states and transitions, and the next step for a delivered offer."""
+"""The record of a rendezvous, its states and transitions."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ from signalbox.queues import InvalidQueueName, parse_queue_name
 from signalbox.rendezvous.wire.nat import Nat
 
 ClientId = NewType("ClientId", str)
-ProxySessionId = NewType("ProxySessionId", str)
 
 # A parked offer is delivered again at least this often, or three times until its deadline if that is less often. Such a
 # delivery sends an answer whose function was killed between storing and sending it.
@@ -47,15 +46,6 @@ TRANSITIONS: dict[OfferState | None, frozenset[OfferState]] = {
 OPEN_STATES = frozenset({OfferState.PENDING, OfferState.MATCHED})
 
 
-class OfferStep(StrEnum):
-    """The next step for a delivered offer message."""
-
-    STAY = "stay"
-    EXPIRE = "expire"
-    RESEND = "resend"
-    DROP = "drop"
-
-
 class OfferPool(StrEnum):
     """The pools of open offers, by the proxies that their client's NAT type allows."""
 
@@ -76,14 +66,6 @@ class OfferDelivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Claimant:
-    """The proxy that claims an offer."""
-
-    sid: ProxySessionId
-    proxy_type: str
-
-
-@dataclass(frozen=True, slots=True)
 class RendezvousRecord:
     """The record of one rendezvous; its pool, `created_at` and `client_id` identify it.
 
@@ -95,10 +77,10 @@ class RendezvousRecord:
 
     client_id: ClientId
     method: RendezvousMethod
-    state: OfferState
     created_at: datetime
     available_at: datetime
     deadline: datetime
+    state: OfferState = OfferState.PENDING
     nat: Nat = Nat.UNKNOWN
     session_description: str = ""
     relay_url: str = ""
@@ -106,7 +88,7 @@ class RendezvousRecord:
     offer_digest: str = ""
     message_id: str | None = None
     receipt_handle: str | None = None
-    sid: ProxySessionId | None = None
+    sid: str | None = None
     proxy_type: str | None = None
     matches: int = 0
     reply: str | None = None
@@ -133,15 +115,6 @@ def parse_client_id(text: str, *, prefix: str) -> ClientId:
     return ClientId(text)
 
 
-def next_step(record: RendezvousRecord, delivery: OfferDelivery, *, now: datetime) -> OfferStep:
-    """Return the next step for a delivered offer whose key has a stored record."""
-    if record.message_id != delivery.message_id:
-        return OfferStep.DROP  # a copy of the message, sent in the same millisecond
-    if record.state not in OPEN_STATES:
-        return OfferStep.RESEND
-    return OfferStep.EXPIRE if now >= record.deadline else OfferStep.STAY
-
-
 def is_copy(draft: RendezvousRecord, others: Iterable[RendezvousRecord]) -> bool:
     """Return whether an offer repeats one of the same client.
 
@@ -161,7 +134,7 @@ def is_claimable(record: RendezvousRecord, *, now: datetime) -> bool:
     return record.state in OPEN_STATES and record.available_at <= now < record.deadline
 
 
-def is_answerable(record: RendezvousRecord, *, sid: ProxySessionId, now: datetime) -> bool:
+def is_answerable(record: RendezvousRecord, *, sid: str, now: datetime) -> bool:
     """Return whether the proxy session `sid` may still answer this offer."""
     return record.state is OfferState.MATCHED and record.sid == sid and now < record.deadline
 

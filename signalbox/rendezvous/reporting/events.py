@@ -1,12 +1,12 @@
 """The history events of rendezvous; they never contain an address or a session description."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueName
-from signalbox.rendezvous.model.states import OfferDelivery, RendezvousRecord, was_matched
+from signalbox.rendezvous.model.states import OfferDelivery, RendezvousMethod, RendezvousRecord, was_matched
 
 if TYPE_CHECKING:
     from signalbox.rendezvous.wire.proxy import ProxyPoll
@@ -16,48 +16,26 @@ CAPABILITY = "rendezvous"
 
 def offer(record: RendezvousRecord, outcome: str, *, at: datetime, reason: str | None = None) -> HistoryEvent:
     """Return the event of an offer; `outcome` is `parked`, `denied`, `stale` or `rejected`."""
-    return _of_client(
-        record,
-        "offer",
-        outcome,
-        at=at,
-        reason=reason,
-        size_bytes=len(record.session_description.encode(errors="surrogatepass")),
-    )
+    size_bytes = len(record.session_description.encode(errors="surrogatepass"))
+    return replace(_of_client(record, "offer", outcome, at=at), reason=reason, size_bytes=size_bytes)
 
 
-def duplicate_offer(record: RendezvousRecord, delivery: OfferDelivery, *, at: datetime) -> HistoryEvent:
+def duplicate_offer(delivery: OfferDelivery, *, at: datetime) -> HistoryEvent:
     """Return the event of a duplicate of a stored offer."""
-    return HistoryEvent(
-        event_id=f"offer:{delivery.message_id}:duplicate",
-        occurred_at=at,
-        capability=CAPABILITY,
-        kind="offer",
-        outcome="duplicate",
-        message_id=record.client_id,
-        source=record.method,
-    )
+    event = _event(f"{delivery.message_id}:duplicate", "offer", "duplicate", at=at)
+    return replace(event, message_id=delivery.client_id, source=RendezvousMethod.SQS)
 
 
 def answer(record: RendezvousRecord, *, at: datetime) -> HistoryEvent:
     """Return the event of a delivered answer; its latency counts from the creation of the record."""
-    labels = {"proxy_type": record.proxy_type} if record.proxy_type else {}
-    return _of_client(
-        record,
-        "answer",
-        "delivered",
-        at=at,
-        latency_ms=_milliseconds_since(record.created_at, at),
-        attempt=record.matches,
-        labels=labels,
-    )
+    event = _of_ended(record, "answer", "delivered", at=at)
+    return replace(event, labels={**event.labels, **_labels(proxy_type=record.proxy_type)})
 
 
 def timeout(record: RendezvousRecord, *, at: datetime) -> HistoryEvent:
     """Return the event of a client whose patience ended without an answer."""
     reason = "silent proxy" if was_matched(record) else "no proxy"
-    latency_ms = _milliseconds_since(record.created_at, at)
-    return _of_client(record, "timeout", "expired", at=at, reason=reason, latency_ms=latency_ms, attempt=record.matches)
+    return replace(_of_ended(record, "timeout", "expired", at=at), reason=reason)
 
 
 def proxy_poll(
@@ -74,108 +52,59 @@ def proxy_poll(
 
     `client_id` is the client of the offer that the proxy got.
     """
-    labels = {
-        "nat": str(poll.nat),
-        "proxy_type": poll.proxy_type,
-        "country": country,
-        "relay_pattern": "without" if poll.relay_pattern is None else "with",
-        "clients": str(poll.clients),
-    }
-    return HistoryEvent(
-        event_id=f"proxy_poll:{sid_hash}:{at.timestamp():.3f}",
-        occurred_at=at,
-        capability=CAPABILITY,
-        kind="proxy_poll",
-        outcome=outcome,
-        message_id=sid_hash,
-        source="proxy",
-        labels=labels
-        | ({"party": client_address_hash} if client_address_hash else {})
-        | ({"client": client_id} if client_id else {}),
+    labels = _labels(
+        nat=poll.nat,
+        proxy_type=poll.proxy_type,
+        country=country,
+        relay_pattern="without" if poll.relay_pattern is None else "with",
+        clients=str(poll.clients),
+        party=client_address_hash,
+        client=client_id,
     )
+    event = _event(f"{sid_hash}:{at.timestamp():.3f}", "proxy_poll", outcome, at=at)
+    return replace(event, message_id=sid_hash, source="proxy", labels=labels)
 
 
 def proxy_answer(outcome: str, *, at: datetime, sid_hash: str, record: RendezvousRecord | None) -> HistoryEvent:
     """Return the event of a proxy's answer: `success` or `client_gone`."""
-    return HistoryEvent(
-        event_id=f"proxy_answer:{sid_hash}:{at.timestamp():.3f}",
-        occurred_at=at,
-        capability=CAPABILITY,
-        kind="proxy_answer",
-        outcome=outcome,
-        message_id=record.client_id if record else None,
-        source="proxy",
-        labels={"proxy_type": record.proxy_type} if record and record.proxy_type else {},
-    )
+    event = _event(f"{sid_hash}:{at.timestamp():.3f}", "proxy_answer", outcome, at=at)
+    if record is not None:
+        event = replace(event, message_id=record.client_id, labels=_labels(proxy_type=record.proxy_type))
+    return replace(event, source="proxy")
 
 
 def bad_input(source: str, *, at: datetime, request_id: str, reason: str) -> HistoryEvent:
     """Return the event of a request that breaks the protocol; `source` is `proxy`, `answer`, `http` or `ampcache`."""
-    return HistoryEvent(
-        event_id=f"bad_input:{request_id}",
-        occurred_at=at,
-        capability=CAPABILITY,
-        kind="bad_input",
-        outcome="rejected",
-        reason=reason,
-        message_id=request_id,
-        source=source,
-    )
+    event = _event(request_id, "bad_input", "rejected", at=at)
+    return replace(event, reason=reason, message_id=request_id, source=source)
 
 
 def dead_letter(message_id: str, *, at: datetime, reason: str) -> HistoryEvent:
     """Return the event of a message that was moved to the dead-letter queue."""
-    return HistoryEvent(
-        event_id=f"dead_letter:{message_id}",
-        occurred_at=at,
-        capability=CAPABILITY,
-        kind="dead_letter",
-        outcome="dead",
-        reason=reason,
-        message_id=message_id,
-        source="sqs",
-    )
+    event = _event(message_id, "dead_letter", "dead", at=at)
+    return replace(event, reason=reason, message_id=message_id, source=RendezvousMethod.SQS)
 
 
 def queue(name: QueueName, outcome: str, *, at: datetime) -> HistoryEvent:
     """Return the event of a deleted client queue; `outcome` is `deleted` after its lease or `stray_deleted`."""
-    return HistoryEvent(
-        event_id=f"queue:{name}:{outcome}",
-        occurred_at=at,
-        capability=CAPABILITY,
-        kind="queue",
-        outcome=outcome,
-        destination=name,
-    )
+    return replace(_event(f"{name}:{outcome}", "queue", outcome, at=at), destination=name)
 
 
-def _of_client(
-    record: RendezvousRecord,
-    kind: str,
-    outcome: str,
-    *,
-    at: datetime,
-    reason: str | None = None,
-    size_bytes: int | None = None,
-    latency_ms: int | None = None,
-    attempt: int | None = None,
-    labels: Mapping[str, str] | None = None,
-) -> HistoryEvent:
-    return HistoryEvent(
-        event_id=f"{kind}:{record.client_id}:{record.message_id or ''}:{outcome}",
-        occurred_at=at,
-        capability=CAPABILITY,
-        kind=kind,
-        outcome=outcome,
-        reason=reason,
-        message_id=record.client_id,
-        source=record.method,
-        size_bytes=size_bytes,
-        latency_ms=latency_ms,
-        attempt=attempt,
-        labels={"nat": str(record.nat), "country": record.country} | dict(labels or {}),
-    )
+def _of_ended(record: RendezvousRecord, kind: str, outcome: str, *, at: datetime) -> HistoryEvent:
+    latency_ms = round((at - record.created_at).total_seconds() * 1000)
+    return replace(_of_client(record, kind, outcome, at=at), latency_ms=latency_ms, attempt=record.matches)
 
 
-def _milliseconds_since(start: datetime, end: datetime) -> int:
-    return round((end - start).total_seconds() * 1000)
+def _of_client(record: RendezvousRecord, kind: str, outcome: str, *, at: datetime) -> HistoryEvent:
+    event = _event(f"{record.client_id}:{record.message_id or ''}:{outcome}", kind, outcome, at=at)
+    labels = _labels(nat=record.nat, country=record.country)
+    return replace(event, message_id=record.client_id, source=record.method, labels=labels)
+
+
+def _event(key: str, kind: str, outcome: str, *, at: datetime) -> HistoryEvent:
+    """Return an event; `key` makes its id unique among those of its kind."""
+    return HistoryEvent(f"{kind}:{key}", at, CAPABILITY, kind, outcome)
+
+
+def _labels(**labels: str | None) -> dict[str, str]:
+    return {name: str(value) for name, value in labels.items() if value is not None}

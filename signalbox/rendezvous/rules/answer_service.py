@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from signalbox.rendezvous.model.states import ProxySessionId, RendezvousMethod, RendezvousRecord
+from signalbox.rendezvous.model.states import RendezvousMethod, RendezvousRecord
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
 from signalbox.rendezvous.wire.proxy import ProxyAnswer
 from signalbox.rendezvous.wire.reply import answer_reply
@@ -54,7 +54,7 @@ class AnswerService:
 
         `network` identifies the proxy's public network.
         """
-        sid, now = ProxySessionId(answer.sid), self.clock.now()
+        sid, now = answer.sid, self.clock.now()
         if self.misses.are_over(network, now=now):
             return None
         match = self.offers.matched_by(sid, since=now - self.policy.longest_patience)

@@ -8,7 +8,6 @@ from signalbox.rendezvous.model.pace import has_compatible_proxy
 from signalbox.rendezvous.model.states import ClientId, OfferState, RendezvousMethod, RendezvousRecord, was_matched
 from signalbox.rendezvous.rules.offer_service import with_offer
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
-from signalbox.rendezvous.wire.bridges import BridgeList
 from signalbox.rendezvous.wire.offer import Offer
 from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, error_reply
 
@@ -26,7 +25,6 @@ class ClientService:
     offers: "Offers"
     paces: "ProxyPaces"
     clock: "Clock"
-    bridges: BridgeList
     policy: RendezvousPolicy
 
     def serve(self, offer: Offer, *, client_id: ClientId, method: RendezvousMethod, country: str) -> RendezvousRecord:
@@ -35,13 +33,12 @@ class ClientService:
         record = RendezvousRecord(
             client_id=client_id,
             method=method,
-            state=OfferState.PENDING,
             created_at=now,
             available_at=now,
             deadline=now + self.policy.http_patience,
             country=country,
         )
-        record = with_offer(record, offer, self.bridges)
+        record = with_offer(record, offer)
         if not has_compatible_proxy(self.paces.all(), record.nat, now=now, recency=self.policy.proxy_recency):
             return replace(record, state=OfferState.REFUSED, reply=error_reply(NO_PROXIES))
         self.offers.open(record)

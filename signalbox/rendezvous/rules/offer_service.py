@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 from signalbox.history.event import HistoryEvent
 from signalbox.rendezvous.model.pace import has_compatible_proxy
 from signalbox.rendezvous.model.states import (
+    OPEN_STATES,
     OfferDelivery,
     OfferState,
-    OfferStep,
     RendezvousMethod,
     RendezvousRecord,
     hidden_until,
     is_copy,
-    next_step,
     was_matched,
 )
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
-from signalbox.rendezvous.wire.bridges import BridgeList
-from signalbox.rendezvous.wire.offer import Offer, OfferRejectedError
+from signalbox.rendezvous.wire.bridges import Bridges
+from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.offer import Offer
 from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, error_reply
 from signalbox.rendezvous.wire.sdp import best_candidate_address
 
@@ -48,14 +48,6 @@ class DeliveryResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ParsedOffer:
-    """The draft of a record for a delivered offer; `refusal` is the error text of an invalid offer."""
-
-    draft: RendezvousRecord
-    refusal: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class OfferService:
     """Handles deliveries of offers; every step can be repeated after a crash at any other step.
 
@@ -67,35 +59,34 @@ class OfferService:
     paces: "ProxyPaces"
     client_queues: "ClientQueues"
     clock: "Clock"
-    bridges: BridgeList
+    bridges: Bridges
     country_lookup: "CountryLookup"
     policy: RendezvousPolicy
 
     def receive(self, delivery: OfferDelivery) -> DeliveryResult:
         """Execute the next step for a delivered offer."""
-        offer = self._parse(delivery)
+        draft, refusal = self._parsed(delivery)
         # Nearly every offer is new: a conditional write detects the others, which saves a read.
-        result = self._open(offer, delivery) if delivery.is_first else None
+        result = self._open(draft, delivery, refusal=refusal) if delivery.is_first else None
         if result is not None:
             return result
-        record = self.offers.find(offer.draft)
+        record = self.offers.find(draft)
         if record is None:
             # If another delivery of the same offer was faster, the redelivery of this one continues with its record.
-            return self._open(offer, delivery) or DeliveryResult(done=False)
+            return self._open(draft, delivery, refusal=refusal) or DeliveryResult(done=False)
         return self._continue(record, delivery)
 
     def _continue(self, record: RendezvousRecord, delivery: OfferDelivery) -> DeliveryResult:
-        step = next_step(record, delivery, now=self.clock.now())
-        if step is OfferStep.STAY:
-            return self._stay(record, delivery)
-        if step is OfferStep.EXPIRE:
-            return self._expire(record)
-        if step is OfferStep.RESEND:
+        if record.message_id != delivery.message_id:
+            return self._drop(delivery)  # a copy of the message, sent in the same millisecond
+        if record.state not in OPEN_STATES:
             return self._resend(record)
-        return self._drop(record, delivery)
+        if self.clock.now() >= record.deadline:
+            return self._expire(record)
+        return self._stay(record, delivery)
 
-    def _drop(self, record: RendezvousRecord, delivery: OfferDelivery) -> DeliveryResult:
-        return DeliveryResult(done=True, events=(events.duplicate_offer(record, delivery, at=self.clock.now()),))
+    def _drop(self, delivery: OfferDelivery) -> DeliveryResult:
+        return DeliveryResult(done=True, events=(events.duplicate_offer(delivery, at=self.clock.now()),))
 
     def _stay(self, record: RendezvousRecord, delivery: OfferDelivery) -> DeliveryResult:
         if not self.offers.renew(record, receipt_handle=delivery.receipt_handle):
@@ -103,26 +94,35 @@ class OfferService:
             return DeliveryResult(done=False)
         return DeliveryResult(done=False, hidden_until=hidden_until(record, self.clock.now()))
 
-    def _parse(self, delivery: OfferDelivery) -> ParsedOffer:
-        draft = _draft(delivery, policy=self.policy)
+    def _parsed(self, delivery: OfferDelivery) -> tuple[RendezvousRecord, str | None]:
+        """Return the draft of a record, and the error text for the client if its offer is invalid."""
+        draft = RendezvousRecord(
+            client_id=delivery.client_id,
+            method=RendezvousMethod.SQS,
+            created_at=delivery.sent_at,
+            available_at=delivery.sent_at,
+            deadline=delivery.sent_at + self.policy.sqs_patience,
+            offer_digest=hashlib.sha256(delivery.body).hexdigest()[:DIGEST_CHARACTERS],
+            message_id=delivery.message_id,
+            receipt_handle=delivery.receipt_handle,
+        )
         try:
             offer = Offer.parse(delivery.body, self.bridges)
-        except OfferRejectedError as error:
-            return ParsedOffer(draft, refusal=error.text)
+        except InvalidMessage as error:
+            return draft, str(error)
         country = self.country_lookup(best_candidate_address(offer.sdp))
-        return ParsedOffer(replace(with_offer(draft, offer, self.bridges), country=country))
+        return replace(with_offer(draft, offer), country=country), None
 
-    def _open(self, offer: ParsedOffer, delivery: OfferDelivery) -> DeliveryResult | None:
+    def _open(self, draft: RendezvousRecord, delivery: OfferDelivery, *, refusal: str | None) -> DeliveryResult | None:
         """Store a new offer or its refusal; return None if there is a record with its key."""
-        draft = offer.draft
         # First, because upstream's client gives up if its queue does not exist within five seconds.
         is_ours = self.client_queues.create(draft.client_id, message_id=delivery.message_id)
         if not is_ours or not delivery.is_first:
             over = self._over(draft, delivery, is_ours=is_ours)
             if over is not None:
                 return over
-        if offer.refusal is not None:
-            return self._refuse(draft, text=offer.refusal, outcome="rejected")
+        if refusal is not None:
+            return self._refuse(draft, text=refusal, outcome="rejected")
         now = self.clock.now()
         if now >= draft.deadline:
             return self._refuse(draft, text=TIMED_OUT, outcome="stale")
@@ -141,7 +141,7 @@ class OfferService:
         records = self.offers.of_client(draft.client_id, since=draft.created_at - self.policy.kept_for)
         others = [one for one in records if one.message_id != draft.message_id]
         if is_copy(draft, others):
-            return self._drop(draft, delivery)
+            return self._drop(delivery)
         if is_ours:
             return None
         if others or not delivery.is_first:
@@ -172,29 +172,6 @@ class OfferService:
         return DeliveryResult(done=True)
 
 
-def with_offer(record: RendezvousRecord, offer: Offer, bridges: BridgeList) -> RendezvousRecord:
-    """Return the record with the fields of the parsed offer; the parser has already checked the bridge."""
-    return replace(
-        record,
-        nat=offer.nat,
-        session_description=offer.session_description,
-        relay_url=bridges.relay_url(offer.fingerprint) or "",
-    )
-
-
-def _draft(delivery: OfferDelivery, *, policy: RendezvousPolicy) -> RendezvousRecord:
-    return RendezvousRecord(
-        client_id=delivery.client_id,
-        method=RendezvousMethod.SQS,
-        state=OfferState.PENDING,
-        created_at=delivery.sent_at,
-        available_at=delivery.sent_at,
-        deadline=delivery.sent_at + policy.sqs_patience,
-        offer_digest=_digest(delivery),
-        message_id=delivery.message_id,
-        receipt_handle=delivery.receipt_handle,
-    )
-
-
-def _digest(delivery: OfferDelivery) -> str:
-    return hashlib.sha256(delivery.body).hexdigest()[:DIGEST_CHARACTERS]
+def with_offer(record: RendezvousRecord, offer: Offer) -> RendezvousRecord:
+    """Return the record with the fields of the parsed offer."""
+    return replace(record, nat=offer.nat, session_description=offer.session_description, relay_url=offer.relay_url)

@@ -11,13 +11,12 @@ from signalbox.rendezvous.model.pace import (
     Paces,
     ProxyGroup,
     ProxyKind,
-    has_recent_proxy,
+    is_recent,
     next_pace,
     proxy_group,
     served_share,
 )
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
-from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.proxy import ProxyPoll
 
 if TYPE_CHECKING:
@@ -61,7 +60,8 @@ class Pacer:
 
     def has_restricted(self, *, now: datetime) -> bool:
         """Return whether restricted proxies poll."""
-        return has_recent_proxy(self.stored, (Nat.RESTRICTED,), now=now, recency=timedelta(0))
+        pace = self.stored.get(ProxyGroup.RESTRICTED)
+        return pace is not None and is_recent(pace, now=now, recency=timedelta(0))
 
     def _is_within_share(self, group: ProxyGroup, network: int | None) -> bool:
         target = self.policy.target_polls(group) * SHARED_EVERY.total_seconds()

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from signalbox.rendezvous.model.pace import waiting_time
-from signalbox.rendezvous.model.states import (
-    Claimant,
-    OfferPool,
-    ProxySessionId,
-    RendezvousRecord,
-    compatible_pools,
-    is_claimable,
-)
+from signalbox.rendezvous.model.states import OfferPool, RendezvousRecord, compatible_pools, is_claimable
 from signalbox.rendezvous.rules.pacer import Pacer
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
 from signalbox.rendezvous.wire.nat import Nat
@@ -64,10 +57,9 @@ class PollService:
         return PollResult(match, waiting_time(pace, random=self.random()))
 
     def _claim_any(self, poll: ProxyPoll, now: datetime) -> RendezvousRecord | None:
-        proxy = Claimant(ProxySessionId(poll.sid), poll.proxy_type)
         found = [record for pool in compatible_pools(poll.nat) for record in self._open_offers(pool, poll.nat, now)]
-        for record in sorted(found, key=lambda record: _turn(record, proxy))[:CLAIMS]:
-            match = self.offers.claim(record, proxy=proxy, now=now, until=now + self.policy.match_patience)
+        for record in sorted(found, key=lambda record: _turn(record, poll))[:CLAIMS]:
+            match = self.offers.claim(record, proxy=poll, now=now, until=now + self.policy.match_patience)
             if match is not None:
                 return match
         return None
@@ -83,6 +75,6 @@ class PollService:
         return [record for record in found if record.created_at <= latest and is_claimable(record, now=now)]
 
 
-def _turn(record: RendezvousRecord, proxy: Claimant) -> tuple[int, int]:
+def _turn(record: RendezvousRecord, poll: ProxyPoll) -> tuple[int, int]:
     """Return the place of an offer in the order of a proxy's claims."""
-    return (record.created_at - EPOCH) // SHUFFLED_WITHIN, crc32(f"{proxy.sid} {record.client_id}".encode())
+    return (record.created_at - EPOCH) // SHUFFLED_WITHIN, crc32(f"{poll.sid} {record.client_id}".encode())

@@ -3,7 +3,7 @@
 import base64
 import string
 
-from signalbox.errors import RejectedError
+from signalbox.rendezvous.wire.errors import InvalidMessage
 
 CONTENT_TYPE = "text/html"
 CACHE_CONTROL = "max-age=15"  # seconds; the shortest time for which an AMP cache keeps a page
@@ -41,19 +41,15 @@ animation:-amp-start 8s steps(1,end) 0s 1 normal both}\
 _FOOT = "</body>\n</html>"
 
 
-class InvalidAmpPath(RejectedError):
-    """Raised when a URL path does not contain an offer; its text is the error in the client's reply."""
-
-
 def decode_path(path: str) -> bytes:
-    """Return the decoded last segment of the path after `/amp/client/`. Raises `InvalidAmpPath`.
+    """Return the decoded last segment of the path after `/amp/client/`. Raises `InvalidMessage`.
 
     The text between the version and the last slash is ignored; it makes the URL unique, so that no cached page matches.
     """
     _, slash, encoded = path.rpartition("/")
     encoded = encoded.translate({ord("\r"): None, ord("\n"): None})  # as Go's decoder does
     if not slash or not path.startswith(VERSION) or not _is_base64(encoded):
-        raise InvalidAmpPath("cannot decode URL path")
+        raise InvalidMessage("cannot decode URL path")
     return base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
 
 

@@ -2,18 +2,12 @@
 
 from dataclasses import dataclass
 
-from signalbox.errors import RejectedError
-from signalbox.rendezvous.wire.bridges import (
-    DEFAULT_FINGERPRINT,
-    BridgeList,
-    Fingerprint,
-    InvalidFingerprint,
-    parse_fingerprint,
-)
-from signalbox.rendezvous.wire.gojson.codec import DecodedStruct, FieldType, Struct, encode
-from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, text_of
-from signalbox.rendezvous.wire.nat import InvalidNat, Nat
-from signalbox.rendezvous.wire.sdp import InvalidSessionDescription, SessionDescription
+from signalbox.rendezvous.wire.bridges import DEFAULT_FINGERPRINT, Bridges, Fingerprint, parse_fingerprint
+from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.gojson.codec import FieldType, Struct, encode
+from signalbox.rendezvous.wire.gojson.scanner import text_of
+from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.sdp import sdp_of
 
 MAXIMUM_BODY_BYTES = 100_000
 VERSION = b"1.0"
@@ -25,36 +19,29 @@ _OFFER = Struct(
 )
 
 
-class OfferRejectedError(RejectedError):
-    """Raised when an offer cannot be served; `text` is the error in the client's reply."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.text = text
-
-
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A client's request for a proxy.
 
     `session_description` is the JSON text that goes to the proxy unchanged; `sdp` is the SDP text inside it.
+    `relay_url` is the address of the client's bridge.
     """
 
     session_description: str
     nat: Nat
-    fingerprint: Fingerprint
+    relay_url: str
     sdp: str
 
     @classmethod
-    def parse(cls, body: bytes, bridges: BridgeList) -> "Offer":
-        """Return the offer in a body that starts with a version line. Raises `OfferRejectedError`."""
+    def parse(cls, body: bytes, bridges: Bridges) -> "Offer":
+        """Return the offer in a body that starts with a version line. Raises `InvalidMessage`."""
         if len(body) > MAXIMUM_BODY_BYTES:  # a proxy reads at most this, and a DynamoDB item holds 400 KB
-            raise OfferRejectedError(f"{len(body)} bytes are too many; at most {MAXIMUM_BODY_BYTES} are allowed")
+            raise InvalidMessage(f"{len(body)} bytes are too many; at most {MAXIMUM_BODY_BYTES} are allowed")
         return _read(body, bridges)
 
     @classmethod
-    def parse_legacy(cls, body: bytes, bridges: BridgeList, *, nat_header: str) -> "Offer":
-        """Return the offer of a client that sends only its session description. Raises `OfferRejectedError`."""
+    def parse_legacy(cls, body: bytes, bridges: Bridges, *, nat_header: str) -> "Offer":
+        """Return the offer of a client that sends only its session description. Raises `InvalidMessage`."""
         return _read(offer_body(text_of(body), nat_header).encode(), bridges)
 
 
@@ -69,31 +56,25 @@ def offer_body(session_description: str, nat: str = Nat.UNKNOWN, *, fingerprint:
     return f"{VERSION.decode()}\n{encode(message)}"
 
 
-def _read(body: bytes, bridges: BridgeList) -> Offer:
+def _read(body: bytes, bridges: Bridges) -> Offer:
+    """Return the offer in a body; the checks have upstream's order."""
     version, newline, document = body.partition(b"\n")
     if not newline or version != VERSION:
-        raise OfferRejectedError("unsupported message version")
-    try:
-        return _checked(_OFFER.decode(document), bridges)
-    except (InvalidJson, InvalidSessionDescription, InvalidNat) as problem:
-        raise OfferRejectedError(str(problem)) from problem
-
-
-def _checked(record: DecodedStruct, bridges: BridgeList) -> Offer:
-    """Return the offer in a decoded body; the checks have upstream's order."""
+        raise InvalidMessage("unsupported message version")
+    record = _OFFER.decode(document)
     session_description = record.text("offer")
     if not session_description:
-        raise OfferRejectedError("no supplied offer")
-    sdp = SessionDescription.parse(session_description).sdp
+        raise InvalidMessage("no supplied offer")
+    sdp = sdp_of(session_description)
     fingerprint = _fingerprint(record.text("fingerprint"))
     nat = Nat.parse(record.text("nat"))
-    if bridges.relay_url(fingerprint) is None:
-        raise OfferRejectedError("bridge with requested fingerprint is unknown to the broker")
-    return Offer(session_description, nat, fingerprint, sdp)
+    if fingerprint not in bridges:
+        raise InvalidMessage("bridge with requested fingerprint is unknown to the broker")
+    return Offer(session_description, nat, bridges[fingerprint], sdp)
 
 
 def _fingerprint(text: str) -> Fingerprint:
     try:
         return parse_fingerprint(text or DEFAULT_FINGERPRINT)
-    except InvalidFingerprint as problem:
-        raise OfferRejectedError("cannot decode fingerprint") from problem
+    except InvalidMessage as problem:
+        raise InvalidMessage("cannot decode fingerprint") from problem

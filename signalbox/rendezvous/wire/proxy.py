@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from signalbox.errors import RejectedError
+from signalbox.rendezvous.wire.errors import InvalidMessage
 from signalbox.rendezvous.wire.gojson.codec import DecodedStruct, FieldType, Struct, encode
-from signalbox.rendezvous.wire.gojson.scanner import InvalidJson
-from signalbox.rendezvous.wire.nat import InvalidNat, Nat
+from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES
-from signalbox.rendezvous.wire.sdp import InvalidSessionDescription, SessionDescription, has_candidate
+from signalbox.rendezvous.wire.sdp import sdp_of
 
 VERSION = "1.3"
 KNOWN_TYPES = ("standalone", "webext", "badge", "iptproxy", "bloco")
@@ -17,7 +16,6 @@ NO_MATCH = "no match"
 INCORRECT_RELAY = "incorrect relay pattern"
 # A proxy's own is 24 characters. It is stored in the record that it claims, which all polls read.
 MAXIMUM_SID_LENGTH = 100
-INCORRECT_RELAY_NEXT_POLL_MILLISECONDS = 3_600_000
 
 _POLL = Struct(
     package="messages",
@@ -49,16 +47,11 @@ _ANSWER = Struct(
 )
 
 
-class InvalidProxyMessage(RejectedError):
-    """Raised when a message between proxy and broker does not follow the protocol."""
-
-
 @dataclass(frozen=True, slots=True)
 class ProxyPoll:
     """A proxy's poll for a client; `relay_pattern` is None if the proxy predates relay patterns."""
 
     sid: str
-    version: str
     proxy_type: str
     nat: Nat
     clients: int
@@ -66,13 +59,12 @@ class ProxyPoll:
 
     @classmethod
     def parse(cls, body: bytes) -> "ProxyPoll":
-        """Return the poll in a body. Raises `InvalidProxyMessage`."""
+        """Return the poll in a body. Raises `InvalidMessage`."""
         record = _decoded(_POLL, body)
         return cls(
             sid=_sid(record),
-            version=record.text("Version"),
             proxy_type=record.text("Type") if record.text("Type") in KNOWN_TYPES else UNKNOWN_TYPE,
-            nat=_nat(record),
+            nat=Nat.parse(record.text("NAT")),
             clients=max(record.integer("Clients"), 0),
             relay_pattern=record.optional_text("AcceptedRelayPattern"),
         )
@@ -87,15 +79,12 @@ class ProxyAnswer:
 
     @classmethod
     def parse(cls, body: bytes) -> "ProxyAnswer":
-        """Return the answer in a body. Raises `InvalidProxyMessage`."""
-        if not has_candidate(body):
-            raise InvalidProxyMessage("SDP contains no candidate")
+        """Return the answer in a body. Raises `InvalidMessage`."""
+        if b"a=candidate" not in body:
+            raise InvalidMessage("SDP contains no candidate")
         record = _decoded(_ANSWER, body)
         answer = cls(_sid(record), _required(record, "Answer"))
-        try:
-            SessionDescription.parse(answer.answer)
-        except InvalidSessionDescription as problem:
-            raise InvalidProxyMessage(str(problem)) from problem
+        sdp_of(answer.answer)  # or raises
         return answer
 
 
@@ -116,34 +105,22 @@ class PollResponse:
 
     @classmethod
     def parse(cls, body: bytes) -> "PollResponse":
-        """Return the response in a body, parsed as a proxy does. Raises `InvalidProxyMessage`."""
-        try:
-            record = _POLL_RESPONSE.decode(body)
-        except InvalidJson as problem:
-            raise InvalidProxyMessage(str(problem)) from problem
+        """Return the response in a body, parsed as a proxy does. Raises `InvalidMessage`."""
+        record = _POLL_RESPONSE.decode(body)
         status = _required(record, "Status")
         return cls(
             status=status,
             offer=_required(record, "Offer") if status == MATCH else "",
-            nat=_nat(record),
+            nat=Nat.parse(record.text("NAT")),
             next_poll_milliseconds=record.integer("NextPoll"),
             relay_url=record.text("RelayURL"),
         )
 
 
-def match_response(offer: str, *, nat: Nat, next_poll_milliseconds: int, relay_url: str) -> str:
-    """Return the poll response with a client's offer."""
-    return _poll_response(MATCH, offer=offer, nat=nat, next_poll=next_poll_milliseconds, relay_url=relay_url)
-
-
-def no_match_response(next_poll_milliseconds: int) -> str:
-    """Return the poll response without a client."""
-    return _poll_response(NO_MATCH, next_poll=next_poll_milliseconds)
-
-
-def incorrect_relay_response() -> str:
-    """Return the poll response for a proxy whose relay pattern excludes an allowed relay."""
-    return _poll_response(INCORRECT_RELAY, next_poll=INCORRECT_RELAY_NEXT_POLL_MILLISECONDS)
+def poll_response(status: str, *, next_poll: int, offer: str = "", nat: str = "", relay_url: str = "") -> str:
+    """Return the response to a poll; `next_poll` is in milliseconds."""
+    # Always all five keys, in upstream's order.
+    return encode({"Status": status, "Offer": offer, "NAT": nat, "NextPoll": next_poll, "RelayURL": relay_url})
 
 
 def answer_response(*, accepted: bool) -> str:
@@ -156,7 +133,7 @@ def poll_body(poll: ProxyPoll) -> str:
     return encode(
         {
             "Sid": poll.sid,
-            "Version": poll.version,
+            "Version": VERSION,
             "Type": poll.proxy_type,
             "NAT": poll.nat,
             "Clients": poll.clients,
@@ -170,39 +147,24 @@ def answer_body(answer: ProxyAnswer) -> str:
     return encode({"Version": VERSION, "Sid": answer.sid, "Answer": answer.answer})
 
 
-def _poll_response(status: str, *, next_poll: int, offer: str = "", nat: str = "", relay_url: str = "") -> str:
-    # Always all five keys, in upstream's order.
-    return encode({"Status": status, "Offer": offer, "NAT": nat, "NextPoll": next_poll, "RelayURL": relay_url})
-
-
 def _decoded(struct: Struct, body: bytes) -> DecodedStruct:
     if len(body) > MAXIMUM_BODY_BYTES:
-        raise InvalidProxyMessage(f"{len(body)} bytes are too many; at most {MAXIMUM_BODY_BYTES} are allowed")
-    try:
-        record = struct.decode(body)
-    except InvalidJson as problem:
-        raise InvalidProxyMessage(str(problem)) from problem
+        raise InvalidMessage(f"{len(body)} bytes are too many; at most {MAXIMUM_BODY_BYTES} are allowed")
+    record = struct.decode(body)
     if record.text("Version").split(".")[0] != "1":
-        raise InvalidProxyMessage("using unknown version")
+        raise InvalidMessage("using unknown version")
     return record
 
 
 def _sid(record: DecodedStruct) -> str:
     sid = _required(record, "Sid")
     if len(sid) > MAXIMUM_SID_LENGTH:
-        raise InvalidProxyMessage(f"Sid has {len(sid)} characters; at most {MAXIMUM_SID_LENGTH} are allowed")
+        raise InvalidMessage(f"Sid has {len(sid)} characters; at most {MAXIMUM_SID_LENGTH} are allowed")
     return sid
 
 
 def _required(record: DecodedStruct, name: str) -> str:
     text = record.text(name)
     if not text:
-        raise InvalidProxyMessage(f"{name} is missing or empty")
+        raise InvalidMessage(f"{name} is missing or empty")
     return text
-
-
-def _nat(record: DecodedStruct) -> Nat:
-    try:
-        return Nat.parse(record.text("NAT"))
-    except InvalidNat as problem:
-        raise InvalidProxyMessage(str(problem)) from problem

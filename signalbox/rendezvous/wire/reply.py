@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from signalbox.errors import RejectedError
+from signalbox.rendezvous.wire.errors import InvalidMessage
 from signalbox.rendezvous.wire.gojson.codec import FieldType, Struct, encode
-from signalbox.rendezvous.wire.gojson.scanner import InvalidJson
 
 NO_PROXIES = "no snowflake proxies currently available"
 TIMED_OUT = "timed out waiting for answer!"
@@ -16,11 +15,7 @@ _REPLY = Struct(
 )
 # HTTP status codes (RFC 9110)
 _OK, _BAD_REQUEST, _SERVICE_UNAVAILABLE, _GATEWAY_TIMEOUT = 200, 400, 503, 504
-_LEGACY_STATUS = {NO_PROXIES: _SERVICE_UNAVAILABLE, TIMED_OUT: _GATEWAY_TIMEOUT}
-
-
-class InvalidReply(RejectedError):
-    """Raised when a body is not a broker's reply."""
+_LEGACY_STATUS = {"": _OK, NO_PROXIES: _SERVICE_UNAVAILABLE, TIMED_OUT: _GATEWAY_TIMEOUT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +27,12 @@ class ClientReply:
 
     @classmethod
     def parse(cls, body: bytes) -> "ClientReply":
-        """Return the reply in a body, parsed as a client does. Raises `InvalidReply`."""
-        try:
-            record = _REPLY.decode(body)
-        except InvalidJson as problem:
-            raise InvalidReply(str(problem)) from problem
+        """Return the reply in a body, parsed as a client does. Raises `InvalidMessage`."""
+        record = _REPLY.decode(body)
         reply = cls(answer=record.text("answer"), error=record.text("error"))
         if reply == cls():
-            raise InvalidReply("received empty broker response")
+            raise InvalidMessage("received empty broker response")
         return reply
-
-
-@dataclass(frozen=True, slots=True)
-class LegacyReply:
-    """The HTTP reply to a client that sent only its session description."""
-
-    status: int
-    body: str = ""
 
 
 def answer_reply(answer: str) -> str:
@@ -61,11 +45,9 @@ def error_reply(text: str) -> str:
     return encode({"error": text})
 
 
-def legacy_reply(reply: ClientReply) -> LegacyReply:
-    """Return a reply in the legacy form: status 200 with the answer as body, or another status and no body.
+def legacy_status(reply: ClientReply) -> int:
+    """Return the HTTP status of a reply to a client that sent only its session description; the body is the answer.
 
     Upstream closes the connection if the offer is invalid; this broker returns status 400.
     """
-    if reply.error:
-        return LegacyReply(_LEGACY_STATUS.get(reply.error, _BAD_REQUEST))
-    return LegacyReply(_OK, reply.answer)
+    return _LEGACY_STATUS.get(reply.error, _BAD_REQUEST)

@@ -4,12 +4,12 @@ import ipaddress
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
 
-from signalbox.errors import RejectedError
+from signalbox.rendezvous.wire.errors import InvalidMessage
 from signalbox.rendezvous.wire.gojson.codec import decode_map, encode
-from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, JsonKind, JsonValue
+from signalbox.rendezvous.wire.gojson.scanner import JsonKind, JsonValue
 
+TYPES = ("offer", "pranswer", "answer", "rollback")
 # RFC 8445, section 5.1.2.2: the nearer the candidate to the client, the better its address shows the country.
 _PREFERENCE = {"host": 126, "prflx": 110, "srflx": 100, "relay": 0}
 _PRIORITY_DIGITS = 10
@@ -20,51 +20,25 @@ MAXIMUM_COMPRESSED_BYTES = 3_000
 MAXIMUM_WRITTEN_BYTES = 99_000
 
 
-class InvalidSessionDescription(RejectedError):
-    """Raised when a text is not a session description; the error names the reason and quotes none of the text."""
-
-
-class DescriptionType(StrEnum):
-    """The type of a session description."""
-
-    OFFER = "offer"
-    PRANSWER = "pranswer"
-    ANSWER = "answer"
-    ROLLBACK = "rollback"
-
-
-@dataclass(frozen=True, slots=True)
-class SessionDescription:
-    """A WebRTC session description of at most `MAXIMUM_COMPRESSED_BYTES` and `MAXIMUM_WRITTEN_BYTES`."""
-
-    type: DescriptionType
-    sdp: str
-
-    @classmethod
-    def parse(cls, text: str) -> "SessionDescription":
-        """Return the session description in a JSON text. Raises `InvalidSessionDescription`."""
-        encoded = text.encode(errors="surrogatepass")
-        try:
-            members = decode_map(encoded)
-        except InvalidJson as problem:
-            raise _malformed(str(problem)) from problem
-        for name in ("type", "sdp"):
-            if name not in members:
-                raise _malformed(f"cannot deserialize SessionDescription without {name} field")
-        kind = _text(members["type"], "invalid SDP type")
-        sdp = _text(members["sdp"], "invalid SDP")
-        if kind not in tuple(DescriptionType):
-            raise _malformed("Unknown SDP type")
-        if (size := len(zlib.compress(encoded))) > MAXIMUM_COMPRESSED_BYTES:
-            raise _malformed(f"{size} bytes compressed; at most {MAXIMUM_COMPRESSED_BYTES} are allowed")
-        if (size := len(encode({"": text}).encode())) > MAXIMUM_WRITTEN_BYTES:
-            raise _malformed(f"{size} bytes in a message; at most {MAXIMUM_WRITTEN_BYTES} are allowed")
-        return cls(DescriptionType(kind), sdp)
-
-
-def has_candidate(body: bytes) -> bool:
-    """Return whether a body contains at least one ICE candidate."""
-    return b"a=candidate" in body
+def sdp_of(text: str) -> str:
+    """Return the SDP text in a WebRTC session description in JSON. Raises `InvalidMessage`, which quotes none of it."""
+    encoded = text.encode(errors="surrogatepass")
+    try:
+        members = decode_map(encoded)
+    except InvalidMessage as problem:
+        raise _malformed(str(problem)) from problem
+    for name in ("type", "sdp"):
+        if name not in members:
+            raise _malformed(f"cannot deserialize SessionDescription without {name} field")
+    kind = _text(members["type"], "invalid SDP type")
+    sdp = _text(members["sdp"], "invalid SDP")
+    if kind not in TYPES:
+        raise _malformed("Unknown SDP type")
+    if (size := len(zlib.compress(encoded))) > MAXIMUM_COMPRESSED_BYTES:
+        raise _malformed(f"{size} bytes compressed; at most {MAXIMUM_COMPRESSED_BYTES} are allowed")
+    if (size := len(encode({"": text}).encode())) > MAXIMUM_WRITTEN_BYTES:
+        raise _malformed(f"{size} bytes in a message; at most {MAXIMUM_WRITTEN_BYTES} are allowed")
+    return sdp
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -122,5 +96,5 @@ def _text(value: JsonValue, problem: str) -> str:
     return value.text
 
 
-def _malformed(why: str) -> InvalidSessionDescription:
-    return InvalidSessionDescription(f"malformed session description: {why}")
+def _malformed(why: str) -> InvalidMessage:
+    return InvalidMessage(f"malformed session description: {why}")

@@ -17,11 +17,9 @@ from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.queues import Lease, QueueName, QueueUrl
 from signalbox.rendezvous.model.pace import Pace, ProxyGroup, ProxyKind, first_pace
 from signalbox.rendezvous.model.states import (
-    Claimant,
     ClientId,
     OfferPool,
     OfferState,
-    ProxySessionId,
     RendezvousMethod,
     RendezvousRecord,
 )
@@ -34,6 +32,7 @@ from signalbox.rendezvous.ports import (
     Statistics,
 )
 from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.proxy import ProxyPoll
 from tests.fakes.aws import STORES
 from tests.fakes.rendezvous import (
     START,
@@ -63,7 +62,7 @@ RECORD = RendezvousRecord(
     message_id="m1",
     receipt_handle="h1",
 )
-P1, P2 = (Claimant(ProxySessionId(sid), "webext") for sid in ("p1", "p2"))
+P1, P2 = (ProxyPoll(sid, "webext", Nat.RESTRICTED, 0, None) for sid in ("p1", "p2"))
 LEASE = Lease(QueueName("q1"), QueueUrl("https://queues.example/q1"), "rendezvous", START)
 
 
@@ -82,7 +81,7 @@ stray_cursor = both_of(MemoryCursor, lambda table: DynamoCursor(table, MemoryClo
 statistics = both_of(MemoryStatistics, DynamoStatistics, "rendezvous_table")
 
 
-def claim(offers: Offers, proxy: Claimant = P1, *, after: timedelta = SECOND) -> RendezvousRecord | None:
+def claim(offers: Offers, proxy: ProxyPoll = P1, *, after: timedelta = SECOND) -> RendezvousRecord | None:
     now = START + after
     return offers.claim(RECORD, proxy=proxy, now=now, until=now + 5 * SECOND)
 

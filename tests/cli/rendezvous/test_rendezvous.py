@@ -27,7 +27,7 @@ from signalbox.clients.rendezvous.simulator import sample_offer
 from signalbox.errors import RejectedError
 from signalbox.rendezvous.wire.bridges import DEFAULT_FINGERPRINT
 from signalbox.rendezvous.wire.nat import Nat
-from signalbox.rendezvous.wire.proxy import match_response
+from signalbox.rendezvous.wire.proxy import MATCH, poll_response
 from tests.fakes.aws import local_stage
 
 ACCOUNT = "123456789012"
@@ -39,9 +39,7 @@ class Broker(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
-        offer = match_response(
-            sample_offer("seed"), nat=Nat.UNRESTRICTED, next_poll_milliseconds=1, relay_url="wss://bridge.example/"
-        )
+        offer = poll_response(MATCH, offer=sample_offer("seed"), nat=Nat.UNRESTRICTED, next_poll=1)
         self.send_response(200)
         self.end_headers()
         self.wfile.write((offer if self.path == "/proxy" else '{"Status":"success"}').encode())

@@ -99,9 +99,9 @@ MUTANTS = (
     Mutant(
         "an offer never expires",
         "rendezvous",
-        STATES,
-        "OfferStep.EXPIRE if now >= record.deadline",
-        "OfferStep.EXPIRE if now < record.created_at",
+        SERVICE,
+        "if self.clock.now() >= record.deadline",
+        "if self.clock.now() < record.created_at",
     ),
     Mutant("a copy is a new offer", "rendezvous", SERVICE, "        if is_copy(draft, others):", "        if False:"),
     Mutant(

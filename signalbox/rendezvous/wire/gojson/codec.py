@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, JsonKind, JsonValue, parse
+from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.gojson.scanner import JsonDocument, JsonKind, JsonValue, parse
 
 INTEGER_RANGE = range(-(2**63), 2**63)
 MAXIMUM_QUOTED_CHARACTERS = 64  # of a number in an error text, which is returned to the sender
@@ -58,15 +59,10 @@ class Struct:
     def decode(self, document: bytes) -> DecodedStruct:
         """Decode a document as Go does: names in any case, the last duplicate wins, null leaves a field unchanged.
 
-        Raises `InvalidJson`.
+        Raises `InvalidMessage`.
         """
-        parsed = parse(document)
-        if parsed.top.kind not in (JsonKind.OBJECT, JsonKind.NULL):
-            raise InvalidJson(
-                f"json: cannot unmarshal {parsed.top.kind} into Go value of type {self.package}.{self.name}"
-            )
         values: dict[str, str | int | None] = {}
-        for key, value in parsed.members:
+        for key, value in _object(document, f"{self.package}.{self.name}").members:
             name = self._field_name(key)
             if name is not None and (value.kind is not JsonKind.NULL or self.fields[name] is FieldType.OPTIONAL_TEXT):
                 values[name] = self._converted(name, value)
@@ -80,7 +76,7 @@ class Struct:
                 return name
         if self.allows_unknown_fields:
             return None
-        raise InvalidJson(f"json: unknown field {json.dumps(key, ensure_ascii=False)}")
+        raise InvalidMessage(f"json: unknown field {json.dumps(key, ensure_ascii=False)}")
 
     def _converted(self, name: str, value: JsonValue) -> str | int | None:
         integer = self.fields[name] is FieldType.INTEGER
@@ -100,20 +96,26 @@ class Struct:
                 return number
         raise self._mismatch(name, f"number {_shortened(literal)}")
 
-    def _mismatch(self, name: str, found: str) -> InvalidJson:
+    def _mismatch(self, name: str, found: str) -> InvalidMessage:
         expected = self.fields[name].value.removeprefix("*")
-        return InvalidJson(f"json: cannot unmarshal {found} into Go struct field {self.name}.{name} of type {expected}")
+        field = f"{self.name}.{name}"
+        return InvalidMessage(f"json: cannot unmarshal {found} into Go struct field {field} of type {expected}")
 
 
 def decode_map(document: bytes) -> dict[str, JsonValue]:
-    """Decode a document as Go does into a `map[string]interface {}`; null is an empty map. Raises `InvalidJson`."""
-    parsed = parse(document)
-    if parsed.top.kind not in (JsonKind.OBJECT, JsonKind.NULL):
-        raise InvalidJson(f"json: cannot unmarshal {parsed.top.kind} into Go value of type map[string]interface {{}}")
+    """Decode a document as Go does into a `map[string]interface {}`; null is an empty map. Raises `InvalidMessage`."""
+    parsed = _object(document, "map[string]interface {}")
     for literal in parsed.numbers:
         if abs(float(literal)) == float("inf"):
-            raise InvalidJson(f"json: cannot unmarshal number {_shortened(literal)} into Go value of type float64")
+            raise InvalidMessage(f"json: cannot unmarshal number {_shortened(literal)} into Go value of type float64")
     return dict(parsed.members)
+
+
+def _object(document: bytes, expected: str) -> JsonDocument:
+    parsed = parse(document)
+    if parsed.top.kind not in (JsonKind.OBJECT, JsonKind.NULL):
+        raise InvalidMessage(f"json: cannot unmarshal {parsed.top.kind} into Go value of type {expected}")
+    return parsed
 
 
 def encode(members: Mapping[str, str | int | None]) -> str:

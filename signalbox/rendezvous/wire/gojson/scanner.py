@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NoReturn
 
-from signalbox.errors import RejectedError
+from signalbox.rendezvous.wire.errors import InvalidMessage
 
 MAXIMUM_DEPTH = 10_000  # Go's own limit on nesting
 REPLACEMENT = "\ufffd"  # Go's replacement for bytes and escapes that are not Unicode
@@ -30,10 +30,6 @@ _QUOTED = {
     "'": "\\'",
     "\\": "\\\\",
 }
-
-
-class InvalidJson(RejectedError):
-    """Raised when a document is not JSON or not of the expected shape; its text is Go's error text."""
 
 
 class JsonKind(StrEnum):
@@ -73,7 +69,7 @@ def text_of(raw: bytes) -> str:
 
 
 def parse(document: bytes) -> JsonDocument:
-    """Parse a document. Raises `InvalidJson`."""
+    """Parse a document. Raises `InvalidMessage`."""
     return _Reader(document).document()
 
 
@@ -209,7 +205,7 @@ class _Reader:
 
     def _byte(self) -> int:
         if self.at == len(self.source):
-            raise InvalidJson("unexpected end of JSON input")
+            raise InvalidMessage("unexpected end of JSON input")
         return self.source[self.at]
 
     def _skip_space(self) -> None:
@@ -220,7 +216,7 @@ class _Reader:
         self.at = match.end() if match else self.at
 
     def _fail(self, context: str) -> NoReturn:
-        raise InvalidJson(f"invalid character {_quoted(self.source[self.at])} {context}")
+        raise InvalidMessage(f"invalid character {_quoted(self.source[self.at])} {context}")
 
 
 def _unescaped(text: str) -> str:

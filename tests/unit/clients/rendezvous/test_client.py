@@ -9,15 +9,13 @@ from datetime import timedelta
 import pytest
 
 from signalbox.clients.rendezvous.client import (
-    AnswerReceived,
     BrokerRefused,
     NoAnswer,
-    OfferSent,
-    QueueFound,
     SqsRendezvous,
     new_client_id,
 )
-from signalbox.rendezvous.wire.reply import InvalidReply, answer_reply, error_reply
+from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.reply import answer_reply, error_reply
 
 BROKER = "https://sqs.eu-central-1.amazonaws.com/123456789012/snowflake-broker"
 CLIENT_ID = "0123456789abcdef"
@@ -146,9 +144,9 @@ def test_progress_is_reported_in_order():
     FakeQueues(queue_at=1.5, reply_at=7).rendezvous().exchange("1.0\n{}", client_id=CLIENT_ID, on_progress=seen.append)
 
     assert seen == [
-        OfferSent(CLIENT_ID),
-        QueueFound(after=timedelta(seconds=2)),
-        AnswerReceived(after=timedelta(seconds=7)),
+        f"offer sent, client id {CLIENT_ID}",
+        "the broker received it (2.00 s)",
+        "answered (7.00 s)",
     ]
 
 
@@ -162,7 +160,7 @@ def test_a_refusal_has_the_brokers_error_text():
 
 
 def test_an_invalid_reply_is_an_error():
-    with pytest.raises(InvalidReply):
+    with pytest.raises(InvalidMessage):
         FakeQueues(reply="hello").rendezvous().exchange("1.0\n{}")
 
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from signalbox.queues import InvalidQueueName, parse_queue_name
+from signalbox.rendezvous.model.pace import first_pace, has_compatible_proxy, proxy_group
 from signalbox.rendezvous.model.states import (
     OPEN_STATES,
     TRANSITIONS,
@@ -20,14 +21,13 @@ from signalbox.rendezvous.model.states import (
     offer_pool,
     parse_client_id,
 )
-from signalbox.rendezvous.wire.nat import Nat, compatible_proxies
+from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.rendezvous import START
 
 PREFIX = "snowflake-client-"
 RECORD = RendezvousRecord(
     client_id=ClientId("c"),
     method=RendezvousMethod.SQS,
-    state=OfferState.PENDING,
     created_at=START,
     available_at=START,
     deadline=START + timedelta(seconds=30),
@@ -52,8 +52,12 @@ def test_a_queue_name_is_rejected_with_the_reason() -> None:
 
 @pytest.mark.parametrize("client", list(Nat))
 @pytest.mark.parametrize("proxy", list(Nat))
-def test_the_pools_agree_with_upstreams_nat_table(client: Nat, proxy: Nat) -> None:
-    assert (offer_pool(client) in compatible_pools(proxy)) is (proxy in compatible_proxies(client))
+def test_a_proxy_serves_a_client_if_one_of_them_is_unrestricted(client: Nat, proxy: Nat) -> None:
+    paces = {proxy_group(proxy): first_pace(START)}
+    serves = Nat.UNRESTRICTED in (client, proxy)
+
+    assert (offer_pool(client) in compatible_pools(proxy)) is serves
+    assert has_compatible_proxy(paces, client, now=START, recency=timedelta(0)) is serves
 
 
 def test_an_unrestricted_proxy_takes_from_both_pools() -> None:

@@ -112,7 +112,7 @@ def test_an_answer_event_has_its_latency_and_number_of_matches() -> None:
 def test_no_event_contains_an_address_or_a_session_description() -> None:
     written = [
         events.offer(ANSWERED, "parked", at=START),
-        events.duplicate_offer(ANSWERED, delivery(), at=START),
+        events.duplicate_offer(delivery(), at=START),
         events.answer(replace(ANSWERED, proxy_type=None), at=START),
         events.timeout(ANSWERED, at=START),
         events.proxy_answer("success", at=START, sid_hash="s", record=ANSWERED),

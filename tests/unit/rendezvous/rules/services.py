@@ -115,7 +115,7 @@ class World:
         return service.accept(ProxyAnswer(proxy.sid, text), network=network) is not None
 
     def client_service(self) -> ClientService:
-        return ClientService(self.offers, self.paces, self.clock, DEFAULT_BRIDGES, self.policy)
+        return ClientService(self.offers, self.paces, self.clock, self.policy)
 
     def expect_proxies(self, *nats: Nat) -> None:
         """Record a recent poll of these NAT types, by default of all."""
@@ -150,7 +150,6 @@ def delivery(
 def proxy(sid: str = "p1", *, nat: Nat = Nat.RESTRICTED, clients: int = 0) -> ProxyPoll:
     return ProxyPoll(
         sid=sid,
-        version="1.3",
         proxy_type="standalone",
         nat=nat,
         clients=clients,

@@ -8,7 +8,7 @@ import pytest
 
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, Lease, QueueName, QueueUrl
-from signalbox.rendezvous.model.states import ClientId, OfferState, RendezvousMethod, RendezvousRecord
+from signalbox.rendezvous.model.states import ClientId, RendezvousMethod, RendezvousRecord
 from signalbox.rendezvous.rules.sweep_service import PART, LeaseSweep, OrphanSweep, Parts, SweptPart
 from tests.fakes.found_queues import MemoryFoundQueue, MemoryFoundQueues
 from tests.fakes.rendezvous import START, MemoryClock, MemoryCursor, MemoryLeases, MemoryQueueLeases
@@ -68,9 +68,7 @@ def test_only_queues_past_their_lease_are_deleted_with_one_call_each() -> None:
 
 def end_offer(sweep: Sweep, client: str, *, seconds: float) -> None:
     sent_at = START + timedelta(seconds=seconds) - sweep.queue_leases.kept_for
-    sweep.queue_leases.offers.open(
-        RendezvousRecord(ClientId(client), RendezvousMethod.SQS, OfferState.PENDING, sent_at, sent_at, sent_at)
-    )
+    sweep.queue_leases.offers.open(RendezvousRecord(ClientId(client), RendezvousMethod.SQS, sent_at, sent_at, sent_at))
 
 
 def test_the_queue_of_an_ended_offer_is_deleted_once_with_one_call() -> None:

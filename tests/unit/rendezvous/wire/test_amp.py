@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.rendezvous.wire.amp import CACHE_CONTROL, CONTENT_TYPE, InvalidAmpPath, armor, decode_path
+from signalbox.rendezvous.wire.amp import CACHE_CONTROL, CONTENT_TYPE, armor, decode_path
+from signalbox.rendezvous.wire.errors import InvalidMessage
 
 ORIGINAL_PAGE_SHA256 = "7bef4407758611ca48a9c181f2ac1e577709cad93d3a2680bb3cdfe8099ab47c"
 ORIGINAL_LONG_PAGE_SHA256 = "69bad29a8b66c1420a488cce05b9c20d9043d0cb0590a3ce5dca387291dc8ebe"
@@ -43,7 +44,7 @@ def test_the_last_segment_of_a_path_is_decoded(path, carried):
     "path", ["", "0", "0foobar", "/0/YWJj", "1/YWJj", "0/YWJjZ", "0/YWI=", "0/+_8", "0/Y J", "0/é"]
 )
 def test_another_path_is_refused(path):
-    with pytest.raises(InvalidAmpPath, match=r"^cannot decode URL path$"):
+    with pytest.raises(InvalidMessage, match=r"^cannot decode URL path$"):
         decode_path(path)
 
 

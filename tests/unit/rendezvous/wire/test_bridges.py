@@ -5,12 +5,11 @@ import pytest
 from signalbox.rendezvous.wire.bridges import (
     DEFAULT_BRIDGES,
     DEFAULT_FINGERPRINT,
-    Bridge,
-    BridgeList,
     InvalidBridgeList,
-    InvalidFingerprint,
+    parse_bridges,
     parse_fingerprint,
 )
+from signalbox.rendezvous.wire.errors import InvalidMessage
 
 LINE = (
     '{"displayName":"default", "webSocketAddress":"wss://snowflake.torproject.net/",'
@@ -30,37 +29,32 @@ def test_a_fingerprint_of_20_or_32_bytes_in_any_case_has_one_form():
     ids=["empty", "short", "long", "odd", "not hexadecimal", "with spaces", "with a space", "foreign digits"],
 )
 def test_anything_else_is_not_a_fingerprint(text):
-    with pytest.raises(InvalidFingerprint, match=r"^bridge fingerprint invalid$"):
+    with pytest.raises(InvalidMessage, match=r"^bridge fingerprint invalid$"):
         parse_fingerprint(text)
 
 
 def test_the_built_in_list_equals_upstreams():
-    assert BridgeList.parse(LINE + "\n") == DEFAULT_BRIDGES
-    assert DEFAULT_BRIDGES.relay_url(DEFAULT_FINGERPRINT) == "wss://snowflake.torproject.net/"
-
-
-def test_a_bridge_that_is_not_in_the_list_has_no_address():
-    assert DEFAULT_BRIDGES.relay_url(parse_fingerprint("ab" * 20)) is None
+    assert parse_bridges(LINE + "\n") == DEFAULT_BRIDGES
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
 def test_each_line_is_a_bridge(end):
-    bridges = BridgeList.parse(LINE + "\n" + OTHER + end)
+    bridges = parse_bridges(LINE + "\n" + OTHER + end)
 
-    assert list(bridges.bridges.values()) == [
-        Bridge("default", "wss://snowflake.torproject.net/", DEFAULT_FINGERPRINT),
-        Bridge("b", "wss://02.example/", parse_fingerprint("0a" * 32)),
-    ]
+    assert bridges == {
+        DEFAULT_FINGERPRINT: "wss://snowflake.torproject.net/",
+        parse_fingerprint("0a" * 32): "wss://02.example/",
+    }
 
 
 def test_an_empty_list_has_no_bridge():
-    assert BridgeList.parse("").relay_url(DEFAULT_FINGERPRINT) is None
+    assert parse_bridges("") == {}
 
 
 def test_the_last_of_two_lines_with_one_fingerprint_counts():
-    bridges = BridgeList.parse(LINE + "\n" + LINE.replace("snowflake.", "new."))
+    bridges = parse_bridges(LINE + "\n" + LINE.replace("snowflake.", "new."))
 
-    assert bridges.relay_url(DEFAULT_FINGERPRINT) == "wss://new.torproject.net/"
+    assert bridges == {DEFAULT_FINGERPRINT: "wss://new.torproject.net/"}
 
 
 @pytest.mark.parametrize(
@@ -80,22 +74,24 @@ def test_the_last_of_two_lines_with_one_fingerprint_counts():
 )
 def test_a_list_with_an_invalid_line_is_refused(line, problem):
     with pytest.raises(InvalidBridgeList) as refused:
-        BridgeList.parse(LINE + "\n" + line + "\n" + OTHER)
+        parse_bridges(LINE + "\n" + line + "\n" + OTHER)
 
     assert str(refused.value) == f"line 2: {problem}"
 
 
 def test_every_invalid_line_is_named():
     with pytest.raises(InvalidBridgeList) as refused:
-        BridgeList.parse("\n" + LINE + "\n{}\n")
+        parse_bridges("\n" + LINE + "\n{}\n")
 
     assert str(refused.value) == "line 1: unexpected end of JSON input; line 3: bridge fingerprint invalid"
 
 
 def test_text_after_a_bridge_is_refused_where_upstream_ignores_it():
     with pytest.raises(InvalidBridgeList, match="after top-level value"):
-        BridgeList.parse(LINE + OTHER)
+        parse_bridges(LINE + OTHER)
 
 
 def test_a_lone_surrogate_is_replaced():
-    assert Bridge.parse(LINE.replace("default", "\ud800")).display_name == "\ufffd\ufffd\ufffd"
+    bridges = parse_bridges(LINE.replace("snowflake.", "\ud800"))
+
+    assert bridges == {DEFAULT_FINGERPRINT: "wss://\ufffd\ufffd\ufffdtorproject.net/"}

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from signalbox.rendezvous.wire.errors import InvalidMessage
 from signalbox.rendezvous.wire.gojson.codec import FieldType, Struct, decode_map, encode
-from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, JsonKind, JsonValue
+from signalbox.rendezvous.wire.gojson.scanner import JsonKind, JsonValue
 
 MESSAGE = Struct(
     package="messages",
@@ -82,19 +83,19 @@ def test_null_is_an_empty_message():
     ],
 )
 def test_a_message_of_another_shape_is_refused_with_gos_error_text(document, problem):
-    with pytest.raises(InvalidJson) as refused:
+    with pytest.raises(InvalidMessage) as refused:
         MESSAGE.decode(document)
 
     assert str(refused.value) == problem
 
 
 def test_a_number_of_64_digits_is_quoted_in_full():
-    with pytest.raises(InvalidJson, match=f"number {'9' * 64} into"):
+    with pytest.raises(InvalidMessage, match=f"number {'9' * 64} into"):
         MESSAGE.decode(b'{"Clients":' + b"9" * 64 + b"}")
 
 
 def test_a_longer_number_is_refused_and_quoted_in_part():
-    with pytest.raises(InvalidJson) as refused:
+    with pytest.raises(InvalidMessage) as refused:
         MESSAGE.decode(b'{"Clients":' + b"9" * 10_000 + b"}")
 
     assert str(refused.value) == (

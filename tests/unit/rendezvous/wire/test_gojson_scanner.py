@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from signalbox.rendezvous.wire.gojson.scanner import MAXIMUM_DEPTH, InvalidJson, JsonKind, JsonValue, parse, text_of
+from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.gojson.scanner import MAXIMUM_DEPTH, JsonKind, JsonValue, parse, text_of
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -62,7 +63,7 @@ values = st.recursive(
     ],
 )
 def test_invalid_json_is_refused_with_gos_error_text(document, problem):
-    with pytest.raises(InvalidJson) as refused:
+    with pytest.raises(InvalidMessage) as refused:
         parse(document)
 
     assert str(refused.value) == problem
@@ -139,7 +140,7 @@ def test_only_json_documents_are_accepted(document):
     try:
         json.loads(text_of(document), parse_constant=int)  # refuses NaN and infinities
     except ValueError:
-        with pytest.raises(InvalidJson):
+        with pytest.raises(InvalidMessage):
             parse(document)
     else:
         parse(document)

@@ -4,15 +4,14 @@ from http import HTTPStatus
 
 import pytest
 
+from signalbox.rendezvous.wire.errors import InvalidMessage
 from signalbox.rendezvous.wire.reply import (
     NO_PROXIES,
     TIMED_OUT,
     ClientReply,
-    InvalidReply,
-    LegacyReply,
     answer_reply,
     error_reply,
-    legacy_reply,
+    legacy_status,
 )
 
 
@@ -50,24 +49,24 @@ def test_writing_and_parsing_a_reply_are_inverse():
     ],
 )
 def test_an_invalid_reply_is_refused(body, problem):
-    with pytest.raises(InvalidReply) as refused:
+    with pytest.raises(InvalidMessage) as refused:
         ClientReply.parse(body)
 
     assert str(refused.value) == problem
 
 
 @pytest.mark.parametrize(
-    ("reply", "expected"),
+    ("reply", "status"),
     [
-        (ClientReply(answer='{"type":"answer"}'), LegacyReply(HTTPStatus.OK, '{"type":"answer"}')),
-        (ClientReply(error=NO_PROXIES), LegacyReply(HTTPStatus.SERVICE_UNAVAILABLE)),
-        (ClientReply(error=TIMED_OUT), LegacyReply(HTTPStatus.GATEWAY_TIMEOUT)),
+        (ClientReply(answer='{"type":"answer"}'), HTTPStatus.OK),
+        (ClientReply(error=NO_PROXIES), HTTPStatus.SERVICE_UNAVAILABLE),
+        (ClientReply(error=TIMED_OUT), HTTPStatus.GATEWAY_TIMEOUT),
     ],
     ids=["answer", "no proxies", "timed out"],
 )
-def test_a_legacy_client_gets_the_answer_or_a_status(reply, expected):
-    assert legacy_reply(reply) == expected
+def test_a_legacy_client_gets_a_status(reply, status):
+    assert legacy_status(reply) == status
 
 
 def test_an_invalid_legacy_offer_gets_a_bad_request_where_upstream_closes_the_connection():
-    assert legacy_reply(ClientReply(error="invalid NAT type")) == LegacyReply(HTTPStatus.BAD_REQUEST)
+    assert legacy_status(ClientReply(error="invalid NAT type")) == HTTPStatus.BAD_REQUEST
