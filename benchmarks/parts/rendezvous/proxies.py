@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from signalbox.clients.rendezvous.simulator import Behaviour, BrokerUnreachableError, ProxySimulator, ServeResult
+from signalbox.clients.rendezvous.simulator import BrokerUnreachableError, ProxySimulator, ServeResult
 from signalbox.errors import UnavailableError
 
 # The shortest pause of upstream's proxy after a response (proxy/lib/snowflake.go, v2.14).
@@ -33,7 +33,7 @@ class ProxyPool:
     @property
     def matches(self) -> int:
         """The number of offers that the proxies received."""
-        return sum(1 for served in self.rounds if served.response is not None and served.response.is_match)
+        return sum(1 for served in self.rounds if served.response.is_match)
 
     def settle(self) -> None:
         """Wait until the broker knows a proxy, and the proxies poll independently."""
@@ -54,16 +54,15 @@ class ProxyPool:
                 self.failures.append(str(error))
             else:
                 self.rounds.append(served)
-                if served.response:
-                    pause = max(pause, served.response.next_poll_milliseconds / 1000)
+                pause = max(pause, served.response.next_poll_milliseconds / 1000)
             self.stopping.wait(pause)
 
 
 @contextmanager
-def polling(broker_url: str, size: int, *, behaviour: Behaviour = Behaviour.NORMAL) -> Iterator[ProxyPool]:
+def polling(broker_url: str, size: int, *, is_silent: bool = False) -> Iterator[ProxyPool]:
     """Let `size` proxies poll a broker; the end of the block waits for their last polls."""
     pool = ProxyPool(broker_url, size)
-    proxy = ProxySimulator(broker_url, behaviour=behaviour)
+    proxy = ProxySimulator(broker_url, is_silent=is_silent)
     with ThreadPoolExecutor(size) as threads:
         try:
             for _ in range(size):

@@ -11,7 +11,7 @@ from benchmarks.parts.rendezvous.clients import Clients, Exchange
 from benchmarks.parts.rendezvous.proxies import ProxyPool, polling
 from benchmarks.shared.sides import SIGNALBOX, Side
 from signalbox.clients.rendezvous.client import new_client_id
-from signalbox.clients.rendezvous.simulator import Behaviour, sample_offer
+from signalbox.clients.rendezvous.simulator import sample_offer
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 
@@ -54,7 +54,7 @@ def _measure(side: Side, clients: Clients, *, slow: bool, say: Callable[[str], N
 
 def _with_silence(side: Side, clients: Clients, *, then_good: bool) -> Exchange:
     """Send one offer to a silent proxy; if `then_good`, a normal proxy polls as soon as the offer is claimed."""
-    with ThreadPoolExecutor(1) as thread, polling(side.broker_url, 1, behaviour=Behaviour.SILENT) as silent:
+    with ThreadPoolExecutor(1) as thread, polling(side.broker_url, 1, is_silent=True) as silent:
         exchange = thread.submit(clients, side, 1, 1)
         _await(lambda: silent.matches > 0)
         silent.stopping.set()

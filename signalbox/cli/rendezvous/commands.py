@@ -91,7 +91,7 @@ def proxy(
     serve = simulator.serve if rounds is None else simulator.serve_once
     for _ in range(rounds or 1):
         served = serve()
-        status = served.response.status if served.response else "no response"
+        status = served.response.status
         if options.as_json:
             print_json({"sid": served.sid, "status": status, "accepted": served.accepted})
         else:

@@ -9,7 +9,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from http import HTTPStatus
 from typing import Protocol
 
@@ -24,7 +23,6 @@ PROXY_ADDRESS = "198.51.100.7"
 RELAY_PATTERN = "snowflake.torproject.net$"
 
 REQUEST_SECONDS = 30.0  # the response timeout of upstream's proxy (proxy/lib/snowflake.go)
-HANG_UP_SECONDS = 0.2
 WAIT_SECONDS, WAIT_TRIES = 0.2, 300
 READ_LIMIT_BYTES = 100_000
 
@@ -81,14 +79,6 @@ def _description(kind: str, seed: str, *, setup: str, address: str) -> str:
         port=49152 + int.from_bytes(digest[24:26], "big") % 16384,  # RFC 6335: the dynamic ports
     )
     return json.dumps({"type": kind, "sdp": sdp.replace("\n", "\r\n")}, separators=(",", ":"))
-
-
-class Behaviour(StrEnum):
-    """The behaviour of a simulated proxy."""
-
-    NORMAL = "normal"
-    SILENT = "silent"  # receives an offer and never answers
-    HUNG_UP = "hung up"  # closes the connection before the broker responds
 
 
 class BrokerUnreachableError(UnavailableError):
@@ -150,7 +140,7 @@ class ServeResult:
     """The result of one poll; `accepted` is the broker's response to the answer, or None if no answer was sent."""
 
     sid: str
-    response: PollResponse | None
+    response: PollResponse
     accepted: bool | None = None
 
 
@@ -158,17 +148,15 @@ class ServeResult:
 class ProxySimulator:
     """A simulated proxy that polls the broker at `base_url`, the URL before `proxy` and `answer`.
 
-    `relay_pattern` None simulates a proxy without relay patterns; `answer_after_seconds` delays the answer.
+    `relay_pattern` None simulates a proxy without relay patterns; a silent one receives an offer and never answers.
     `comes_from` is the address in its X-Forwarded-For header, `address` the one in its session descriptions.
     """
 
     base_url: str
     nat: Nat = Nat.UNRESTRICTED
     proxy_type: str = "standalone"
-    clients: int = 0
     relay_pattern: str | None = RELAY_PATTERN
-    behaviour: Behaviour = Behaviour.NORMAL
-    answer_after_seconds: float = 0
+    is_silent: bool = False
     address: str = PROXY_ADDRESS
     comes_from: str | None = None
     post: HttpPost = post
@@ -176,17 +164,14 @@ class ProxySimulator:
     new_session_id: Callable[[], str] = new_session_id
 
     def serve_once(self) -> ServeResult:
-        """Poll once and, if there is a client, handle its offer as `behaviour` demands.
+        """Poll once and, if there is a client, answer its offer unless silent.
 
         Raises `BrokerUnreachableError`, or `InvalidMessage` for an invalid response.
         """
         sid = self.new_session_id()
-        if self.behaviour is Behaviour.HUNG_UP:
-            return self._hang_up(sid)
         response = self.poll_once(sid)
-        if not response.is_match or self.behaviour is Behaviour.SILENT:
+        if self.is_silent or not response.is_match:
             return ServeResult(sid, response)
-        self.sleep(self.answer_after_seconds)
         return ServeResult(sid, response, accepted=self.answer(sid, offer=response.offer))
 
     def serve(self) -> ServeResult:
@@ -196,7 +181,7 @@ class ProxySimulator:
         """
         served = self.serve_once()
         for _ in range(WAIT_TRIES):
-            if served.response is None or served.response.is_match:
+            if served.response.is_match:
                 break
             self.sleep(WAIT_SECONDS)
             served = self.serve_once()
@@ -204,30 +189,15 @@ class ProxySimulator:
 
     def poll_once(self, sid: str) -> PollResponse:
         """Send one poll and return the response."""
-        return PollResponse.parse(self._post("proxy", poll_body(self._poll(sid))))
+        poll = ProxyPoll(sid, self.proxy_type, self.nat, clients=0, relay_pattern=self.relay_pattern)
+        return PollResponse.parse(self._post("proxy", poll_body(poll)))
 
     def answer(self, sid: str, *, offer: str) -> bool:
         """Send the answer to an offer; return whether its client still waits."""
         body = answer_body(ProxyAnswer(sid=sid, answer=sample_answer(offer, address=self.address)))
         return bool(json.loads(self._post("answer", body)) == {"Status": "success"})
 
-    def _hang_up(self, sid: str) -> ServeResult:
-        try:
-            self._post("proxy", poll_body(self._poll(sid)), timeout_seconds=HANG_UP_SECONDS)
-        except BrokerUnreachableError:
-            return ServeResult(sid, None)  # intended: the request was sent, and its response is not read
-        return ServeResult(sid, None)
-
-    def _poll(self, sid: str) -> ProxyPoll:
-        return ProxyPoll(
-            sid=sid,
-            proxy_type=self.proxy_type,
-            nat=self.nat,
-            clients=self.clients,
-            relay_pattern=self.relay_pattern,
-        )
-
-    def _post(self, path: str, body: str, *, timeout_seconds: float = REQUEST_SECONDS) -> bytes:
+    def _post(self, path: str, body: str) -> bytes:
         headers = {"X-Forwarded-For": self.comes_from} if self.comes_from else {}
         url = f"{self.base_url.rstrip('/')}/{path}"
-        return self.post(url, body.encode(), headers=headers, timeout_seconds=timeout_seconds)
+        return self.post(url, body.encode(), headers=headers, timeout_seconds=REQUEST_SECONDS)

@@ -14,7 +14,7 @@ import pytest
 
 from signalbox.aws.history.event_lookup import S3EventLookup
 from signalbox.clients.rendezvous.client import new_client_id
-from signalbox.clients.rendezvous.simulator import CLIENT_ADDRESS, PROXY_ADDRESS, Behaviour, sample_offer
+from signalbox.clients.rendezvous.simulator import CLIENT_ADDRESS, PROXY_ADDRESS, sample_offer
 from signalbox.history.event import HistoryEvent
 from signalbox.history.lookup import EventWindow
 from signalbox.local.emulator.lifecycle import Credentials
@@ -177,7 +177,7 @@ def _send(parties: Parties) -> None:
     parties.expect_proxies(Nat.UNRESTRICTED)
     waiting = parties.pool.submit(parties.http, "POST", "client", offer_body(sample_offer("silent"), "restricted"))
     wait_for(parties.open_offers, "the offer parked")
-    parties.proxy(behaviour=Behaviour.SILENT, proxy_type="webext", comes_from=second).serve_once()
+    parties.proxy(is_silent=True, proxy_type="webext", comes_from=second).serve_once()
     assert waiting.result(4 * HTTP_PATIENCE_SECONDS).body == TIMED_OUT
 
     assert not parties.proxy(relay_pattern=None, comes_from=third).serve_once().response.is_match

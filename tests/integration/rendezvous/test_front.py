@@ -10,7 +10,6 @@ from benchmarks.parts.rendezvous.original import build, running_broker
 from benchmarks.parts.rendezvous.proxies import polling
 from benchmarks.shared.sides import Side
 from benchmarks.shared.stage import UPSTREAM_QUEUE, UPSTREAM_REGION, Stage
-from signalbox.clients.rendezvous.simulator import Behaviour
 from signalbox.local.files import read_json
 from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT
 from tests.integration.shared.stages import Stages, synthesized
@@ -38,7 +37,7 @@ def test_clients_get_the_answers_and_the_errors_of_a_broker_in_time(stages: Stag
         wait_for(lambda: NO_PROXIES in exchange(front, 1, 1)[0].error, "a reply of the front")
         with polling(broker.broker_url, CLIENTS):
             answered = exchange(front, CLIENTS, CLIENTS)
-        with polling(broker.broker_url, 1, behaviour=Behaviour.SILENT):
+        with polling(broker.broker_url, 1, is_silent=True):
             (late,) = exchange(front, 1, 1)
         (denied,) = exchange(front, 1, 1)
     (alone,) = exchange(front, 1, 1)

@@ -65,7 +65,7 @@ def _replies(parties: Parties, asked: list[Asked], *, seconds: float = 2 * PATIE
 
 
 def _offer(served: ServeResult) -> str:
-    return served.response.offer if served.response else ""
+    return served.response.offer
 
 
 def _ids(asked: list[Asked]) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from signalbox.clients.rendezvous.amp import amp_path
 from signalbox.clients.rendezvous.client import new_client_id
-from signalbox.clients.rendezvous.simulator import Behaviour, sample_offer
+from signalbox.clients.rendezvous.simulator import sample_offer
 from signalbox.rendezvous.wire.amp import armor
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
@@ -43,7 +43,7 @@ def replies(all_parties: Parties) -> dict[str, TimedReply]:
     """Send all offers concurrently and return all replies by client."""
     all_parties.wait_until_nothing_waits()
     all_parties.expect_proxies(*Nat)
-    silent = [all_parties.wait(all_parties.proxy(behaviour=Behaviour.SILENT)) for _ in range(3)]
+    silent = [all_parties.wait(all_parties.proxy(is_silent=True)) for _ in range(3)]
     given_away = {
         "SQS, silent proxy": _by_sqs(all_parties),
         "HTTP, silent proxy": _by_http(all_parties, "POST", "client", body=_offer_body()),

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from signalbox.clients.rendezvous.client import SqsRendezvous
-from signalbox.clients.rendezvous.simulator import Behaviour, new_session_id, sample_answer, sample_offer
+from signalbox.clients.rendezvous.simulator import new_session_id, sample_answer, sample_offer
 from signalbox.rendezvous.model.states import OfferState
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
@@ -35,7 +35,7 @@ def test_a_client_with_its_limited_key_gets_the_proxys_answer_byte_for_byte(part
 
 @at_doors
 def test_an_offer_of_a_silent_proxy_goes_to_the_next_and_the_late_answer_is_refused(parties: Parties):
-    silent = parties.wait(parties.proxy(behaviour=Behaviour.SILENT))
+    silent = parties.wait(parties.proxy(is_silent=True))
     asked = parties.ask(Nat.RESTRICTED)
     assert silent.offer() == asked.offer
 

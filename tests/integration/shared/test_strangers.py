@@ -14,7 +14,7 @@ from websockets.exceptions import WebSocketException
 from signalbox.clients.deployment import Deployment
 from signalbox.clients.live.cursor import PatternCursor
 from signalbox.clients.rendezvous.amp import amp_path
-from signalbox.clients.rendezvous.simulator import Behaviour, sample_answer, sample_offer
+from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.rendezvous.wire.nat import Nat
@@ -123,7 +123,7 @@ def test_a_client_and_a_proxy_find_each_other_among_strangers(parties: Parties):
         }
         what = ("silent proxy", *requests)[number % (1 + len(requests))]
         if what not in requests:
-            parties.proxy(behaviour=Behaviour.SILENT).serve_once()
+            parties.proxy(is_silent=True).serve_once()
             return what
         return f"{what} {parties.http(*requests[what]).status}"
 
