@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from functools import cache
 from http import HTTPStatus
-from typing import Any
 
 from lambdas.rendezvous import wiring
 from lambdas.rendezvous.responses import response
@@ -19,9 +18,8 @@ METRICS_DAYS = 7
 LATE = timedelta(hours=1)  # of the last events of a day
 
 
-def respond(event: dict[str, Any]) -> Response:
+def respond(request: Request) -> Response:
     """Return the page at the path of the request."""
-    request = Request.parse(event)
     if request.path == "/robots.txt":
         return response(pages.ROBOTS, headers=NO_HEADERS)
     if request.path == "/prometheus":

@@ -1,10 +1,9 @@
 """The adapters of the rendezvous functions, created once per function instance."""
 
-from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lambdas.shared import instance
 from signalbox.aws.rendezvous.countries import country_database
@@ -24,14 +23,6 @@ if TYPE_CHECKING:
     from signalbox.rendezvous.reporting.client_address import CountryLookup
 
 FILES = Path(__file__).parents[2] / "settings"  # the stack packages it with the code if a stage has such files
-POLLS = "POLLS_PER_MINUTE"
-DURATIONS = {
-    "sqs_patience": "OFFER_PATIENCE_SECONDS",
-    "http_patience": "HTTP_OFFER_PATIENCE_SECONDS",
-    "match_patience": "MATCH_PATIENCE_SECONDS",
-    "proxy_recency": "PROXY_RECENCY_SECONDS",
-    "client_queue_lease": "CLIENT_QUEUE_LEASE_SECONDS",
-}
 
 
 @cache
@@ -123,11 +114,13 @@ def country_lookup() -> "CountryLookup":
 
 @cache
 def policy() -> RendezvousPolicy:
-    """Return the policy in the function's settings; an unset variable keeps the policy's default."""
+    """Return the policy in the function's settings."""
     settings = instance.settings()
-    given: dict[str, Any] = {
-        field: settings.seconds(name) for field, name in DURATIONS.items() if name in settings.variables
-    }
-    if POLLS in settings.variables:
-        given["polls_per_minute"] = settings.number(POLLS)
-    return replace(RendezvousPolicy(), **given)
+    return RendezvousPolicy(
+        sqs_patience=settings.seconds("OFFER_PATIENCE_SECONDS"),
+        http_patience=settings.seconds("HTTP_OFFER_PATIENCE_SECONDS"),
+        match_patience=settings.seconds("MATCH_PATIENCE_SECONDS"),
+        proxy_recency=settings.seconds("PROXY_RECENCY_SECONDS"),
+        client_queue_lease=settings.seconds("CLIENT_QUEUE_LEASE_SECONDS"),
+        polls_per_minute=settings.number("POLLS_PER_MINUTE"),
+    )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lambdas.rendezvous import answer, client, offer, page, poll, sweep, wiring
+from lambdas.rendezvous import clients, offer, page, proxies, sweep, wiring
 from lambdas.shared import poison
 from signalbox.aws.shared.dynamodb import milliseconds
 from signalbox.aws.shared.expressions import Delete, Put, attr
@@ -133,4 +133,4 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, rendezvous_table, lease_table) -
 
 def forget_everything() -> None:
     """Clear the caches of every function."""
-    clear_caches(wiring, answer, client, offer, page, poll, sweep)
+    clear_caches(wiring, clients, offer, page, proxies, sweep)

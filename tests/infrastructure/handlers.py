@@ -5,8 +5,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from lambdas.rendezvous.wiring import DURATIONS, POLLS
-
 # All handlers write history with this module.
 HISTORY = Path(__file__).parents[2] / "lambdas" / "shared" / "instance.py"
 POWERTOOLS = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"}
@@ -38,13 +36,4 @@ def _settings(node: ast.AST) -> set[str]:
     """Return the variable names in a piece of code: its upper-case string constants."""
     texts = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
     named = {text for text in texts if text.replace("_", "").isalpha() and text.isupper()}
-    named -= {"AWS_ENDPOINT_URL"}  # that of a local stage
-    reads_policy = any(_is_policy(part) for part in ast.walk(node))
-    return named | ({*DURATIONS.values(), POLLS} if reads_policy else set())
-
-
-def _is_policy(part: ast.AST) -> bool:
-    """Return whether the node is the wiring's function `policy`, which reads its variables by `DURATIONS`."""
-    return (isinstance(part, ast.Attribute) and part.attr == "policy") or (
-        isinstance(part, ast.Name) and part.id == "policy"
-    )
+    return named - {"AWS_ENDPOINT_URL"}  # that of a local stage

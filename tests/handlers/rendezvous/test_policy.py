@@ -2,31 +2,24 @@
 
 from datetime import timedelta
 
-import pytest
-
 from lambdas.rendezvous import wiring
 from lambdas.shared import instance
 from signalbox.aws.shared.settings import Settings
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
 
-
-@pytest.fixture(autouse=True)
-def new_instance():
-    wiring.policy.cache_clear()
-    yield
-    wiring.policy.cache_clear()
+VARIABLES = {
+    "OFFER_PATIENCE_SECONDS": "90",
+    "HTTP_OFFER_PATIENCE_SECONDS": "9",
+    "MATCH_PATIENCE_SECONDS": "2.5",
+    "PROXY_RECENCY_SECONDS": "70",
+    "CLIENT_QUEUE_LEASE_SECONDS": "150",
+    "POLLS_PER_MINUTE": "7",
+}
 
 
 def test_the_policy_is_read_from_the_environment(monkeypatch) -> None:
-    variables = {"POLLS_PER_MINUTE": "7", "MATCH_PATIENCE_SECONDS": "2.5", "OFFER_PATIENCE_SECONDS": "90"}
-    monkeypatch.setattr(instance, "settings", lambda: Settings(variables))
+    monkeypatch.setattr(instance, "settings", lambda: Settings(VARIABLES))
 
-    assert wiring.policy() == RendezvousPolicy(
-        match_patience=timedelta(seconds=2.5), polls_per_minute=7, sqs_patience=timedelta(seconds=90)
-    )
+    found = wiring.policy.__wrapped__()
 
-
-def test_a_variable_that_is_not_set_keeps_the_default(monkeypatch) -> None:
-    monkeypatch.setattr(instance, "settings", lambda: Settings({}))
-
-    assert wiring.policy() == RendezvousPolicy()
+    assert found == RendezvousPolicy(*(timedelta(seconds=s) for s in (90, 9, 2.5, 70, 150)), polls_per_minute=7)

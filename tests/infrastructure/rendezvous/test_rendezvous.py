@@ -25,8 +25,8 @@ KEY_ARN = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555
     [
         ("Rendezvous/Offer", ["offer"]),
         ("Rendezvous/Sweep", ["sweep"]),
-        ("Doors/Proxies", ["proxies", "poll", "answer", "page"]),
-        ("Doors/Clients", ["clients", "client", "page"]),
+        ("Doors/Proxies", ["proxies", "page"]),
+        ("Doors/Clients", ["clients", "page"]),
     ],
 )
 def test_a_function_has_exactly_the_variables_that_its_handler_reads(stage, function, modules):
