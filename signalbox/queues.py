@@ -74,3 +74,15 @@ def allow_policy(source_arns: Sequence[str] = ()) -> str:
     if not source_arns:
         return json.dumps({"redrivePermission": "denyAll"})
     return json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": list(source_arns)})
+
+
+def tls_only(arn: str) -> str:
+    """Return the policy of a queue that refuses requests without TLS, as CDK writes it for `enforce_ssl`."""
+    statement = {
+        "Effect": "Deny",
+        "Principal": {"AWS": "*"},
+        "Action": "sqs:*",
+        "Resource": arn,
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})

@@ -14,6 +14,7 @@ from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.shared.telemetry import PowertoolsTelemetry
+from signalbox.queues import QueueUrl
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.event_recorder import COLLECTED_FOR, EventRecorder
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
@@ -90,7 +91,7 @@ def client_queues() -> SqsClientQueues:
 @cache
 def broker_queue() -> SqsBrokerQueue:
     """Return the broker queue."""
-    return SqsBrokerQueue(instance.sqs(), queue_url=instance.settings().text("BROKER_QUEUE_URL"))
+    return SqsBrokerQueue(instance.sqs(), QueueUrl(instance.settings().text("BROKER_QUEUE_URL")))
 
 
 @cache

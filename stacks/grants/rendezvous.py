@@ -36,13 +36,9 @@ def grant_rendezvous(
     broker, clients = rendezvous.broker, f"{client_queues_arn(config)}*"
     offer, sweep = rendezvous.functions["offer"], rendezvous.functions["sweep"]
 
-    # The event source mapping receives with the role of the function `offer`.
-    allow(offer, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], [broker.queue.queue_arn])
+    _grant_offers(offer, broker, clients, state=state)
     allow(offer, ["sqs:ChangeMessageVisibility"], [broker.queue.queue_arn])
-    allow(offer, ["sqs:SendMessage"], [broker.dead_letters.queue_arn])
-    allow(offer, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:GetQueueAttributes"], [clients])
-    allow(offer, ["sqs:ListQueueTags", "sqs:SetQueueAttributes"], [clients])  # of a client that comes again
-    allow(offer, ["sqs:SendMessage"], [clients])
+    allow(offer, ["sqs:SetQueueAttributes"], [clients])  # of a client that comes again
     allow(sweep, ["sqs:DeleteQueue", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], [clients])
     allow(sweep, ["sqs:ListQueues"], ["*"])  # supports no resource ARNs
     allow(sweep, ["sqs:GetQueueUrl"], [broker.queue.queue_arn])
@@ -63,21 +59,16 @@ def grant_rendezvous(
         allow_key(function, state.key, service="dynamodb")
 
     _grant_client(rendezvous.client_user, broker, clients)
-    _grant_keys_of_queues(offer, broker, state)
 
 
 def grant_front(front: Front, *, state: State, lake: HistoryLake | None, config: Config) -> None:
     """Grant a front's function and the client their permissions."""
-    broker, clients, forward = front.broker, f"{client_queues_arn(config)}*", front.functions["forward"]
-    allow(forward, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], [broker.queue.queue_arn])
-    allow(forward, ["sqs:SendMessage"], [broker.dead_letters.queue_arn])
-    allow(forward, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], [clients])
-    allow(forward, ["sqs:SendMessage"], [clients])
+    clients, forward = f"{client_queues_arn(config)}*", front.functions["forward"]
+    _grant_offers(forward, front.broker, clients, state=state)
     allow(forward, ["sqs:DeleteQueue"], [clients])
     allow(forward, ["sqs:ListQueues"], ["*"])  # supports no resource ARNs
     allow_events((forward,), lake)
-    _grant_client(front.client_user, broker, clients)
-    _grant_keys_of_queues(forward, broker, state)
+    _grant_client(front.client_user, front.broker, clients)
 
 
 def _grant_client(user: iam.IGrantable, broker: Broker, clients: str) -> None:
@@ -88,7 +79,11 @@ def _grant_client(user: iam.IGrantable, broker: Broker, clients: str) -> None:
         allow_key_of_queue(user, broker.key, broker.queue)
 
 
-def _grant_keys_of_queues(reader: iam.IGrantable, broker: Broker, state: State) -> None:
+def _grant_offers(reader: iam.IGrantable, broker: Broker, clients: str, *, state: State) -> None:
+    # The event source mapping receives with the role of its function.
+    allow(reader, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], [broker.queue.queue_arn])
+    allow(reader, ["sqs:SendMessage"], [broker.dead_letters.queue_arn, clients])
+    allow(reader, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], [clients])
     if broker.key:
         allow_key(reader, broker.key, service="sqs")
     allow_key(reader, state.key, service="sqs")

@@ -1,25 +1,19 @@
 """The construct of rendezvous: the broker queue, its functions, the open doors and the client's user."""
 
-from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from stacks.rendezvous.broker import Broker
 from stacks.rendezvous.doors import Doors, open_urls
-from stacks.rendezvous.environment import environments
+from stacks.rendezvous.environment import environment
 from stacks.settings.choices import OFFER_VISIBILITY_SECONDS
 from stacks.settings.config import Config
 from stacks.shared.function import Function, Surroundings, function_alarms
 from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, RouteTarget
 from stacks.shared.part import Part
-from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.shared.schedules import Task, daily, every
 from stacks.state_stack import State
 
-# Malformed offers of any sender are dead letters too, so a single one must not raise an alarm.
-DEAD_OFFERS_ALARM = 10
 # Of the requests a second of proxies that the API accepts: polls are more often than answers.
 ANSWERS = 5
 SWEEP_TIMEOUT_SECONDS = 60
@@ -35,9 +29,8 @@ class RendezvousResources(Part):
     def __init__(self, scope: Construct, name: str, *, doors: Doors, around: Surroundings) -> None:
         super().__init__(scope, name)
         state, config, self.doors = around.state, around.config, doors
-        self.broker = broker_of(self, key=state.key, config=config, visibility=OFFER_VISIBILITY_SECONDS)
+        self.broker = Broker(self, key=state.key, config=config, visibility_seconds=OFFER_VISIBILITY_SECONDS)
         self.queues = (self.broker.queue,)
-        age_alarm(self, self.broker.queue, oldest=Duration.seconds(config.offer_age_limit_seconds), config=config)
         self.functions = self._functions(around) | doors.functions
         self.functions["offer"].read(self.broker.queue, "Offers", concurrency=config.offer_concurrency)
         for door, function in doors.functions.items():
@@ -63,24 +56,20 @@ class RendezvousResources(Part):
             "SweepStrays": Task(sweep, "strays", daily(hour=3)),
         }
 
-    def outputs(self, state: State, config: Config) -> dict[str, str]:
+    def outputs(self, state: State, _config: Config) -> dict[str, str]:
         """Return the outputs of the stack by name."""
         return {
-            "BrokerQueueUrl": self.broker.queue.queue_url,
-            "BrokerQueueArn": self.broker.queue.queue_arn,
-            "BrokerQueueName": config.broker_queue,
-            "DeadLetterQueueUrl": self.broker.dead_letters.queue_url,
+            **self.broker.outputs(),
             **self.urls,
             **({} if self.api is None else {"RendezvousApiId": self.api.api.api_id}),
             "RendezvousTable": state.rendezvous_table.table_name,
             "LeaseTable": state.lease_table.table_name,
             "ClientUserName": self.client_user.user_name,
             "SweepFunctionName": self.functions["sweep"].function_name,
-            "ClientQueuePrefix": config.client_queue_prefix,
         }
 
     def _functions(self, around: Surroundings) -> dict[str, Function]:
-        environment = environments(self.broker, state=around.state, lake=around.lake, config=around.config)
+        queues = self.broker.variables()
         timeouts = {"offer": around.config.offer_timeout_seconds, "sweep": SWEEP_TIMEOUT_SECONDS}
         return {
             name: Function(
@@ -89,7 +78,7 @@ class RendezvousResources(Part):
                 capability="rendezvous",
                 description=description,
                 timeout_seconds=timeouts[name],
-                environment=environment[name],
+                environment=environment(name, around, queues=queues),
                 around=around,
                 serves_strangers=name == "offer",
             )
@@ -117,33 +106,3 @@ class RendezvousResources(Part):
             key=state.key,
             config=config,
         )
-
-
-def broker_of(scope: Construct, *, key: kms.IKey, config: Config, visibility: int) -> Broker:
-    """Return the broker queue, the stage's own or an existing one, with its dead-letter queue."""
-    dead_letters = DeadLetterQueue(
-        scope,
-        "DeadOffers",
-        key=key,
-        config=config,
-        alarm_at=DEAD_OFFERS_ALARM,
-        holds="Offers that could not be handled",
-    )
-    if config.broker_queue_arn:
-        queue = sqs.Queue.from_queue_arn(scope, "Broker", config.broker_queue_arn)
-        return Broker(queue=queue, dead_letters=dead_letters, key=_imported_key(scope, config), owned=False)
-    owned = Queue(
-        scope,
-        "Broker",
-        queue_name=config.broker_queue_name,
-        key=key,
-        visibility=Duration.seconds(visibility),
-        retention=Duration.seconds(config.broker_queue_retention_seconds),
-    )
-    return Broker(queue=owned, dead_letters=dead_letters, key=key, owned=True)
-
-
-def _imported_key(scope: Construct, config: Config) -> kms.IKey | None:
-    if config.broker_queue_key_arn is None:
-        return None
-    return kms.Key.from_key_arn(scope, "BrokerKey", config.broker_queue_key_arn)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from stacks.rendezvous.environment import door_environments
+from stacks.rendezvous.environment import door_queues, environment
 from stacks.shared.function import Function, Surroundings
 
 DESCRIPTIONS = {
@@ -30,7 +30,7 @@ class Doors(Construct):
 
     def __init__(self, scope: Construct, name: str, *, around: Surroundings) -> None:
         super().__init__(scope, name)
-        environment = door_environments(around.state, around.config)
+        queues = door_queues(around.config)
         timeouts = {"proxies": PROXY_TIMEOUT_SECONDS, "clients": around.config.client_timeout_seconds}
         self.functions = {
             door: Function(
@@ -39,7 +39,7 @@ class Doors(Construct):
                 capability="rendezvous",
                 description=description,
                 timeout_seconds=timeouts[door],
-                environment=environment[door],
+                environment=environment(door, around, queues=queues),
                 around=around,
                 serves_strangers=True,
                 has_alarms=False,

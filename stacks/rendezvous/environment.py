@@ -1,19 +1,14 @@
 """The environment variables of each rendezvous function; a test compares the names with the handlers."""
 
-from aws_cdk import Aws, Stack
+from collections.abc import Mapping
 
-from stacks.history.lake import HistoryLake
-from stacks.rendezvous.broker import Broker
-from stacks.settings.choices import OFFER_VISIBILITY_SECONDS
+from aws_cdk import Aws
+
 from stacks.settings.config import Config
 from stacks.shared.arns import queue_arn, queue_url
-from stacks.shared.function import selected, stream
-from stacks.shared.queue import DATA_KEY_REUSE
-from stacks.state_stack import State
+from stacks.shared.function import Surroundings, selected, stream
 
-HISTORY = ("RENDEZVOUS_TABLE", "HISTORY_STREAM")
-# The policy of signalbox/rendezvous/rules/policy.py: a function that needs a part of it gets all, so that no default
-# applies.
+# The policy of signalbox/rendezvous/rules/policy.py: a function that needs a part of it gets all.
 POLICY = (
     "OFFER_PATIENCE_SECONDS",
     "HTTP_OFFER_PATIENCE_SECONDS",
@@ -22,128 +17,28 @@ POLICY = (
     "CLIENT_QUEUE_LEASE_SECONDS",
     "POLLS_PER_MINUTE",
 )
-BROKER = ("BROKER_QUEUE_URL",)
+EVERY = ("HISTORY_STREAM", *POLICY)
+QUEUES = ("BROKER_QUEUE_URL", "STAGE", "CLIENT_QUEUE_ARN_PREFIX")
+RECEIVER = (*EVERY, *QUEUES, "CLIENT_QUEUE_PREFIX", "DEAD_LETTER_QUEUE_URL")
+DOOR = (*EVERY, "RENDEZVOUS_TABLE", "HISTORY_OVERFLOW_URL")
 NEEDS = {
-    "offer": (
-        *HISTORY,
-        *POLICY,
-        *BROKER,
-        "DEAD_LETTER_QUEUE_URL",
-        "STAGE",
-        "CLIENT_QUEUE_PREFIX",
-        "CLIENT_QUEUE_ARN_PREFIX",
-    ),
+    "offer": (*RECEIVER, "RENDEZVOUS_TABLE"),
+    "forward": (*RECEIVER, "BROKER_URL"),
     "sweep": (
-        *HISTORY,
-        *POLICY,
-        *BROKER,
-        "STAGE",
-        "LEASE_TABLE",
-        "CLIENT_QUEUE_PREFIX",
-        "CLIENT_QUEUE_ARN_PREFIX",
-        "STRAY_QUEUE_AGE_SECONDS",
-        "BROKER_QUEUE_NAME",
-        "BROKER_QUEUE_ARN",
-        "BROKER_QUEUE_ATTRIBUTES",
+        *(*EVERY, *QUEUES, "CLIENT_QUEUE_PREFIX", "RENDEZVOUS_TABLE", "LEASE_TABLE", "STRAY_QUEUE_AGE_SECONDS"),
+        *("BROKER_QUEUE_ARN", "BROKER_QUEUE_ATTRIBUTES"),
     ),
-}
-FRONT_NEEDS = (
-    *("BROKER_URL", *BROKER, "DEAD_LETTER_QUEUE_URL", "HISTORY_STREAM"),
-    *("STAGE", "CLIENT_QUEUE_PREFIX", "CLIENT_QUEUE_ARN_PREFIX", *POLICY),
-)
-
-DOORS = {
-    "proxies": (
-        *HISTORY,
-        "HISTORY_OVERFLOW_URL",
-        *POLICY,
-        *BROKER,
-        "STAGE",
-        "CLIENT_QUEUE_ARN_PREFIX",
-        "ALLOWED_RELAY_PATTERN",
-    ),
-    "clients": (*HISTORY, "HISTORY_OVERFLOW_URL", *POLICY),
+    "proxies": (*DOOR, *QUEUES, "ALLOWED_RELAY_PATTERN"),
+    "clients": DOOR,
 }
 
 
-def environments(
-    broker: Broker, *, state: State, lake: HistoryLake | None, config: Config
-) -> dict[str, dict[str, str]]:
-    """Return the environments of the functions `offer` and `sweep`."""
-    everything = _resources(broker, state=state, config=config) | stream(lake) | _values(config)
-    return {function: selected(everything, names) for function, names in NEEDS.items()}
-
-
-def door_environments(state: State, config: Config) -> dict[str, dict[str, str]]:
-    """Return the environments of the doors, which know the stream and the queues of the stage by their names."""
-    everything = _values(config) | {"RENDEZVOUS_TABLE": state.rendezvous_table.table_name}
-    everything["BROKER_QUEUE_URL"] = queue_url(broker_queue_arn(config))
-    if config.has("history"):
-        everything["HISTORY_STREAM"] = config.history_stream
-        everything["HISTORY_OVERFLOW_URL"] = queue_url(queue_arn(config.history_overflow_queue))
-    return {door: selected(everything, names) for door, names in DOORS.items()}
-
-
-def broker_queue_arn(config: Config) -> str:
-    """Return the ARN of the broker queue, created or imported."""
-    return config.broker_queue_arn or queue_arn(config.broker_queue)
-
-
-def front_environment(broker: Broker, *, lake: HistoryLake | None, config: Config) -> dict[str, str]:
-    """Return the environment of a front's function."""
-    found = {
-        "BROKER_URL": config.broker_url or "",
-        "BROKER_QUEUE_URL": broker.queue.queue_url,
-        "DEAD_LETTER_QUEUE_URL": broker.dead_letters.queue_url,
-    }
-    return selected(found | stream(lake) | _values(config), FRONT_NEEDS)
-
-
-def client_queues_arn(config: Config) -> str:
-    """Return the common prefix of the ARNs of all client queues."""
-    return f"arn:{Aws.PARTITION}:sqs:{Aws.REGION}:{Aws.ACCOUNT_ID}:{config.client_queue_prefix}"
-
-
-def _resources(broker: Broker, *, state: State, config: Config) -> dict[str, str]:
-    return {
-        "RENDEZVOUS_TABLE": state.rendezvous_table.table_name,
-        "LEASE_TABLE": state.lease_table.table_name,
-        "BROKER_QUEUE_URL": broker.queue.queue_url,
-        "BROKER_QUEUE_NAME": config.broker_queue,
-        "BROKER_QUEUE_ARN": broker.queue.queue_arn,
-        "BROKER_QUEUE_ATTRIBUTES": Stack.of(broker.dead_letters).to_json_string(_attributes(broker, config)),
-        "DEAD_LETTER_QUEUE_URL": broker.dead_letters.queue_url,
-    }
-
-
-def _attributes(broker: Broker, config: Config) -> dict[str, str]:
-    """Return the attributes with which the sweep recreates a deleted broker queue; none for an imported queue."""
-    if not broker.owned or broker.key is None:
-        return {}
-    stack = Stack.of(broker.dead_letters)
-    return {
-        "VisibilityTimeout": str(OFFER_VISIBILITY_SECONDS),
-        "MessageRetentionPeriod": str(config.broker_queue_retention_seconds),
-        "KmsMasterKeyId": broker.key.key_arn,
-        "KmsDataKeyReusePeriodSeconds": str(DATA_KEY_REUSE.to_seconds()),
-        "RedriveAllowPolicy": stack.to_json_string({"redrivePermission": "denyAll"}),
-        "Policy": stack.to_json_string(_tls_only(broker.queue.queue_arn)),
-    }
-
-
-def _tls_only(queue_arn: str) -> dict[str, object]:
-    refusal = {
-        "Effect": "Deny",
-        "Principal": {"AWS": "*"},
-        "Action": "sqs:*",
-        "Resource": queue_arn,
-        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-    }
-    return {"Version": "2012-10-17", "Statement": [refusal]}
-
-
-def _values(config: Config) -> dict[str, str]:
-    return {
+def environment(function: str, around: Surroundings, *, queues: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a function; `queues` has the variables of the stage's queues."""
+    state, config = around.state, around.config
+    everything = {
+        **queues,
+        **stream(around.lake),
         "STAGE": config.stage,
         "CLIENT_QUEUE_PREFIX": config.client_queue_prefix,
         "CLIENT_QUEUE_ARN_PREFIX": client_queues_arn(config),
@@ -156,3 +51,28 @@ def _values(config: Config) -> dict[str, str]:
         "POLLS_PER_MINUTE": str(config.polls_per_minute),
         "ALLOWED_RELAY_PATTERN": config.allowed_relay_pattern,
     }
+    if config.broker_url is not None:
+        everything["BROKER_URL"] = config.broker_url
+    else:
+        everything["RENDEZVOUS_TABLE"] = state.rendezvous_table.table_name
+        everything["LEASE_TABLE"] = state.lease_table.table_name
+    return selected(everything, NEEDS[function])
+
+
+def door_queues(config: Config) -> dict[str, str]:
+    """Return the variables of the doors, which know the queues and the stream of the stage by their names."""
+    variables = {"BROKER_QUEUE_URL": queue_url(broker_queue_arn(config))}
+    if config.has("history"):
+        variables["HISTORY_STREAM"] = config.history_stream
+        variables["HISTORY_OVERFLOW_URL"] = queue_url(queue_arn(config.history_overflow_queue))
+    return variables
+
+
+def broker_queue_arn(config: Config) -> str:
+    """Return the ARN of the broker queue, created or imported."""
+    return config.broker_queue_arn or queue_arn(config.broker_queue)
+
+
+def client_queues_arn(config: Config) -> str:
+    """Return the common prefix of the ARNs of all client queues."""
+    return f"arn:{Aws.PARTITION}:sqs:{Aws.REGION}:{Aws.ACCOUNT_ID}:{config.client_queue_prefix}"

@@ -1,16 +1,14 @@
 """The construct of a front of an existing broker: the broker queue, one function and the client's user."""
 
-from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from stacks.rendezvous.construct import broker_of
-from stacks.rendezvous.environment import front_environment
+from stacks.rendezvous.broker import Broker
+from stacks.rendezvous.environment import environment
 from stacks.settings.choices import FRONT_VISIBILITY_SECONDS
 from stacks.settings.config import Config
 from stacks.shared.function import Function, Surroundings
 from stacks.shared.part import Part
-from stacks.shared.queue import age_alarm
 from stacks.shared.schedules import Task, every
 from stacks.state_stack import State
 
@@ -26,17 +24,15 @@ class Front(Part):
     def __init__(self, scope: Construct, name: str, *, around: Surroundings) -> None:
         super().__init__(scope, name)
         state, config = around.state, around.config
-        self.broker = broker_of(self, key=state.key, config=config, visibility=FRONT_VISIBILITY_SECONDS)
-        oldest = Duration.seconds(config.offer_age_limit_seconds)
+        self.broker = Broker(self, key=state.key, config=config, visibility_seconds=FRONT_VISIBILITY_SECONDS)
         self.queues = (self.broker.queue,)
-        age_alarm(self, self.broker.queue, oldest=oldest, config=config)
         forward = Function(
             self,
             "forward",
             capability="rendezvous",
             description="Posts offers to the existing broker, and its replies to the queues of clients",
             timeout_seconds=FRONT_VISIBILITY_SECONDS,
-            environment=front_environment(self.broker, lake=around.lake, config=config),
+            environment=environment("forward", around, queues=self.broker.variables()),
             around=around,
             memory_megabytes=MEMORY_MEGABYTES,
             serves_strangers=True,
@@ -49,13 +45,6 @@ class Front(Part):
         """Return the scheduled tasks by name."""
         return {"SweepStrays": Task(self.functions["forward"], "strays", every(minutes=SWEPT_EVERY_MINUTES))}
 
-    def outputs(self, _state: State, config: Config) -> dict[str, str]:
+    def outputs(self, _state: State, _config: Config) -> dict[str, str]:
         """Return the outputs of the stack by name."""
-        return {
-            "BrokerQueueUrl": self.broker.queue.queue_url,
-            "BrokerQueueArn": self.broker.queue.queue_arn,
-            "BrokerQueueName": config.broker_queue,
-            "DeadLetterQueueUrl": self.broker.dead_letters.queue_url,
-            "ClientUserName": self.client_user.user_name,
-            "ClientQueuePrefix": config.client_queue_prefix,
-        }
+        return {**self.broker.outputs(), "ClientUserName": self.client_user.user_name}

@@ -33,7 +33,6 @@ SETTINGS = {
     "CLIENT_QUEUE_ARN_PREFIX": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{PREFIX}",
     "CLIENT_QUEUE_LEASE_SECONDS": "120",
     "STRAY_QUEUE_AGE_SECONDS": "0",
-    "BROKER_QUEUE_NAME": "snowflake-broker",
     "BROKER_QUEUE_ARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:snowflake-broker",
     "BROKER_QUEUE_ATTRIBUTES": json.dumps({"VisibilityTimeout": "30"}),
     "OFFER_PATIENCE_SECONDS": "30",

@@ -32,7 +32,6 @@ ENVIRONMENT = {
     "HISTORY_OVERFLOW_URL": URL + "overflow",
     "STAGE": "signalbox",
     "BROKER_QUEUE_URL": URL + BROKER,
-    "BROKER_QUEUE_NAME": BROKER,
     "BROKER_QUEUE_ARN": arn_of("sqs", BROKER),
     "BROKER_QUEUE_ATTRIBUTES": json.dumps({"VisibilityTimeout": str(OFFER_VISIBILITY_SECONDS)}),
     "DEAD_LETTER_QUEUE_URL": URL + DEAD,

@@ -1,19 +1,18 @@
 """The broker queue and the client queues in SQS."""
 
-import json
 import logging
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from zlib import crc32
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.errors import EffectFailed, RejectedError
-from signalbox.queues import allow_policy, is_ours, own_tags
+from signalbox.queues import QueueUrl, allow_policy, is_ours, own_tags, queue_name, tls_only
 from signalbox.rendezvous.model.states import ClientId
 
 if TYPE_CHECKING:
@@ -32,6 +31,8 @@ LARGEST_BYTES, SIZES = 262_144, 60_000
 # Characters of JSON that SQS does not accept.
 ACCEPTED = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")
 ARRIVED: tuple["QueueAttributeNameType", ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
+
+Result = TypeVar("Result")
 
 logger = logging.getLogger(__name__)
 
@@ -93,28 +94,29 @@ class SqsClientQueues:
 
     def send(self, client_id: ClientId, reply: str) -> None:
         """Send a reply to a client's queue; retry while SQS does not know a new queue yet. Raises `QueueGone`."""
-        for _ in range(SEND_TRIES):
-            try:
-                self.sqs.send_message(QueueUrl=self._url(client_id), MessageBody=reply.translate(ACCEPTED))
-            except self.sqs.exceptions.QueueDoesNotExist:
-                self.sleep(SEND_PAUSE_SECONDS)
-            else:
-                return
-        raise QueueGone(f"the queue of client {client_id!r} does not exist any more")
+        text = reply.translate(ACCEPTED)
+        self._when_known(client_id, lambda url: self.sqs.send_message(QueueUrl=url, MessageBody=text))
 
     def is_empty(self, client_id: ClientId) -> bool:
         """Return whether no reply was ever sent to a client's queue; False for a queue that no longer exists.
 
         Retries as `send` does while SQS does not know a new queue yet.
         """
+        try:
+            page = self._when_known(
+                client_id, lambda url: self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=ARRIVED)
+            )
+        except QueueGone:
+            return False
+        return not any(int(page["Attributes"][name]) for name in ARRIVED)
+
+    def _when_known(self, client_id: ClientId, call: Callable[[str], Result]) -> Result:
         for _ in range(SEND_TRIES):
             try:
-                page = self.sqs.get_queue_attributes(QueueUrl=self._url(client_id), AttributeNames=ARRIVED)
+                return call(self._url(client_id))
             except self.sqs.exceptions.QueueDoesNotExist:
                 self.sleep(SEND_PAUSE_SECONDS)
-            else:
-                return not any(int(page["Attributes"][name]) for name in ARRIVED)
-        return False
+        raise QueueGone(f"the queue of client {client_id!r} does not exist any more")
 
     def delete(self, client_id: ClientId) -> None:
         """Delete a client's queue; do nothing if it no longer exists."""
@@ -130,7 +132,7 @@ class SqsBrokerQueue:
     """`BrokerQueue`: the queue of client offers."""
 
     sqs: "SQSClient"
-    queue_url: str
+    queue_url: QueueUrl
 
     def delete(self, receipt_handle: str) -> None:
         """Delete an offer message; do nothing if it no longer exists."""
@@ -150,14 +152,13 @@ class SqsBrokerQueue:
         for failed in answer.get("Failed", ()):
             logger.info("a parked offer was not hidden: %s", failed["Code"])
 
-    def ensure(self, name: str, attributes: Mapping["QueueAttributeNameType", str]) -> bool:
-        """Create the queue again if it was deleted; return whether that was necessary."""
+    def ensure(self, attributes: Mapping["QueueAttributeNameType", str]) -> None:
+        """Create the queue again if it was deleted."""
+        name = queue_name(self.queue_url)
         try:
             self.sqs.get_queue_url(QueueName=name)
         except self.sqs.exceptions.QueueDoesNotExist:
             self.sqs.create_queue(QueueName=name, Attributes=attributes)
-            return True
-        return False
 
 
 def _entry(number: int, handle: str, time: timedelta) -> "ChangeMessageVisibilityBatchRequestEntryTypeDef":
@@ -175,17 +176,6 @@ def client_queue_attributes(arn: str, *, message_id: str) -> dict["QueueAttribut
         "RedriveAllowPolicy": allow_policy(),
         # With a customer-managed key KMS would generate a data key per queue: more expensive than the whole rendezvous.
         "SqsManagedSseEnabled": "true",
-        "Policy": json.dumps(_tls_only(arn), separators=(",", ":")),
+        "Policy": tls_only(arn),
         "MaximumMessageSize": str(LARGEST_BYTES - crc32(message_id.encode()) % SIZES),
     }
-
-
-def _tls_only(arn: str) -> dict[str, object]:
-    statement = {
-        "Effect": "Deny",
-        "Principal": "*",
-        "Action": ["sqs:SendMessage", "sqs:ReceiveMessage"],
-        "Resource": arn,
-        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-    }
-    return {"Version": "2012-10-17", "Statement": [statement]}

@@ -1,6 +1,5 @@
 """Queues that a stage creates at run time: idempotent creation, identified by tags, TLS only, restricted sources."""
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from signalbox.aws.shared.errors import translate_write_errors
 from signalbox.aws.shared.redrive_policies import ATTRIBUTE, SqsRedrivePolicies
 from signalbox.errors import RejectedError
 from signalbox.new_queues import QueueTooNew, found_late, when_usable
-from signalbox.queues import QueueName, allow_policy
+from signalbox.queues import QueueName, allow_policy, tls_only
 from signalbox.redrive import RedriveGuard
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class OwnQueues:
         """
         # Callers give attributes of CreateQueue.
         policies = {
-            "Policy": json.dumps(_tls_only(self.arn(name))),
+            "Policy": tls_only(self.arn(name)),
             ATTRIBUTE: allow_policy([self.arn(source) for source in sources]),
         }
         queue_attributes = cast("dict[QueueAttributeNameType, str]", {**attributes, **policies})
@@ -93,18 +92,6 @@ class OwnQueues:
                 self.sqs.delete_queue(QueueUrl=self.url(name))
             except self.sqs.exceptions.QueueDoesNotExist:
                 return
-
-
-def _tls_only(arn: str) -> dict[str, object]:
-    """Return the queue policy that CDK writes for `enforce_ssl`."""
-    statement = {
-        "Effect": "Deny",
-        "Principal": {"AWS": "*"},
-        "Action": "sqs:*",
-        "Resource": arn,
-        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-    }
-    return {"Version": "2012-10-17", "Statement": [statement]}
 
 
 def _queue(name: str) -> str:

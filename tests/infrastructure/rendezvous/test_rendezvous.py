@@ -137,7 +137,6 @@ def test_the_broker_queue_can_be_created_again_with_its_attributes(stage):
     attributes = json.loads(stage.text(sweep["Environment"]["Variables"]["BROKER_QUEUE_ATTRIBUTES"]))
 
     assert "RedrivePolicy" not in attributes
-    assert json.loads(attributes["Policy"])["Statement"][0]["Effect"] == "Deny"
     assert attributes["KmsMasterKeyId"] == "StateKey"
     assert attributes["KmsDataKeyReusePeriodSeconds"] == "3600"
     assert (attributes["VisibilityTimeout"], attributes["MessageRetentionPeriod"]) == ("3", "300")
