@@ -14,7 +14,7 @@ from signalbox.rendezvous.reporting.client_address import client_address
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND, NOT_FOUND_HEADERS
 from signalbox.rendezvous.rules.client_service import ClientService
 from signalbox.rendezvous.wire import amp
-from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES, Offer, is_legacy
 from signalbox.rendezvous.wire.reply import ClientReply, error_reply, legacy_status
 from signalbox.rendezvous.wire.sdp import best_candidate_address

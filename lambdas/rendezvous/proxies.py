@@ -18,7 +18,7 @@ from signalbox.rendezvous.reporting.client_address import client_address, keyed_
 from signalbox.rendezvous.rules.answer_service import AnswerService
 from signalbox.rendezvous.rules.pacer import Pacer
 from signalbox.rendezvous.rules.poll_service import PollService
-from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 from signalbox.rendezvous.wire.proxy import (
     INCORRECT_RELAY,
     MATCH,
@@ -26,9 +26,9 @@ from signalbox.rendezvous.wire.proxy import (
     ProxyAnswer,
     ProxyPoll,
     answer_response,
+    is_relay_allowed,
     poll_response,
 )
-from signalbox.rendezvous.wire.relay import is_relay_allowed
 
 HOUR, MILLISECOND = timedelta(hours=1), timedelta(milliseconds=1)
 

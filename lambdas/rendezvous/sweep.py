@@ -17,7 +17,7 @@ from signalbox.aws.shared.redrive_policies import SqsRedrivePolicies
 from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.errors import EffectFailed
-from signalbox.queues import QueueName, allow_policy, tls_only
+from signalbox.queues import QueueName
 from signalbox.rendezvous.rules.sweep_service import LeaseSweep, OrphanSweep, Parts, SweptPart
 from signalbox.task_time import TaskTime
 
@@ -51,8 +51,7 @@ def _ensure_broker_queue() -> None:
     settings = instance.settings()
     attributes = json.loads(settings.text("BROKER_QUEUE_ATTRIBUTES"))
     if attributes:  # empty for an imported broker queue, which its owner manages
-        policies = {"RedriveAllowPolicy": allow_policy(), "Policy": tls_only(settings.text("BROKER_QUEUE_ARN"))}
-        wiring.broker_queue().ensure(attributes | policies)
+        wiring.broker_queue().ensure(settings.text("BROKER_QUEUE_ARN"), attributes)
 
 
 def _restrict_broker_queue(time: TaskTime) -> None:

@@ -14,7 +14,6 @@ from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.shared.telemetry import PowertoolsTelemetry
-from signalbox.queues import QueueUrl
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.event_recorder import COLLECTED_FOR, EventRecorder
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
@@ -91,7 +90,7 @@ def client_queues() -> SqsClientQueues:
 @cache
 def broker_queue() -> SqsBrokerQueue:
     """Return the broker queue."""
-    return SqsBrokerQueue(instance.sqs(), QueueUrl(instance.settings().text("BROKER_QUEUE_URL")))
+    return SqsBrokerQueue(instance.sqs(), instance.settings().text("BROKER_QUEUE_URL"))
 
 
 @cache

@@ -40,9 +40,9 @@ KINDS |= {"live": "Kinds of live"}
 SENT_BY_ITSELF = "reconcile"  # the control plane sends it to its own queue
 MAKERS = (
     "HistoryEvent",
-    "_event",
     "_of_client",
     "_of_ended",
+    "_of_kind",
     "_of_message",
     "_of_record",
     "_of_binding",

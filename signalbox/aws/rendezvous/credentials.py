@@ -25,10 +25,14 @@ class ClientCredentials:
     secret_access_key: str = field(repr=False)
 
     @property
+    def pair(self) -> str:
+        """The key as upstream's common/sqscreds writes it."""
+        return json.dumps({KEY_ID: self.access_key_id, SECRET: self.secret_access_key})
+
+    @property
     def sqscreds(self) -> str:
         """The key in the format of the Snowflake client's option `-sqscreds`."""
-        pair = {KEY_ID: self.access_key_id, SECRET: self.secret_access_key}
-        return base64.b64encode(json.dumps(pair).encode()).decode()
+        return base64.b64encode(self.pair.encode()).decode()
 
     def document(self) -> dict[str, str]:
         """Return the key as the local stage's file has it."""
@@ -48,14 +52,13 @@ def client_credentials(
     """
     iam, parameters, user = session.client("iam"), session.client("ssm"), outputs["ClientUserName"]
     kept = _kept(parameters, user)
-    known = [key["AccessKeyId"] for key in iam.list_access_keys(UserName=user)["AccessKeyMetadata"]]
+    known = client_key_ids(session, outputs)
     if kept is not None and kept.access_key_id in known and not rotate:
         return kept
     _make_room(iam, user, known=known, kept=kept)
     key = iam.create_access_key(UserName=user)["AccessKey"]
     made = ClientCredentials(key["AccessKeyId"], key["SecretAccessKey"])
-    pair = {KEY_ID: made.access_key_id, SECRET: made.secret_access_key}
-    parameters.put_parameter(Name=parameter_of(user), Value=json.dumps(pair), Type="SecureString", Overwrite=True)
+    parameters.put_parameter(Name=parameter_of(user), Value=made.pair, Type="SecureString", Overwrite=True)
     return made
 
 

@@ -12,7 +12,7 @@ from zlib import crc32
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.errors import EffectFailed, RejectedError
-from signalbox.queues import QueueUrl, allow_policy, is_ours, own_tags, queue_name, tls_only
+from signalbox.queues import allow_policy, is_ours, own_tags, tls_only
 from signalbox.rendezvous.model.states import ClientId
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class SqsBrokerQueue:
     """`BrokerQueue`: the queue of client offers."""
 
     sqs: "SQSClient"
-    queue_url: QueueUrl
+    queue_url: str
 
     def delete(self, receipt_handle: str) -> None:
         """Delete an offer message; do nothing if it no longer exists."""
@@ -152,13 +152,14 @@ class SqsBrokerQueue:
         for failed in answer.get("Failed", ()):
             logger.info("a parked offer was not hidden: %s", failed["Code"])
 
-    def ensure(self, attributes: Mapping["QueueAttributeNameType", str]) -> None:
-        """Create the queue again if it was deleted."""
-        name = queue_name(self.queue_url)
+    def ensure(self, arn: str, attributes: Mapping["QueueAttributeNameType", str]) -> None:
+        """Create the queue again, with these attributes and the policies of a stage's queues, if it was deleted."""
+        name = arn.rpartition(":")[2]
         try:
             self.sqs.get_queue_url(QueueName=name)
         except self.sqs.exceptions.QueueDoesNotExist:
-            self.sqs.create_queue(QueueName=name, Attributes=attributes)
+            policies = {"RedriveAllowPolicy": allow_policy(), "Policy": tls_only(arn)}
+            self.sqs.create_queue(QueueName=name, Attributes={**attributes, **policies})
 
 
 def _entry(number: int, handle: str, time: timedelta) -> "ChangeMessageVisibilityBatchRequestEntryTypeDef":

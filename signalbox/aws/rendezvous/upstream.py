@@ -6,7 +6,7 @@ from http.client import HTTPException
 from urllib.parse import urlsplit
 
 from signalbox.aws.shared.bounded_http import OK, BoundedHttp
-from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES
 from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, ClientReply, error_reply
 

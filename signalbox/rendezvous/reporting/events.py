@@ -22,7 +22,7 @@ def offer(record: RendezvousRecord, outcome: str, *, at: datetime, reason: str |
 
 def duplicate_offer(delivery: OfferDelivery, *, at: datetime) -> HistoryEvent:
     """Return the event of a duplicate of a stored offer."""
-    event = _event(f"{delivery.message_id}:duplicate", "offer", "duplicate", at=at)
+    event = _of_kind(f"{delivery.message_id}:duplicate", "offer", "duplicate", at=at)
     return replace(event, message_id=delivery.client_id, source=RendezvousMethod.SQS)
 
 
@@ -61,13 +61,13 @@ def proxy_poll(
         party=client_address_hash,
         client=client_id,
     )
-    event = _event(f"{sid_hash}:{at.timestamp():.3f}", "proxy_poll", outcome, at=at)
+    event = _of_kind(f"{sid_hash}:{at.timestamp():.3f}", "proxy_poll", outcome, at=at)
     return replace(event, message_id=sid_hash, source="proxy", labels=labels)
 
 
 def proxy_answer(outcome: str, *, at: datetime, sid_hash: str, record: RendezvousRecord | None) -> HistoryEvent:
     """Return the event of a proxy's answer: `success` or `client_gone`."""
-    event = _event(f"{sid_hash}:{at.timestamp():.3f}", "proxy_answer", outcome, at=at)
+    event = _of_kind(f"{sid_hash}:{at.timestamp():.3f}", "proxy_answer", outcome, at=at)
     if record is not None:
         event = replace(event, message_id=record.client_id, labels=_labels(proxy_type=record.proxy_type))
     return replace(event, source="proxy")
@@ -75,19 +75,19 @@ def proxy_answer(outcome: str, *, at: datetime, sid_hash: str, record: Rendezvou
 
 def bad_input(source: str, *, at: datetime, request_id: str, reason: str) -> HistoryEvent:
     """Return the event of a request that breaks the protocol; `source` is `proxy`, `answer`, `http` or `ampcache`."""
-    event = _event(request_id, "bad_input", "rejected", at=at)
+    event = _of_kind(request_id, "bad_input", "rejected", at=at)
     return replace(event, reason=reason, message_id=request_id, source=source)
 
 
 def dead_letter(message_id: str, *, at: datetime, reason: str) -> HistoryEvent:
     """Return the event of a message that was moved to the dead-letter queue."""
-    event = _event(message_id, "dead_letter", "dead", at=at)
+    event = _of_kind(message_id, "dead_letter", "dead", at=at)
     return replace(event, reason=reason, message_id=message_id, source=RendezvousMethod.SQS)
 
 
 def queue(name: QueueName, outcome: str, *, at: datetime) -> HistoryEvent:
     """Return the event of a deleted client queue; `outcome` is `deleted` after its lease or `stray_deleted`."""
-    return replace(_event(f"{name}:{outcome}", "queue", outcome, at=at), destination=name)
+    return replace(_of_kind(f"{name}:{outcome}", "queue", outcome, at=at), destination=name)
 
 
 def _of_ended(record: RendezvousRecord, kind: str, outcome: str, *, at: datetime) -> HistoryEvent:
@@ -96,12 +96,12 @@ def _of_ended(record: RendezvousRecord, kind: str, outcome: str, *, at: datetime
 
 
 def _of_client(record: RendezvousRecord, kind: str, outcome: str, *, at: datetime) -> HistoryEvent:
-    event = _event(f"{record.client_id}:{record.message_id or ''}:{outcome}", kind, outcome, at=at)
+    event = _of_kind(f"{record.client_id}:{record.message_id or ''}:{outcome}", kind, outcome, at=at)
     labels = _labels(nat=record.nat, country=record.country)
     return replace(event, message_id=record.client_id, source=record.method, labels=labels)
 
 
-def _event(key: str, kind: str, outcome: str, *, at: datetime) -> HistoryEvent:
+def _of_kind(key: str, kind: str, outcome: str, *, at: datetime) -> HistoryEvent:
     """Return an event; `key` makes its id unique among those of its kind."""
     return HistoryEvent(f"{kind}:{key}", at, CAPABILITY, kind, outcome)
 

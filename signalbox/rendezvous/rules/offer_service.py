@@ -20,7 +20,7 @@ from signalbox.rendezvous.model.states import (
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
 from signalbox.rendezvous.wire.bridges import Bridges
-from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 from signalbox.rendezvous.wire.offer import Offer
 from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, error_reply
 from signalbox.rendezvous.wire.sdp import best_candidate_address

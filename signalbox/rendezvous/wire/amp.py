@@ -3,7 +3,7 @@
 import base64
 import string
 
-from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 
 CONTENT_TYPE = "text/html"
 CACHE_CONTROL = "max-age=15"  # seconds; the shortest time for which an AMP cache keeps a page

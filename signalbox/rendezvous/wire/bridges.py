@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import NewType
 
 from signalbox.errors import RejectedError
-from signalbox.rendezvous.wire.errors import InvalidMessage
 from signalbox.rendezvous.wire.gojson.codec import FieldType, Struct
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 
 Fingerprint = NewType("Fingerprint", str)  # upper-case hexadecimal
 Bridges = Mapping[Fingerprint, str]  # the WebSocket addresses at which proxies reach them

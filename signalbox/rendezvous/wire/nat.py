@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 
 
 class Nat(StrEnum):

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 from signalbox.rendezvous.wire.bridges import DEFAULT_FINGERPRINT, Bridges, Fingerprint, parse_fingerprint
-from signalbox.rendezvous.wire.errors import InvalidMessage
 from signalbox.rendezvous.wire.gojson.codec import FieldType, Struct, encode
-from signalbox.rendezvous.wire.gojson.scanner import text_of
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage, text_of
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.sdp import sdp_of
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from signalbox.rendezvous.wire.errors import InvalidMessage
 from signalbox.rendezvous.wire.gojson.codec import DecodedStruct, FieldType, Struct, encode
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES
 from signalbox.rendezvous.wire.sdp import sdp_of
@@ -115,6 +115,17 @@ class PollResponse:
             next_poll_milliseconds=record.integer("NextPoll"),
             relay_url=record.text("RelayURL"),
         )
+
+
+def is_relay_allowed(proxy_pattern: str | None, allowed: str) -> bool:
+    """Return whether a proxy accepts every allowed relay; False for a proxy without a pattern.
+
+    A pattern is a suffix of host names or, after a leading `^`, a whole name; a trailing `$` has no effect.
+    """
+    if proxy_pattern is None:
+        return False
+    pattern, rule = proxy_pattern.removesuffix("$"), allowed.removesuffix("$")
+    return pattern == rule if pattern.startswith("^") else rule.removeprefix("^").endswith(pattern)
 
 
 def poll_response(status: str, *, next_poll: int, offer: str = "", nat: str = "", relay_url: str = "") -> str:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from signalbox.rendezvous.wire.errors import InvalidMessage
 from signalbox.rendezvous.wire.gojson.codec import FieldType, Struct, encode
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 
 NO_PROXIES = "no snowflake proxies currently available"
 TIMED_OUT = "timed out waiting for answer!"

@@ -5,9 +5,8 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from signalbox.rendezvous.wire.errors import InvalidMessage
 from signalbox.rendezvous.wire.gojson.codec import decode_map, encode
-from signalbox.rendezvous.wire.gojson.scanner import JsonKind, JsonValue
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage, JsonKind, JsonValue
 
 TYPES = ("offer", "pranswer", "answer", "rollback")
 # RFC 8445, section 5.1.2.2: the nearer the candidate to the client, the better its address shows the country.

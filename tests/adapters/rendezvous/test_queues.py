@@ -62,6 +62,8 @@ def test_a_client_queue_has_its_tags_and_its_policy(queues: SqsClientQueues, sqs
     assert url == URL
     assert json.loads(attributes["Policy"])["Statement"][0]["Resource"] == PREFIX + "c1"
     assert attributes["MessageRetentionPeriod"] == "300"
+    (refusal,) = json.loads(attributes["Policy"])["Statement"]
+    assert (refusal["Effect"], refusal["Resource"]) == ("Deny", attributes["QueueArn"])
     assert sqs.list_queue_tags(QueueUrl=url)["Tags"]["signalbox:capability"] == "rendezvous"
 
 
@@ -186,14 +188,16 @@ def test_an_offer_message_in_flight_is_deleted_by_its_receipt_handle(sqs) -> Non
 
 
 def test_a_deleted_broker_queue_is_created_again_with_its_attributes(sqs) -> None:
-    broker = SqsBrokerQueue(sqs, "https://queues.example/123456789012/snowflake-broker")
+    broker, arn = SqsBrokerQueue(sqs, "unused"), "arn:aws:sqs:us-east-1:123456789012:snowflake-broker"
 
-    broker.ensure({"MessageRetentionPeriod": "300"})
-    broker.ensure({"MessageRetentionPeriod": "400"})
+    broker.ensure(arn, {"MessageRetentionPeriod": "300"})
+    broker.ensure(arn, {"MessageRetentionPeriod": "400"})
 
     url = sqs.get_queue_url(QueueName="snowflake-broker")["QueueUrl"]
     attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     assert attributes["MessageRetentionPeriod"] == "300"
+    (refusal,) = json.loads(attributes["Policy"])["Statement"]
+    assert (refusal["Effect"], refusal["Resource"]) == ("Deny", attributes["QueueArn"])
 
 
 def test_the_sweep_lists_queues_with_the_prefix_with_tags_and_age(queues: SqsClientQueues, sqs) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from signalbox.rendezvous.wire.errors import InvalidMessage
-from signalbox.rendezvous.wire.gojson.scanner import JsonDocument, JsonKind, JsonValue, parse
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage, JsonDocument, JsonKind, JsonValue, parse
 
 INTEGER_RANGE = range(-(2**63), 2**63)
 MAXIMUM_QUOTED_CHARACTERS = 64  # of a number in an error text, which is returned to the sender

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NoReturn
 
-from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.errors import RejectedError
 
 MAXIMUM_DEPTH = 10_000  # Go's own limit on nesting
 REPLACEMENT = "\ufffd"  # Go's replacement for bytes and escapes that are not Unicode
@@ -30,6 +30,10 @@ _QUOTED = {
     "'": "\\'",
     "\\": "\\\\",
 }
+
+
+class InvalidMessage(RejectedError):
+    """Raised when a message or a part of it violates the protocol; its text is Go's or upstream's."""
 
 
 class JsonKind(StrEnum):

@@ -14,7 +14,7 @@ from signalbox.clients.rendezvous.client import (
     SqsRendezvous,
     new_client_id,
 )
-from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 from signalbox.rendezvous.wire.reply import answer_reply, error_reply
 
 BROKER = "https://sqs.eu-central-1.amazonaws.com/123456789012/snowflake-broker"

@@ -21,7 +21,7 @@ from signalbox.clients.rendezvous.simulator import (
 from signalbox.rendezvous.model.pace import ProxyKind
 from signalbox.rendezvous.reporting.pages import debug_page
 from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES
-from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import Offer, offer_body
 from signalbox.rendezvous.wire.proxy import (

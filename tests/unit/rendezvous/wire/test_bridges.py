@@ -9,7 +9,7 @@ from signalbox.rendezvous.wire.bridges import (
     parse_bridges,
     parse_fingerprint,
 )
-from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 
 LINE = (
     '{"displayName":"default", "webSocketAddress":"wss://snowflake.torproject.net/",'

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.rendezvous.wire.errors import InvalidMessage
 from signalbox.rendezvous.wire.gojson.codec import FieldType, Struct, decode_map, encode
-from signalbox.rendezvous.wire.gojson.scanner import JsonKind, JsonValue
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage, JsonKind, JsonValue
 
 MESSAGE = Struct(
     package="messages",

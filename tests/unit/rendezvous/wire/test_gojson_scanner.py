@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from signalbox.rendezvous.wire.errors import InvalidMessage
-from signalbox.rendezvous.wire.gojson.scanner import MAXIMUM_DEPTH, JsonKind, JsonValue, parse, text_of
+from signalbox.rendezvous.wire.gojson.scanner import MAXIMUM_DEPTH, InvalidMessage, JsonKind, JsonValue, parse, text_of
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 from signalbox.rendezvous.wire.nat import Nat
 
 

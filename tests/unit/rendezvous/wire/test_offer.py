@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, DEFAULT_FINGERPRINT, parse_fingerprint
-from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES, Offer, is_legacy, offer_body
 

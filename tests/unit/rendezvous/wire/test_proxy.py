@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.proxy import (
     MATCH,

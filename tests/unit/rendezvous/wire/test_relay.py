@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from signalbox.rendezvous.wire.relay import is_relay_allowed
+from signalbox.rendezvous.wire.proxy import is_relay_allowed
 
 SNOWFLAKE = "snowflake.torproject.net$"
 patterns = st.builds(

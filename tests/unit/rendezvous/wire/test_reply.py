@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 import pytest
 
-from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 from signalbox.rendezvous.wire.reply import (
     NO_PROXIES,
     TIMED_OUT,

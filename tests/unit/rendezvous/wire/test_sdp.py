@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from signalbox.rendezvous.wire.errors import InvalidMessage
+from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 from signalbox.rendezvous.wire.sdp import (
     best_candidate_address,
     sdp_of,
