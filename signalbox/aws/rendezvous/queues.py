@@ -158,8 +158,9 @@ class SqsBrokerQueue:
         try:
             self.sqs.get_queue_url(QueueName=name)
         except self.sqs.exceptions.QueueDoesNotExist:
-            policies = {"RedriveAllowPolicy": allow_policy(), "Policy": tls_only(arn)}
-            self.sqs.create_queue(QueueName=name, Attributes={**attributes, **policies})
+            self.sqs.create_queue(
+                QueueName=name, Attributes={**attributes, "RedriveAllowPolicy": allow_policy(), "Policy": tls_only(arn)}
+            )
 
 
 def _entry(number: int, handle: str, time: timedelta) -> "ChangeMessageVisibilityBatchRequestEntryTypeDef":
