@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from signalbox.cli.exchange.stage import stage_name
@@ -63,10 +63,7 @@ class UserAdmin:
         """End the secret, the sessions and the rights of the removed user in all realms; return the ended rights."""
         from signalbox.cli.exchange.stage import client_of
 
-        reply = cast(
-            "dict[str, list[dict[str, Any]]]", client_of(self.deployment).ask("forget_user", {"user": self.name})
-        )
-        return reply["ended"]
+        return list(client_of(self.deployment).ask_object("forget_user", {"user": self.name})["ended"])
 
     def unbind(self, *, before: "User | None" = None) -> dict[str, list[Any]]:
         """Remove bindings to the user's queues and exchanges; return these, and the names of the others.
@@ -77,7 +74,7 @@ class UserAdmin:
 
         earlier = {} if before is None else {"role": before.role.value, "ownership": before.ownership.value}
         fields = {"user": self.name, **earlier}
-        reply = cast("dict[str, list[Any]]", client_of(self.deployment).ask("unbind_user", fields))
+        reply = client_of(self.deployment).ask_object("unbind_user", fields)
         return {name: reply[name] for name in ("unbound", "queues", "exchanges")}
 
     def issue_key(self, document: Mapping[str, object], *, as_json: bool) -> None:

@@ -1,5 +1,6 @@
 """Parts of the commands that change rights in realms: the check of a realm's name, and the result of a dry run."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from signalbox.cli.shared.output import print_line, print_table
@@ -21,7 +22,7 @@ def check_realm(realm: str) -> None:
         )
 
 
-def print_dry_run(result: dict[str, Any]) -> None:
+def print_dry_run(result: Mapping[str, Any]) -> None:
     """Print the subscriptions that a change would end, limit or widen."""
     found = result["subscriptions"]
     if not found:

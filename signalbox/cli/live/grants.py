@@ -1,11 +1,11 @@
 """The command `signalbox grant`: rights to topics of a realm."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from signalbox.cli.exchange.stage import UserOutputOptions, exchanges
+from signalbox.cli.exchange.stage import Document, UserOutputOptions, exchanges
 from signalbox.cli.live.changes import check_realm, print_dry_run
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_list
@@ -76,7 +76,7 @@ def add(
     """Grant a user or group the topics that a pattern matches, in addition to the role's rights; or deny them."""
     fields = grant.fields(deny=deny)
     with exchanges(options, says_where=True) as client:
-        result = _asked(client, "grant", fields)
+        result = client.ask_object("grant", fields)
     _print(result, as_json=options.as_json)
     if not result.get("granted", True):
         say(f"the {'deny' if deny else 'grant'} existed before")
@@ -92,7 +92,7 @@ def remove(
     """Remove a grant: the user receives no later event that only this grant permitted."""
     fields = grant.fields(deny=deny)
     with exchanges(options, says_where=True) as client:
-        result = _asked(client, "ungrant", fields)
+        result = client.ask_object("ungrant", fields)
         is_missing = not result.get("ungranted", True)
         hint = _near(client, fields) if is_missing and not options.as_json else ""
     if not is_missing or options.as_json:
@@ -112,8 +112,7 @@ def list_grants(
 ) -> None:
     """List your grants, those of your groups, and those on exchanges that you may configure."""
     with exchanges(options) as client:
-        found = client.ask("grants", {"user": name, "exchange": realm})
-    assert isinstance(found, list)  # noqa: S101 - for mypy: the command's result
+        found = client.ask_list("grants", {"user": name, "exchange": realm})
     columns = ["user", "exchange", "right", "match", "uri"]
     rows = (["deny" if one.get("deny") else "grant", *(str(one[name]) for name in columns)] for one in found)
     print_list(found, ["", *columns[:-1], "topics"], rows, none="no grants", as_json=options.as_json)
@@ -138,8 +137,7 @@ def explain(
     listed = None if groups is None else [group for group in groups.split(",") if group]
     fields = {"user": name, "topic": topic, "exchange": realm, "right": right.value, "groups": listed}
     with exchanges(options) as client:
-        found = client.ask("explain", fields)
-    assert isinstance(found, list)  # noqa: S101 - for mypy: the command's result
+        found = client.ask_list("explain", fields)
     if options.as_json:
         print_json(found)
     elif found:
@@ -151,17 +149,11 @@ def explain(
 
 def _near(client: "ExchangeClient", fields: dict[str, object]) -> str:
     """Return the pattern that may be meant, of the grants to the same user on the same exchange."""
-    found = client.ask("grants", {"user": fields["user"], "exchange": fields["exchange"]})
-    return suggestion(str(fields["uri"]), [str(one["uri"]) for one in found] if isinstance(found, list) else ())
+    found = client.ask_list("grants", {"user": fields["user"], "exchange": fields["exchange"]})
+    return suggestion(str(fields["uri"]), [str(one["uri"]) for one in found])
 
 
-def _asked(client: "ExchangeClient", command: str, fields: dict[str, object]) -> dict[str, Any]:
-    result = client.ask(command, fields)
-    assert isinstance(result, dict)  # noqa: S101 - for mypy: the command's result
-    return result
-
-
-def _print(result: dict[str, Any], *, as_json: bool) -> None:
+def _print(result: Document, *, as_json: bool) -> None:
     if as_json:
         print_json(result)
         return
@@ -172,7 +164,7 @@ def _print(result: dict[str, Any], *, as_json: bool) -> None:
     print_line(f"{result['user']} {verb} {result['right']} {result['exchange']}  {result['match']} {result['uri']!r}")
 
 
-def _print_explanation(one: dict[str, Any]) -> None:
+def _print_explanation(one: Document) -> None:
     verb = "may" if one["permitted"] else "may not"
     print_line(f"{one['user']} {verb} {one['right']} {one['topic']!r} of {one['exchange']}")
     for reason in one["reasons"]:

@@ -1,10 +1,10 @@
 """The command `signalbox group`: the groups of the stage, whose members get the grants to `@GROUP` in a realm."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from signalbox.cli.exchange.stage import UserOptions, UserOutputOptions, exchanges
+from signalbox.cli.exchange.stage import Document, UserOptions, UserOutputOptions, exchanges
 from signalbox.cli.live.changes import check_realm, print_dry_run
 from signalbox.cli.live.grants import DryRun, Realm
 from signalbox.cli.shared.option_groups import CommandGroup
@@ -54,24 +54,21 @@ def list_groups(
     """List the members of groups of a live exchange that you may configure, or your own groups there."""
     check_realm(realm)
     with exchanges(options) as client:
-        found = client.ask("groups", {"exchange": realm, "group": name})
-    assert isinstance(found, list)  # noqa: S101 - for mypy: the command's result
+        found = client.ask_list("groups", {"exchange": realm, "group": name})
     rows = ([one["group"], one["user"]] for one in found)
     print_list(found, ["group", "user"], rows, none="no members", as_json=options.as_json)
 
 
 def _changed(
     command: str, realm: str, group: str, users: list[str], options: UserOptions, *, dry_run: bool
-) -> dict[str, Any]:
+) -> Document:
     check_realm(realm)
     fields = {"exchange": realm, "group": group, "users": users, **({"dry_run": True} if dry_run else {})}
     with exchanges(options, says_where=True) as client:
-        result = client.ask(command, fields)
-    assert isinstance(result, dict)  # noqa: S101 - for mypy: the command's result
-    return result
+        return client.ask_object(command, fields)
 
 
-def _print(result: dict[str, Any], verbs: tuple[str, str], *, as_json: bool) -> None:
+def _print(result: Document, verbs: tuple[str, str], *, as_json: bool) -> None:
     if as_json:
         print_json(result)
     elif "dry_run" in result:

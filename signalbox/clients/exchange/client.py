@@ -59,6 +59,20 @@ class ExchangeClient:
         given = {name: value for name, value in (fields or {}).items() if value is not None}
         return self.control.ask(command, given)
 
+    def ask_object(self, command: str, fields: Mapping[str, object]) -> Document:
+        """Send a command whose result is an object, and return it."""
+        result = self.ask(command, fields)
+        if not isinstance(result, Mapping):
+            raise InvalidControlReply(f"the reply to {command!r} is not an object")
+        return result
+
+    def ask_list(self, command: str, fields: Mapping[str, object]) -> Sequence[Document]:
+        """Send a command whose result is a list of objects, and return it."""
+        result = self.ask(command, fields)
+        if not isinstance(result, Sequence) or not all(isinstance(one, Mapping) for one in result):
+            raise InvalidControlReply(f"the reply to {command!r} is not a list of objects")
+        return result
+
     def send_command(self, command: str, fields: Mapping[str, object]) -> None:
         """Send a command without waiting for its reply. Thread-safe."""
         document = {"command": command, "id": secrets.token_hex(8), **fields}
@@ -66,7 +80,7 @@ class ExchangeClient:
 
     def whoami(self) -> Document:
         """Return the caller's user, role and stage."""
-        return self._object("whoami", {})
+        return self.ask_object("whoami", {})
 
     def declare_exchange(
         self, exchange: str, *, alternate: str | None = None, live: Mapping[str, object] | None = None
@@ -78,11 +92,11 @@ class ExchangeClient:
         """
         other = alternate and parse_exchange_name(alternate)
         fields = {"exchange": parse_exchange_name(exchange), "alternate": other, **(live or {})}
-        return self._object("declare_exchange", fields)
+        return self.ask_object("declare_exchange", fields)
 
     def delete_exchange(self, exchange: str, *, force: bool = False) -> Document:
         """Delete an exchange; without `force`, only if it has no bindings and no messages."""
-        return self._object("delete_exchange", {"exchange": parse_exchange_name(exchange), "force": force or None})
+        return self.ask_object("delete_exchange", {"exchange": parse_exchange_name(exchange), "force": force or None})
 
     def declare_queue(
         self,
@@ -105,36 +119,36 @@ class ExchangeClient:
             "maximum_receives": maximum_receives,
             "group_by": group_by,
         }
-        return self._object("declare_queue", {"queue": parse_queue_name(queue), **settings})
+        return self.ask_object("declare_queue", {"queue": parse_queue_name(queue), **settings})
 
     def delete_queue(self, queue: str, *, if_empty: bool = False) -> Document:
         """Delete a queue with its bindings and messages; with `if_empty`, only if it has no messages."""
-        return self._object("delete_queue", {"queue": parse_queue_name(queue), "if_empty": if_empty or None})
+        return self.ask_object("delete_queue", {"queue": parse_queue_name(queue), "if_empty": if_empty or None})
 
     def bind(self, exchange: str, target: str, pattern: str) -> Document:
         """Bind a queue or another exchange to an exchange with a pattern."""
         Pattern.parse(pattern)
-        return self._object("bind", _binding(exchange, target, pattern))
+        return self.ask_object("bind", _binding(exchange, target, pattern))
 
     def unbind(self, exchange: str, target: str, pattern: str) -> Document:
         """Remove a binding, also one whose pattern is not allowed for new bindings."""
-        return self._object("unbind", _binding(exchange, target, pattern))
+        return self.ask_object("unbind", _binding(exchange, target, pattern))
 
     def exchanges(self) -> Sequence[Document]:
         """Return the exchanges that this user may read."""
-        return self._list("exchanges", {})
+        return self.ask_list("exchanges", {})
 
     def queues(self) -> Sequence[Document]:
         """Return the queues that this user may read."""
-        return self._list("queues", {})
+        return self.ask_list("queues", {})
 
     def bindings(self, exchange: str | None = None) -> Sequence[Document]:
         """Return the bindings, of all exchanges or of one, between resources that this user may read."""
-        return self._list("bindings", {"exchange": exchange and parse_exchange_name(exchange)})
+        return self.ask_list("bindings", {"exchange": exchange and parse_exchange_name(exchange)})
 
     def status(self, *names: str) -> Document:
         """Return the status of all exchanges and queues, or of those that match a name; `*` matches any text."""
-        return self._object("status", {"names": list(names) or None})
+        return self.ask_object("status", {"names": list(names) or None})
 
     def publish(
         self,
@@ -175,7 +189,7 @@ class ExchangeClient:
         unacknowledged messages become visible again.
         """
         name = parse_queue_name(queue)
-        queue_document = self._object("consuming", {"queue": name})
+        queue_document = self.ask_object("consuming", {"queue": name})
         url, chosen = self._url(self.names.queue(name)), prefetch or queue_document.get("prefetch", DEFAULT_PREFETCH)
         resource = ResourceRef(ResourceKind.QUEUE, name)
         consumer = Consumer(self.sqs, resource, url, self.user, chosen, hold, sleep=self.sleep)
@@ -202,18 +216,6 @@ class ExchangeClient:
                 sleep=self.sleep,
             )
         return self._control
-
-    def _object(self, command: str, fields: Mapping[str, object]) -> Document:
-        result = self.ask(command, fields)
-        if not isinstance(result, Mapping):
-            raise InvalidControlReply(f"the reply to {command!r} is not an object")
-        return result
-
-    def _list(self, command: str, fields: Mapping[str, object]) -> Sequence[Document]:
-        result = self.ask(command, fields)
-        if not isinstance(result, Sequence) or not all(isinstance(one, Mapping) for one in result):
-            raise InvalidControlReply(f"the reply to {command!r} is not a list of objects")
-        return result
 
     def _url(self, name: QueueName) -> QueueUrl:
         return QueueUrl(self.url_prefix + name)
