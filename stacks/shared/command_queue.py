@@ -2,11 +2,10 @@
 
 from aws_cdk import Duration
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from stacks.shared.function import Function
-from stacks.shared.queue import DATA_KEY_REUSE, Queue, refuse_sources
+from stacks.shared.queue import Queue
 
 # A command makes a few calls to AWS; longer work continues in a following command.
 TIMEOUT_SECONDS = 30
@@ -24,30 +23,13 @@ REPLY_RETENTION = Duration.seconds(60)
 
 def command_queue(scope: Construct, *, queue_name: str, key: kms.IKey) -> Queue:
     """Create a control queue under a fixed name, which policies of users contain."""
-    return Queue(
-        scope,
-        "Commands",
-        queue_name=queue_name,
-        key=key,
-        visibility=VISIBILITY,
-        retention=RETENTION,
-    )
+    return Queue(scope, "Commands", queue_name=queue_name, key=key, visibility=VISIBILITY, retention=RETENTION)
 
 
-def reply_queue(scope: Construct, *, queue_name: str, key: kms.IKey) -> sqs.Queue:
+def reply_queue(scope: Construct, *, queue_name: str, key: kms.IKey) -> Queue:
     """Create a reply queue under a fixed name. It has no dead letters: an unread reply is worthless."""
-    queue = sqs.Queue(
-        scope,
-        "Replies",
-        queue_name=queue_name,
-        visibility_timeout=REPLY_VISIBILITY,
-        retention_period=REPLY_RETENTION,
-        encryption=sqs.QueueEncryption.KMS,
-        encryption_master_key=key,
-        data_key_reuse=DATA_KEY_REUSE,
-    )
-    refuse_sources(queue)
-    return queue
+    visibility, retention = REPLY_VISIBILITY, REPLY_RETENTION
+    return Queue(scope, "Replies", queue_name=queue_name, key=key, visibility=visibility, retention=retention)
 
 
 def add_command_mapping(function: Function, queue: Queue) -> None:

@@ -55,7 +55,7 @@ class DeadLetterQueue(sqs.Queue):
 
 
 class Queue(sqs.Queue):
-    """A queue that a function reads."""
+    """A queue that a function or a client reads."""
 
     def __init__(
         self,
