@@ -12,20 +12,15 @@ if TYPE_CHECKING:
 def country_database(path: Path) -> "CountryLookup":
     """Return the country lookup of a database file; without the file every country is `??`."""
     if not path.exists():
-        return unknown_country
+        return lambda _address: UNKNOWN_COUNTRY
     import maxminddb  # noqa: PLC0415 - most stages have no database and save its import at cold start
 
     reader = maxminddb.open_database(path)
 
-    def country_lookup(address: str | None, /) -> str:
+    def country_lookup(address: str | None) -> str:
         record = reader.get(address) if address else None
         country = record.get("country") if isinstance(record, dict) else None
         code = country.get("iso_code") if isinstance(country, dict) else None
         return str(code) if code else UNKNOWN_COUNTRY
 
     return country_lookup
-
-
-def unknown_country(_address: str | None, /) -> str:
-    """Return `??`; this is the `CountryLookup` of a stage without a country database."""
-    return UNKNOWN_COUNTRY

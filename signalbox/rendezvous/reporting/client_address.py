@@ -5,11 +5,12 @@ Addresses are read from the current request and never stored; only their `keyed_
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Protocol
 
 Address = IPv4Address | IPv6Address
+# Returns the ISO 3166 code of the country of an address, or `??` if it is unknown.
+CountryLookup = Callable[[str | None], str]
 
 # Source: realclientip-go, the library that upstream uses; the third line keeps its error of 192.18 for 198.18.
 _NOT_PUBLIC: tuple[IPv4Network | IPv6Network, ...] = tuple(
@@ -22,13 +23,6 @@ _NOT_PUBLIC: tuple[IPv4Network | IPv6Network, ...] = tuple(
         *("ff00::/8", "2002::/16"),
     )
 )
-
-
-class CountryLookup(Protocol):
-    """A lookup of the country of an address."""
-
-    def __call__(self, address: str | None, /) -> str:
-        """Return the ISO 3166 code of the address's country, or `??` if it is unknown."""
 
 
 def keyed_hash(text: str, *, key: bytes) -> str:
