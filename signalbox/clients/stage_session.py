@@ -1,14 +1,19 @@
 """boto3 sessions for AWS and the emulator, and the outputs of CloudFormation stacks."""
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
+from botocore.exceptions import ClientError
 from botocore.loaders import Loader
 from botocore.session import Session, get_session
 
 from signalbox.errors import RejectedError
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_cloudformation.type_defs import StackTypeDef
 
 
 class StageMissing(RejectedError):
@@ -57,11 +62,22 @@ class LocalSession(boto3.Session):
 
 def stack_outputs(session: boto3.Session, stack: str, *, config: Config | None = None) -> dict[str, str]:
     """Return a stack's outputs by their keys. Raises `StageMissing` if the stack does not exist."""
-    cloudformation = session.client("cloudformation", config=config)
+    described = found_stack(session.client("cloudformation", config=config), stack)
+    if described is None:
+        raise StageMissing(f"stage {stack!r} is not deployed in region {session.region_name!r}")
+    return outputs_of(described)
+
+
+def found_stack(cloudformation: "CloudFormationClient", name: str) -> "StackTypeDef | None":
+    """Return the description of a stack, or None if it does not exist."""
     try:
-        described = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
-    except cloudformation.exceptions.ClientError as error:
+        return cloudformation.describe_stacks(StackName=name)["Stacks"][0]
+    except ClientError as error:
         if "does not exist" not in str(error):
             raise
-        raise StageMissing(f"stage {stack!r} is not deployed in region {session.region_name!r}") from error
-    return {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", [])}
+        return None
+
+
+def outputs_of(stack: "StackTypeDef") -> dict[str, str]:
+    """Return the outputs in the description of a stack by their keys."""
+    return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", ())}

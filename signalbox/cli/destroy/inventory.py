@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.cli.destroy.plan import DATA_TYPES, STATE_SUFFIX, Item, Kind, is_created_at_run_time, job_log_prefix
 from signalbox.cli.exchange.stage import stage_name
+from signalbox.clients.stage_session import found_stack, outputs_of
 from signalbox.errors import RejectedError
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 
@@ -128,17 +129,10 @@ class Inventory:
         yield Item(Kind.STATE_STACK, state.name, state.name)
 
     def _stack(self, name: str) -> Stack | None:
-        client = self.session.client("cloudformation")
-        try:
-            (found,) = client.describe_stacks(StackName=name)["Stacks"]
-        except client.exceptions.ClientError as error:
-            if "does not exist" not in str(error):
-                raise
+        found = found_stack(self.session.client("cloudformation"), name)
+        if found is None or found["StackStatus"] == GONE:
             return None
-        if found["StackStatus"] == GONE:
-            return None
-        outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", ())}
-        return Stack(name, found["StackId"], outputs)
+        return Stack(name, found["StackId"], outputs_of(found))
 
     def _require_tag(self, stack: Stack) -> None:
         # The CDK tags the resources of a stage's stacks, not the stacks themselves.

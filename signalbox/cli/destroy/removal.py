@@ -10,8 +10,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.rendezvous.credentials import delete_client_key
 from signalbox.cli.destroy import splits
-from signalbox.cli.destroy.inventory import Inventory, Stack
+from signalbox.cli.destroy.inventory import GONE, Inventory, Stack
 from signalbox.cli.destroy.plan import Item, Kind
+from signalbox.clients.stage_session import found_stack
 from signalbox.errors import SignalboxError, UnavailableError
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class Removal:
         deadline = time.monotonic() + STACK_SECONDS
         while True:
             status = self._stack_status(item)
-            if status == "DELETE_COMPLETE":
+            if status == GONE:
                 return
             if status == "DELETE_FAILED":
                 raise UnavailableError(f"CloudFormation cannot delete stack {item.name}: {self._reasons(item)}")
@@ -152,13 +153,8 @@ class Removal:
             time.sleep(PAUSE_SECONDS)
 
     def _stack_status(self, item: Item) -> str:
-        client = self._session.client("cloudformation")
-        try:
-            return str(client.describe_stacks(StackName=item.identifier)["Stacks"][0]["StackStatus"])
-        except client.exceptions.ClientError as error:
-            if "does not exist" in str(error):
-                return "DELETE_COMPLETE"
-            raise
+        found = found_stack(self._session.client("cloudformation"), item.identifier)
+        return GONE if found is None else found["StackStatus"]
 
     def _reasons(self, item: Item) -> str:
         client = self._session.client("cloudformation")

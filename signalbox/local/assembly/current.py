@@ -6,8 +6,9 @@ from typing import Any
 
 import boto3
 
+from signalbox.clients.stage_session import found_stack
 from signalbox.local.assembly.artifacts import DefaultPlace, artifacts_of, assets
-from signalbox.local.assembly.deployment import COMPLETE, found_stack
+from signalbox.local.assembly.deployment import COMPLETE
 from signalbox.local.emulator.lifecycle import Emulator
 from signalbox.local.emulator.program import ACCOUNT
 from signalbox.local.files import read_json

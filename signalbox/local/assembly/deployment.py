@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.exceptions import ClientError
 
+from signalbox.clients.stage_session import found_stack
 from signalbox.errors import UnavailableError
 from signalbox.local.assembly.artifacts import Asset, DefaultPlace, StackArtifact, artifacts_of, assets, stack_artifacts
 from signalbox.local.progress import Say
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
-    from mypy_boto3_cloudformation.type_defs import StackEventTypeDef, StackTypeDef
+    from mypy_boto3_cloudformation.type_defs import StackEventTypeDef
 
 POLL_SECONDS = 0.1
 UPLOADS = 4
@@ -84,16 +85,6 @@ def _deploy(cloudformation: "CloudFormationClient", artifact: StackArtifact, say
     status = _wait(cloudformation, stack_id, say)
     if status not in COMPLETE:
         raise _failure(artifact.name, _causes(cloudformation, stack_id))
-
-
-def found_stack(cloudformation: "CloudFormationClient", name: str) -> "StackTypeDef | None":
-    """Return the description of a stack, or None if it does not exist."""
-    try:
-        return cloudformation.describe_stacks(StackName=name)["Stacks"][0]
-    except ClientError as error:
-        if "does not exist" not in str(error):
-            raise
-        return None
 
 
 def _is_updating(cloudformation: "CloudFormationClient", request: dict[str, Any]) -> bool:

@@ -8,9 +8,10 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from signalbox.clients.stage_session import found_stack
 from signalbox.errors import UnavailableError
 from signalbox.local.assembly.artifacts import DefaultPlace, artifacts_of, assets, stack_artifacts, zipped
-from signalbox.local.assembly.deployment import deploy, found_stack
+from signalbox.local.assembly.deployment import deploy
 
 PLACE = DefaultPlace("123456789012", "eu-central-1")
 BUCKET = f"assets-{PLACE.account}-{PLACE.region}"
