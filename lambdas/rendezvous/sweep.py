@@ -88,7 +88,7 @@ def _lease_sweep() -> LeaseSweep:
 @cache
 def _orphans() -> OrphanSweep:
     cursor, stage = DynamoCursor(instance.table("LEASE_TABLE"), instance.CLOCK), instance.settings().text("STAGE")
-    return OrphanSweep(leases(), _queue_leases(), _queues(), cursor, _parts(), stage)
+    return OrphanSweep(_queue_leases(), _queues(), cursor, _parts(), stage)
 
 
 def _queue_leases() -> DynamoQueueLeases:

@@ -136,9 +136,6 @@ class Leases(Protocol):
     def end(self, lease: Lease) -> None:
         """Delete a lease."""
 
-    def leased(self, queue_names: Sequence[QueueName]) -> AbstractSet[QueueName]:
-        """Return those of the queues that have a lease."""
-
 
 class Cursor(Protocol):
     """The place of a search, which may take several runs."""

@@ -51,7 +51,7 @@ def grant_rendezvous(
     allow_items(offer, state.rendezvous_table, actions=(*READ_ITEMS, *CHANGE_ITEMS))
     # The sweep reads the keys of offers, and not their addresses.
     allow(sweep, ["dynamodb:Query"], [state.rendezvous_table.table_arn], conditions=KEYS_ONLY)
-    leases = ("dynamodb:Query", "dynamodb:BatchGetItem", "dynamodb:DeleteItem")
+    leases = ("dynamodb:Query", "dynamodb:DeleteItem")
     cursors = ("dynamodb:GetItem", "dynamodb:PutItem")  # the items of the searches, and leases of refused queues
     allow_items(sweep, state.lease_table, actions=(*leases, *cursors), index=BY_EXPIRY)
     allow_events((offer, sweep), lake)

@@ -221,9 +221,6 @@ class MemoryLeases:
         if self.leases.get(lease.queue_name) == lease:
             del self.leases[lease.queue_name]
 
-    def leased(self, queue_names: Sequence[QueueName]) -> AbstractSet[QueueName]:
-        return self.leases.keys() & queue_names
-
 
 @dataclass
 class MemoryCursor:

@@ -162,7 +162,6 @@ def test_golden_leases_are_read(lease_table) -> None:
     store(lease_table, golden("rendezvous", "leases"))
 
     assert list(DynamoLeases(lease_table).due("rendezvous", now=AT)) == [LEASE]
-    assert DynamoLeases(lease_table).leased([LEASE.queue_name]) == {LEASE.queue_name}
     assert DynamoCursor(lease_table, MemoryClock()).position() == 7
     assert DynamoCursor(lease_table, MemoryClock(), LEASES).position() == 1_772_366_400_000
 

@@ -64,8 +64,8 @@ TABLE: dict[str, dict[str, str]] = {
             "sqs: CreateQueue GetQueueAttributes GetQueueUrl ListDeadLetterSourceQueues SetQueueAttributes"
         ),
         "Rendezvous": "dynamodb: Query",
-        "Leases": "dynamodb: BatchGetItem DeleteItem GetItem PutItem Query",
-        "Leases/index/by_expiry": "dynamodb: BatchGetItem DeleteItem GetItem PutItem Query",
+        "Leases": "dynamodb: DeleteItem GetItem PutItem Query",
+        "Leases/index/by_expiry": "dynamodb: DeleteItem GetItem PutItem Query",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": f"kms: {KEY_IN_USE}",
     },

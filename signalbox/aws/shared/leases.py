@@ -1,7 +1,6 @@
 """The table `Leases`: temporary queues by the time from which they may be deleted."""
 
-from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -15,7 +14,7 @@ FORGOTTEN_AFTER = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class DynamoLeases:
-    """`Leases` in DynamoDB. A lease expires a week after its end; the orphan sweep then deletes its queue."""
+    """`Leases` in DynamoDB. A lease expires a week after its end; the orphan sweep deletes its queue, too."""
 
     table: DynamoTable
 
@@ -32,11 +31,6 @@ class DynamoLeases:
         """Delete a lease, unless it was extended since it was read."""
         is_same = attr("due_at").eq(int(lease.due_at.timestamp()))
         self.table.write(Delete({"queue_name": lease.queue_name}, is_same))
-
-    def leased(self, queue_names: Sequence[QueueName]) -> AbstractSet[QueueName]:
-        """Return those of the queues that have a lease, with one call for each hundred. Raises `ItemBusy`."""
-        keys = [{"queue_name": name} for name in queue_names]
-        return {QueueName(item["queue_name"]) for item in self.table.get_all(keys)}
 
 
 def _item(lease: Lease) -> Item:

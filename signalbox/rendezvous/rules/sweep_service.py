@@ -1,6 +1,6 @@
 """The sweep of client queues: it deletes queues whose lease has ended, and orphans without a lease."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from signalbox.control.orphan_queues import FoundQueues
     from signalbox.rendezvous.ports import Cursor, Leases, QueueLeases
 
-# Queues between two looks at the clock. The leases of a part are one call.
+# Queues between two looks at the clock.
 PART = 100
 # The first characters of a ClientID, in which the search for orphans proceeds; its cursor is an index of this text.
 FIRST_CHARACTERS = f"{digits}{ascii_letters}-_"
@@ -117,7 +117,6 @@ class LeaseSweep:
 class OrphanSweep:
     """Deletes client queues that a crash left without a lease, if they have the tags of this stage."""
 
-    leases: "Leases"
     queue_leases: "QueueLeases"
     queues: "FoundQueues"
     cursor: "Cursor"
@@ -142,13 +141,9 @@ class OrphanSweep:
                 # Read once a part, if a queue of it looks like an orphan.
                 needed = cache(lambda: self.queue_leases.needed(now=self.parts.now()))
                 step = partial(self._delete_stray, age=age, needed=needed, until=until)
-                yield self.parts.swept(step, self._unleased(part))
+                yield self.parts.swept(step, part)
         if self.parts.now() < until:
             self.cursor.clear()
-
-    def _unleased(self, queue_urls: Sequence[QueueUrl]) -> list[QueueUrl]:
-        leased = self.leases.leased([queue_name(url) for url in queue_urls])
-        return [url for url in queue_urls if queue_name(url) not in leased]
 
     def _delete_stray(
         self,
@@ -162,7 +157,7 @@ class OrphanSweep:
         # The paced calls of a part can take longer than the function has; the next run repeats the part.
         if modified_at is None or now - modified_at < age or now >= until:
             return None
-        if name in needed() or self.leases.leased([name]):
+        if name in needed():
             return None  # the queue is old, but its client uses it again, or for longer than `age`
         if not is_ours(self.queues.tags(queue_url), stage=self.stage, capability=events.CAPABILITY):
             return None

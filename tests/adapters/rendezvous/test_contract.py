@@ -288,27 +288,20 @@ class TestLeases:
         assert list(leases.due("rendezvous", now=START + SECOND)) == [LEASE, later]
 
     def test_a_lease_that_was_extended_does_not_end(self, leases: Leases) -> None:
+        extended = replace(LEASE, due_at=START + SECOND)
         leases.put(LEASE)
-        leases.put(replace(LEASE, due_at=START + SECOND))
+        leases.put(extended)
 
         leases.end(LEASE)
 
-        assert leases.leased([QueueName("q1"), QueueName("q2")]) == {"q1"}
+        assert list(leases.due("rendezvous", now=START + SECOND)) == [extended]
 
     def test_a_lease_ends(self, leases: Leases) -> None:
         leases.put(LEASE)
 
         leases.end(LEASE)
 
-        assert leases.leased([QueueName("q1")]) == set()
-
-    def test_the_leases_of_many_queues_are_found_together(self, leases: Leases) -> None:
-        names = [QueueName(f"q{number}") for number in range(150)]
-        for name in names[::3]:
-            leases.put(replace(LEASE, queue_name=name))
-
-        assert leases.leased(names) == set(names[::3])
-        assert leases.leased([]) == set()
+        assert list(leases.due("rendezvous", now=START)) == []
 
 
 class TestStrayCursor:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -25,9 +25,8 @@ class Sweep:
         self.leases, self.queue_leases = MemoryLeases(), MemoryQueueLeases()
         self.queues, self.clock = MemoryFoundQueues(), MemoryClock()
         self.swept_until, self.cursor, parts = MemoryCursor(), MemoryCursor(), Parts(self.clock)
-        ports = self.leases, self.queue_leases, self.queues
-        self.ends = LeaseSweep(*ports, self.swept_until, parts)
-        self.orphans = OrphanSweep(*ports, self.cursor, parts, "signalbox")
+        self.ends = LeaseSweep(self.leases, self.queue_leases, self.queues, self.swept_until, parts)
+        self.orphans = OrphanSweep(self.queue_leases, self.queues, self.cursor, parts, "signalbox")
 
 
 def end_leases(sweep: Sweep) -> list[HistoryEvent]:
@@ -158,9 +157,8 @@ def test_only_orphans_of_this_stage_are_deleted(name: str, tags: dict, modified_
 
 def test_a_queue_with_a_lease_is_not_an_orphan() -> None:
     sweep = Sweep()
-    held = lease("snowflake-client-a", seconds=60)
-    sweep.leases.put(held)
-    sweep.queues.queues[held.queue_url] = MemoryFoundQueue(OURS, OLD)
+    add_stray(sweep, "snowflake-client-a")
+    end_offer(sweep, "a", seconds=60)
 
     assert delete_strays(sweep) == []
 
@@ -250,16 +248,10 @@ def test_without_a_search_no_queue_is_looked_for() -> None:
     assert sweep.queues.deleted == []
 
 
-def test_a_queue_that_is_gone_or_leased_meanwhile_is_no_orphan() -> None:
+def test_a_queue_that_is_gone_meanwhile_is_no_orphan() -> None:
     sweep = Sweep()
-    gone, leased = add_stray(sweep, "snowflake-client-a"), add_stray(sweep, "snowflake-client-ab")
-    found = dict(sweep.queues.queues)
-
-    def modified_at(url: QueueUrl) -> datetime | None:
-        sweep.leases.put(lease("snowflake-client-ab", seconds=60))
-        return None if url == gone else found[leased].modified_at
-
-    sweep.queues.modified_at = modified_at
+    add_stray(sweep, "snowflake-client-a")
+    sweep.queues.modified_at = lambda url: None
 
     assert delete_strays(sweep) == []
     assert sweep.queues.deleted == sweep.queues.asked_for_tags == []
@@ -298,12 +290,3 @@ def test_the_old_queue_of_a_client_that_uses_it_again_is_not_deleted() -> None:
     assert deleted == ["snowflake-client-not"]
     assert set(sweep.queues.deleted) == {stray}
     assert needed in sweep.queues.queues
-
-
-def test_a_leased_queue_costs_no_call_of_its_own() -> None:
-    sweep = Sweep()
-    add_stray(sweep, "snowflake-client-a")
-    sweep.leases.put(lease("snowflake-client-a", seconds=60))
-    sweep.queues.modified_at = lambda url: pytest.fail("looked at")
-
-    assert delete_strays(sweep) == []
