@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable
-from datetime import timedelta
+from datetime import datetime
 from typing import Any
 
 from lambdas.shared import instance
@@ -34,10 +34,13 @@ def failed_messages(
     return [message for failed in parallel_map(handle, found.items()) for message in failed]
 
 
-def redeliver_at_once(records: Iterable[Record], variable: str) -> None:
-    """Make messages visible for which an invocation has no time; `variable` has the URL of their queue."""
+def redeliver(records: Iterable[Record], variable: str, *, since: datetime) -> None:
+    """Make messages visible for which an invocation has no time; `variable` has the URL of their queue.
+
+    They wait as long as those before them took, so that others, who came later, go first.
+    """
     queue = SqsOrderedQueue(instance.sqs(), instance.settings().text(variable))
-    queue.change_visibility(messages_of(records), after=timedelta(0))
+    queue.change_visibility(messages_of(records), after=instance.CLOCK.now() - since)
 
 
 def dead_letter(

@@ -24,11 +24,10 @@ from signalbox.messages import Message, MessageId
 
 # Outcomes after which the session is notified that its connection is lost.
 LOST = BROKEN | {DeliveryOutcome.GONE}
-# Delays after which the remaining items are visible again. After other failures, the visibility timeout applies.
-PAUSES = {DeliveryOutcome.OUT_OF_TIME: timedelta(0), DeliveryOutcome.BLOCKED: timedelta(seconds=2)}
+# The delay after which what cannot be read or posted now is visible again.
+BUSY, PAUSE = {DeliveryOutcome.READS_BUSY, DeliveryOutcome.BLOCKED}, timedelta(seconds=2)
 # An unreadable message that could not be dead-lettered blocks the later items of its connection while it is in flight.
 UNREADABLE_PAUSE = timedelta(seconds=2)
-SHARE_OF_TIME = 0.6  # of the function's time, in which posts are started; the rest is for posts in progress
 
 _Parsed = tuple[Message, OutboxItem]
 _Unreadable = tuple[Message, InvalidOutboxItem]
@@ -39,7 +38,7 @@ logger = logging.getLogger(__name__)
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - Lambda's
     """Handle a batch of the outbox queue; report as failed each connection's first unposted item and all after it."""
     instance.begin(context)
-    until = instance.CLOCK.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) * SHARE_OF_TIME
+    until = instance.CLOCK.now() + timedelta(seconds=instance.seconds_left())
     poison = poison_of(event["Records"], lambda record: parse_item(record["body"]))
     by_connection, unreadable = _by_connection(messages_of(event["Records"]), poison)
     _create_clients()
@@ -110,6 +109,7 @@ def _deliver(
     batch: tuple[ConnectionId, list[_Parsed]],
 ) -> BatchResult | list[str]:
     connection, parsed = batch
+    began = instance.CLOCK.now()
     try:
         received = [ReceivedItem(message.message_id, item, message.sent_at) for message, item in parsed]
         snapshot = snapshots.get(connection)
@@ -118,9 +118,11 @@ def _deliver(
             logger.info(json.dumps(closing_summary(result, now=instance.CLOCK.now())))
         if result.outcome in LOST and result.session is not None:
             wiring.inbox().notify(connection, Lost(), request=f"lost-{result.first}")
-        if result.outcome in PAUSES:
+        if result.not_done:
+            # Others, who came later, go before what is left of a connection.
+            pause = PAUSE if result.outcome in BUSY else instance.CLOCK.now() - began
             remaining = [message for message, _ in parsed if message.message_id in result.not_done]
-            deliver_wiring.outbox_queue().change_visibility(remaining, after=PAUSES[result.outcome])
+            deliver_wiring.outbox_queue().change_visibility(remaining, after=pause)
     except Exception:
         logger.exception("%d items of an outbox were not posted", len(parsed))
         return [message.message_id for message, _ in parsed]  # the items of other connections must not fail with it

@@ -5,6 +5,7 @@ from functools import cache
 
 from lambdas.live import wiring
 from lambdas.shared import instance
+from lambdas.shared.threads import inner_map
 from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
 from signalbox.aws.live.connections import WITH_RETRIES, WITHOUT_RETRIES, ApiConnections
 from signalbox.aws.live.log import DynamoTopicLog
@@ -18,7 +19,7 @@ def outbox_writer() -> OutboxWriter:
     exchanges = instance.table("EXCHANGE_TABLE")
     return OutboxWriter(
         snapshots=DynamoConnectionSnapshots(wiring.table(), exchanges),
-        log=DynamoTopicLog(wiring.table()),
+        log=DynamoTopicLog(wiring.table(), inner_map, is_late=instance.is_late),
         connections=connections(),
         now=instance.CLOCK.now,
     )

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from lambdas.live import overview_wiring, wiring
-from lambdas.live.batches import Record, dead_letter, failed_messages, redeliver_at_once
+from lambdas.live.batches import Record, dead_letter, failed_messages, redeliver
 from lambdas.shared import instance
 from lambdas.shared.poison import poison_of
 from lambdas.shared.records import in_flight, messages_of
@@ -43,10 +43,10 @@ def _answer_in_order(
     poison: Mapping[str, str],
     arrived: tuple[ConnectionId, list[Record]],
 ) -> list[str]:
-    messages = messages_of(arrived[1])
+    messages, began = messages_of(arrived[1]), instance.CLOCK.now()
     for number, message in enumerate(messages):
         if number and instance.is_late():
-            redeliver_at_once(arrived[1][number:], "LIVE_OVERVIEW_URL")
+            redeliver(arrived[1][number:], "LIVE_OVERVIEW_URL", since=began)
             return [one.message_id for one in messages[number:]]
         if not _is_done(service, events, message, poison.get(message.message_id)):
             return [one.message_id for one in messages[number:]]

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from lambdas.live import session_wiring, wiring
-from lambdas.live.batches import Record, dead_letter, failed_messages, redeliver_at_once
+from lambdas.live.batches import Record, dead_letter, failed_messages, redeliver
 from lambdas.shared import instance
 from lambdas.shared.poison import poison_of
 from lambdas.shared.records import in_flight, messages_of
@@ -56,7 +56,7 @@ def _process_inbox(
 ) -> list[str]:
     """Return the messages of a connection that stay in flight: the first that failed, and all behind it."""
     connection, records = arrived
-    done = 0
+    began, done = instance.CLOCK.now(), 0
     while done < len(records):
         try:
             processor = InboxProcessor(ports, session_wiring.tokens(), connection, instance.is_late)
@@ -67,7 +67,7 @@ def _process_inbox(
                 break
             done += 1
         except OutOfTime:
-            redeliver_at_once(records[done:], "LIVE_INBOX_URL")
+            redeliver(records[done:], "LIVE_INBOX_URL", since=began)
             break
         except Exception:
             logger.exception("message %s of an inbox was not processed", records[done]["messageId"])

@@ -1,12 +1,12 @@
 """The wiring of the function `session`, made once for each function instance."""
 
 import secrets
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from threading import Lock
 
 from lambdas.live import wiring
 from lambdas.shared import instance
+from lambdas.shared.threads import inner_map
 from signalbox.aws.exchange.sender import SqsExchangeSender
 from signalbox.aws.live.accounts import DynamoAccounts, stage_pepper
 from signalbox.aws.live.issuers import IssuerKeys
@@ -26,21 +26,20 @@ from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.wamp.codec import MAXIMUM_ID
 
 NONCE_BYTES, PEPPER_BYTES = 32, 32
-WRITERS = 8
 
 
 @cache
 def ports() -> SessionPorts:
     """Return the ports of sessions."""
     settings, table = instance.settings(), wiring.table()
-    subscribers = DynamoSubscribers(table, _writers().map)
+    subscribers = DynamoSubscribers(table, inner_map)
     return SessionPorts(
         store=LiveStore(
             sessions=wiring.sessions(),
             realm_sessions=DynamoRealmSessions(table),
             accounts=DynamoAccounts(table, _exchanges(), pepper()),
             subscribers=subscribers,
-            log=DynamoTopicLog(table, is_late=instance.is_late),
+            log=DynamoTopicLog(table, inner_map, is_late=instance.is_late),
         ),
         inbox=wiring.inbox(),
         timers=wiring.timers(),
@@ -70,12 +69,6 @@ def write_history() -> None:
     events = _events()
     instance.record(events)
     events.clear()
-
-
-@cache
-def _writers() -> ThreadPoolExecutor:
-    # Not the threads that process inboxes: those wait for these.
-    return ThreadPoolExecutor(WRITERS)
 
 
 @cache

@@ -6,17 +6,25 @@ from functools import cache
 from typing import TypeVar
 
 THREADS = 10  # the size of botocore's connection pool
+INNER_THREADS = 8  # which use it while those wait for them
 Value = TypeVar("Value")
 Answer = TypeVar("Answer")
 
 
 @cache
-def pool() -> ThreadPoolExecutor:
-    """Return the thread pool."""
-    return ThreadPoolExecutor(THREADS)
+def pool(size: int = THREADS) -> ThreadPoolExecutor:
+    """Return the thread pool of a size."""
+    return ThreadPoolExecutor(size)
 
 
-def parallel_map(function: Callable[[Value], Answer], values: Iterable[Value], /) -> list[Answer]:
+def inner_map(function: Callable[[Value], Answer], values: Iterable[Value], /) -> list[Answer]:
+    """Return the results of calls as `parallel_map` does, for its threads: these wait for others."""
+    return parallel_map(function, values, threads=INNER_THREADS)
+
+
+def parallel_map(
+    function: Callable[[Value], Answer], values: Iterable[Value], /, *, threads: int = THREADS
+) -> list[Answer]:
     """Return the results of concurrent calls, in the order of `values`.
 
     All have ended when this ends, however it does: a copy that is sent later could overtake another.
@@ -24,6 +32,6 @@ def parallel_map(function: Callable[[Value], Answer], values: Iterable[Value], /
     found = list(values)
     if len(found) == 1:
         return [function(found[0])]  # another thread would only cost time
-    futures = [pool().submit(function, value) for value in found]
+    futures = [pool(threads).submit(function, value) for value in found]
     wait(futures)
     return [future.result() for future in futures]

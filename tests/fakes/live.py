@@ -34,6 +34,7 @@ from signalbox.live.wamp.audience import UNRESTRICTED, Listener
 from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.live.wamp.messages import SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.exchange import MemoryExchanges, MemorySender, MemoryUsers
@@ -226,6 +227,12 @@ class MemoryTopicLog:
     problem: SignalboxError | None = None
     taken: int = 0
     reading: int = 0
+    posts: int = 0
+    parallel_map: ParallelMap = serial_map
+
+    def count_post(self, size: int) -> None:
+        assert self.reading
+        self.posts += 1
 
     @contextmanager
     def request(self, reader: Hashable) -> "Iterator[MemoryTopicLog]":

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -38,10 +39,11 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.arvados.rows import row_of
 from signalbox.live.log.documents import event_document, event_of, json_text
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.read_limits import QUERY, TOPIC, LargeReads, ReadBudget, event_cost
+from signalbox.live.log.read_limits import QUERY, TOPIC, InstanceReads, ReadBudget, event_cost
 from signalbox.live.log.retention import retention_of
 from signalbox.live.log.selection import is_logged
 from signalbox.live.wamp.audience import UNRESTRICTED
+from signalbox.live.wamp.codec import MAXIMUM_FRAME_BYTES
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -75,16 +77,23 @@ class DynamoTopicLog:
     budget: ReadBudget | None = None
     is_late: Callable[[], bool] = lambda: False
     _known: dict[tuple[ExchangeName, RoutingKey], datetime] = field(default_factory=dict)  # when their items expire
-    _large: LargeReads = field(default_factory=lambda: LargeReads(time.monotonic, Lock()))
+    _reads: InstanceReads = field(default_factory=lambda: InstanceReads(time.monotonic, Lock()))
+    _turns: dict[Hashable, Lock] = field(default_factory=dict)
 
     @contextmanager
     def request(self, reader: Hashable) -> "Iterator[DynamoTopicLog]":
         """Return the log for one request of a reader, which keeps what it has read until the request ends."""
-        budget = ReadBudget(self._large, reader, self.is_late)
-        try:
-            yield replace(self, budget=budget)
-        finally:
-            self._large.end(budget)
+        with self._turns.setdefault(reader, Lock()):
+            budget = self._reads.begin(reader, self.is_late)
+            try:
+                yield replace(self, budget=budget)
+            finally:
+                self._reads.end(budget)
+
+    def count_post(self, size: int) -> None:
+        """Count a post of so many bytes that follows the request; API Gateway charges for each 32 KB."""
+        if self.budget is not None:
+            self.budget.posts += 1 + size // MAXIMUM_FRAME_BYTES
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
         """Append events to the logs of their topics. Idempotent.
@@ -117,10 +126,7 @@ class DynamoTopicLog:
         now: datetime,
         page: int | None = None,
     ) -> Iterator[LoggedEvent]:
-        """Yield the events of `events`, newest first, and also expired ones whose number is `sequence` or larger.
-
-        Events are read as they are taken: `page` in one read, or all kept ones.
-        """
+        """Yield the events of `events`, newest first, and also expired ones whose number is `sequence` or larger."""
         retention = retention_of(topic, live.rules, otherwise=live.retention)
         kept = 0
         self._spend(QUERY)
@@ -176,10 +182,7 @@ class DynamoTopicLog:
 
     def delete(self, realm: ExchangeName, *, now: Callable[[], datetime], until: datetime) -> bool:
         """Delete all events and topics of a realm; return False if `until` comes before all of them are deleted."""
-
-        def is_empty(partition: str) -> bool:
-            return self._is_deleted(partition, lambda: now() >= until)
-
+        is_empty = partial(self._is_deleted, is_over=lambda: now() >= until)
         topics = self.every_topic(realm)
         while some := list(islice(topics, TOPICS_AT_ONCE)):
             if not all(self.parallel_map(lambda topic: is_empty(log_partition(realm, topic)), some)):

@@ -1,4 +1,4 @@
-"""The limits of what one request reads of the logs: it must leave memory and time to those of other connections."""
+"""The limits of what requests read of the logs: they must leave memory and time to those of other users."""
 
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
@@ -8,11 +8,12 @@ from signalbox.errors import RejectedError, UnavailableError
 
 # In bytes of memory. 20,000 small events take about three seconds to read, and an instance has ten.
 MAXIMUM_OF_REQUEST = 150_000_000
-# A request up to this cost never waits for others: an instance answers ten at a time, and has 300 MB for them.
+# A request up to this cost never waits for those of others: an instance answers ten at a time, and has 300 MB for them.
 SMALL = 15_000_000
-REMEMBERED = 10.0  # seconds; a reader who was refused may have its turn in another instance
-# Not the memory, which is less, but the share of the time.
-EVENT, TOPIC, QUERY = 7_500, 1_900, 120_000
+# What a reader may read in an instance at once, in about a second, and in each second: a fifth of what all may.
+CREDIT, PER_SECOND = 50_000_000, 10_000_000
+# Not the memory, which is less, but the share of the time: of a query, several at a time.
+EVENT, TOPIC, QUERY, POST = 7_500, 1_900, 120_000, 50_000
 VALUE = 64  # of an empty list or object in a payload, the most for its characters
 WIDEST = 4  # bytes of each character of a string, if one character needs them
 MARKS = "[{,:"  # in a JSON text, as many as the values and names in it, or more
@@ -23,75 +24,84 @@ class PastTooLarge(RejectedError):
 
 
 class ReadsBusy(UnavailableError):
-    """Raised when other large requests use the memory or time of the function instance for past events: retry."""
+    """Raised when the function instance has no memory or time for past events, or none for more of one user: retry."""
 
 
 @dataclass(slots=True, eq=False)
-class LargeReads:
-    """The requests of a function instance above `SMALL`: one of each reader, and together as large as one may be.
+class InstanceReads:
+    """The requests of a function instance, which come one at a time from each reader.
 
-    A reader who was refused goes before those who have had a turn since, however many connections these have.
+    What a reader has read is a debt, which decreases by `PER_SECOND`; up to `CREDIT` the reader may read on. The
+    requests above `SMALL` together are as large as one may be.
     """
 
     now: Callable[[], float]
     exclusive: AbstractContextManager[object]
-    _running: "list[ReadBudget]" = field(default_factory=list)
-    _refused: dict[Hashable, float] = field(default_factory=dict)
-    _ended: dict[Hashable, float] = field(default_factory=dict)
+    _large: "list[ReadBudget]" = field(default_factory=list)
+    _paid_at: dict[Hashable, float] = field(default_factory=dict)
 
-    def admit(self, budget: "ReadBudget") -> None:
-        """Add a large request, or what one has spent. Raises `ReadsBusy`."""
+    def begin(self, reader: Hashable, is_late: Callable[[], bool]) -> "ReadBudget":
+        """Return the budget of a new request. Raises `ReadsBusy`."""
         with self.exclusive:
-            now, others = self.now(), [one for one in self._running if one is not budget]
-            is_new = len(others) == len(self._running)
-            is_full = budget.spent + sum(one.spent for one in others) > MAXIMUM_OF_REQUEST
-            if is_full or (is_new and self._must_wait(budget.reader, others, now)):
-                self._refused.setdefault(budget.reader, now)
-                raise ReadsBusy("other requests are reading many past events: try again")
-            if is_new:
-                self._running.append(budget)
-                self._refused.pop(budget.reader, None)
+            now = self.now()
+            for paid in [one for one, at in self._paid_at.items() if at <= now]:
+                del self._paid_at[paid]
+            if (self._paid_at.get(reader, now) - now) * PER_SECOND > CREDIT:
+                raise ReadsBusy("this user has read as many past events as one may in some seconds: try again")
+        budget = ReadBudget(self, reader, is_late)
+        budget.look_at_time()
+        return budget
+
+    def spend(self, budget: "ReadBudget", cost: int) -> None:
+        """Add a cost to a request. Raises `PastTooLarge` and `ReadsBusy`."""
+        with self.exclusive:
+            budget.spent += cost
+            if budget.spent > MAXIMUM_OF_REQUEST:
+                raise PastTooLarge(
+                    "more past events match than one request may read, 20,000 small ones or 1,250 topics: choose fewer "
+                    "topics, or retained events without history"
+                )
+            if budget.spent > SMALL:
+                self._admit(budget)
 
     def end(self, budget: "ReadBudget") -> None:
-        """Remove a request."""
+        """Remove a request, whose reader owes what it has spent."""
         with self.exclusive:
-            if budget in self._running:
-                self._running.remove(budget)
-                self._ended[budget.reader] = self.now()
+            now = self.now()
+            owed = (budget.spent + POST * budget.posts) / PER_SECOND
+            self._paid_at[budget.reader] = max(self._paid_at.get(budget.reader, now), now) + owed
+            if budget in self._large:
+                self._large.remove(budget)
 
-    def _must_wait(self, reader: Hashable, others: "list[ReadBudget]", now: float) -> bool:
-        for times in (self._refused, self._ended):
-            for old in [one for one, at in times.items() if now - at > REMEMBERED]:
-                del times[old]
-        turn = self._ended.get(reader)
-        others_wait = turn is not None and any(at <= turn for one, at in self._refused.items() if one != reader)
-        return others_wait or any(one.reader == reader for one in others)
+    def _admit(self, budget: "ReadBudget") -> None:
+        others = [one for one in self._large if one is not budget]
+        if budget.spent + sum(one.spent for one in others) > MAXIMUM_OF_REQUEST:
+            raise ReadsBusy("other requests are reading many past events: try again")
+        self._large = [*others, budget]
 
 
 @dataclass(slots=True, eq=False)
 class ReadBudget:
-    """What a request of a reader has spent.
+    """What a request of a reader has spent, and how many posts of its events follow.
 
     Nothing more is spent when the invocation `is_late`: a client may send ten calls in a frame, and ten frames.
     """
 
-    large: LargeReads
+    reads: InstanceReads
     reader: Hashable
-    is_late: Callable[[], bool] = lambda: False
+    is_late: Callable[[], bool]
     spent: int = 0
+    posts: int = 0
 
     def spend(self, cost: int) -> None:
         """Add a cost. Raises `PastTooLarge` and `ReadsBusy`."""
-        self.spent += cost
-        if self.spent > MAXIMUM_OF_REQUEST:
-            raise PastTooLarge(
-                "more past events match than one request may read, 20,000 small ones or 1,250 topics: choose fewer "
-                "topics, or retained events without history"
-            )
+        self.reads.spend(self, cost)
+        self.look_at_time()
+
+    def look_at_time(self) -> None:
+        """Raise `ReadsBusy` if the invocation is late."""
         if self.is_late():
             raise ReadsBusy("the function has no time for more past events: try again")
-        if self.spent > SMALL:
-            self.large.admit(self)
 
 
 def event_cost(text: str) -> int:

@@ -136,7 +136,7 @@ class ArvadosDialect:
             # Read again after the rows: a user whose right was revoked must not receive events published since.
             delivery.read()
             outcome = self._post_page(page, request.item_id, delivery)
-            if outcome is DeliveryOutcome.DONE and delivery.now() >= delivery.until:
+            if outcome is DeliveryOutcome.DONE and delivery.is_late:
                 outcome = self._paused(page, request.item_id, delivery)
             if outcome is not DeliveryOutcome.DONE:
                 return outcome

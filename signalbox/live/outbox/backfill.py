@@ -21,7 +21,6 @@ from signalbox.live.wamp.options import (
     BackfillStart,
     LastEvents,
 )
-from signalbox.parallel import ParallelMap
 from signalbox.sarracenia.rights.names import ExchangeName
 
 # A client that resumes after a known point receives all later events and none before it. `LastEvents` gives no such
@@ -53,18 +52,25 @@ class BackfillReader:
     realm: ExchangeName
     live: LiveSettings
     now: datetime
-    parallel_map: ParallelMap
 
-    def read(self, request: BackfillRequest, listener: Listener, *, deferred: SequenceNumbers) -> Backfill:
+    def read(
+        self, request: BackfillRequest, listener: Listener, *, deferred: SequenceNumbers, posted: SequenceNumbers
+    ) -> Backfill:
         """Return the requested events in the order of publication.
 
         The backfill also includes the live events that were deferred to it: of each topic in `deferred`, those from
-        that sequence number on.
+        that sequence number on. Those up to the numbers in `posted` were posted before, and may be left out.
         """
         # The retained events are read before the logs, so an event newer than the retained one follows it.
         latest = self.log.retained(self.realm, request.pattern) if request.get_retained else []
         topics = self.log.topics(self.realm, request.pattern) if request.history else list(deferred)
-        logs = list(self.parallel_map(lambda topic: self._log(topic, request.history, listener, deferred), topics))
+        # Events before a publication are known by its position in the log.
+        ends = {} if isinstance(request.history, AfterPublication) else posted
+
+        def log_of(topic: RoutingKey) -> Sequence[LoggedEvent]:
+            return self._log(topic, request.history, listener, deferred.get(topic), ends.get(topic, -1))
+
+        logs = list(self.log.parallel_map(log_of, topics))
         logged = in_order(logs)
         selected = _selected(logged, request, listener, deferred)
         retained = [one for one in latest_retained(latest, listener) if one.publication not in selected]
@@ -81,17 +87,22 @@ class BackfillReader:
                 yield newest.topic, newest.sequence or 0
 
     def _log(
-        self, topic: RoutingKey, history: BackfillStart | None, listener: Listener, deferred: SequenceNumbers
+        self,
+        topic: RoutingKey,
+        history: BackfillStart | None,
+        listener: Listener,
+        live_from: int | None,
+        posted: int,
     ) -> Sequence[LoggedEvent]:
         """Return the newest events of a topic, back to the first that is requested, and at least one."""
-        live_from, page = deferred.get(topic), history.count if isinstance(history, LastEvents) else None
+        page = history.count if isinstance(history, LastEvents) else None
         found: list[LoggedEvent] = []
         past = 0
         for event in self.log.newest_first(self.realm, topic, live_from, live=self.live, now=self.now, page=page):
             found.append(event)
             past += is_logged(event) and _is_of_others(event, listener) and admits(event, listener)
             is_deferred = live_from is not None and (event.sequence or 0) > live_from
-            if not is_deferred and _has_no_earlier(event, history, past):
+            if (event.sequence or 0) <= posted or (not is_deferred and _has_no_earlier(event, history, past)):
                 break
         return found[::-1]
 

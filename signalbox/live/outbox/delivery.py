@@ -44,7 +44,7 @@ class EventDialect(Protocol):
 
 @dataclass(slots=True)
 class ConnectionDelivery:
-    """The delivery of a batch, which begins no event after `until`.
+    """The delivery of a batch, which begins no item and no event after `until`.
 
     `snapshot` is what decides about the next post; its `outbox` has what was posted so far.
     """
@@ -69,6 +69,11 @@ class ConnectionDelivery:
     def outbox(self) -> OutboxState:
         """Return the state of the outbox after the posts so far."""
         return self.snapshot.outbox
+
+    @property
+    def is_late(self) -> bool:
+        """Return whether the time of the delivery is over."""
+        return self.now() >= self.until
 
     def current(self) -> ConnectionSnapshot:
         """Return the snapshot as of now."""
@@ -100,7 +105,7 @@ class ConnectionDelivery:
 
     def post_events(self, frame: Frame, dialect: EventDialect) -> DeliveryOutcome:
         """Post a frame of events, unless the time is over."""
-        if self.now() >= self.until:
+        if self.is_late:
             return DeliveryOutcome.OUT_OF_TIME
         result = self.post(frame.text, is_repeatable=True)
         if result is PostResult.POSTED and (posted := dialect.posted(frame, self.snapshot, now=self.now())):

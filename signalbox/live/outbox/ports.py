@@ -17,6 +17,7 @@ from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import OutboxItem
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.parallel import ParallelMap
 from signalbox.sarracenia.rights.names import ExchangeName
 
 
@@ -30,14 +31,21 @@ class Subscriber:
 
 
 class TopicLog(Protocol):
-    """The logs of topics, as backfills and history requests read them."""
+    """The logs of topics, as backfills and history requests read them, several of them with `parallel_map`."""
+
+    @property
+    def parallel_map(self) -> ParallelMap:
+        """Return how several topics are read."""
 
     def request(self, reader: Hashable) -> "AbstractContextManager[TopicLog]":
         """Return the log for one request, which keeps what it has read until the request ends.
 
-        Its methods, but not `rows_after`, raise `PastTooLarge` and `ReadsBusy`; large requests of one reader follow
-        one another.
+        It and its methods, but not `rows_after`, raise `PastTooLarge` and `ReadsBusy`. The requests of one reader
+        follow one another, and what it reads in some seconds is limited.
         """
+
+    def count_post(self, size: int) -> None:
+        """Count a post of so many bytes that follows the request, as a part of what its reader may read."""
 
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
         """Return the unexpired events of a topic in their order, with strong read-after-write consistency."""

@@ -17,7 +17,8 @@ class DeliveryOutcome(Enum):
     """How the delivery of a batch to a connection ended."""
 
     DONE = auto()
-    OUT_OF_TIME = auto()  # the remaining items are redelivered at once
+    OUT_OF_TIME = auto()  # the remaining items are redelivered after as long as the others took
+    READS_BUSY = auto()  # past events cannot be read now, of others or of the same user
     BLOCKED = auto()  # an item could not be posted now; it and all later items are redelivered
     GONE = auto()  # the connection was closed by the client
     CLOSED = auto()  # the connection was closed by an item

@@ -25,7 +25,6 @@ from signalbox.live.outbox.results import DeliveryOutcome
 from signalbox.live.outbox.snapshots import ConnectionSnapshot
 from signalbox.live.wamp.messages import EMPTY
 from signalbox.live.wamp.patterns import TopicPattern
-from signalbox.parallel import ParallelMap
 
 # Of a page, the part of a backfill that is read, serialized and then posted: fewer than 1,000 posts take the time of
 # an invocation.
@@ -38,7 +37,6 @@ class WampDialect:
 
     log: TopicLog
     texts: EventTexts
-    parallel_map: ParallelMap
 
     def action(self, candidate: SubscriptionEvent, snapshot: ConnectionSnapshot, *, waited: timedelta) -> ItemAction:
         """Return the action for an event, which is posted at least once if permitted, and never before the backfill."""
@@ -60,7 +58,7 @@ class WampDialect:
         try:
             return self._backfill(request, delivery)
         except ReadsBusy:
-            return DeliveryOutcome.BLOCKED
+            return DeliveryOutcome.READS_BUSY
 
     def _backfill(self, request: BackfillRequest, delivery: ConnectionDelivery) -> DeliveryOutcome:
         subscription = request.pattern.subscription_id
@@ -92,10 +90,11 @@ class WampDialect:
         listener = session.listener if session else None
         if session is None or session.realm is None or listener is None or live is None:
             return _Page()
-        deferred = delivery.outbox.pending_backfills[request.pattern.subscription_id]
-        with self.log.request((session.realm, listener.authid)) as log:
-            reader = BackfillReader(log, session.realm, live, delivery.now(), self.parallel_map)
-            backfill = reader.read(request, listener, deferred=deferred)
+        subscription = request.pattern.subscription_id
+        deferred, marks = delivery.outbox.pending_backfills[subscription], delivery.outbox.watermarks.get(subscription)
+        with self.log.request(listener.authid) as log:
+            reader = BackfillReader(log, session.realm, live, delivery.now())
+            backfill = reader.read(request, listener, deferred=deferred, posted=marks.numbers if marks else {})
             # Read again after the logs: a user whose right was revoked must not receive events published since.
             delivery.read()
             page, size = _Page(backfill.settled), 0
@@ -104,6 +103,7 @@ class WampDialect:
                     page.has_more = True
                     break
                 page.frames.append(frame)
+                log.count_post(frame.size)
                 size += frame.size
             return page
 

@@ -35,11 +35,10 @@ from signalbox.live.wamp import uris
 from signalbox.live.wamp.codec import serialize
 from signalbox.live.wamp.messages import Abort
 from signalbox.messages import MessageId
-from signalbox.parallel import ParallelMap, serial_map
 
 MAXIMUM_BACKLOG = 10_000  # events of a topic that a client may be behind
 BACKLOG_CHECKED_AFTER = timedelta(seconds=5)  # in the outbox: the check costs a read
-RETRIED = frozenset({DeliveryOutcome.OUT_OF_TIME, DeliveryOutcome.BLOCKED})
+RETRIED = frozenset({DeliveryOutcome.OUT_OF_TIME, DeliveryOutcome.BLOCKED, DeliveryOutcome.READS_BUSY})
 # After which a connection is closed, and its session notified.
 BROKEN = frozenset({DeliveryOutcome.TOO_SLOW, DeliveryOutcome.TOO_LARGE, DeliveryOutcome.UNCONFIRMED})
 CLOSING = BROKEN | {DeliveryOutcome.CLOSED}
@@ -69,7 +68,6 @@ class OutboxWriter:
     log: TopicLog
     connections: Connections
     now: Callable[[], datetime]
-    parallel_map: ParallelMap = serial_map
     texts: EventTexts = field(default_factory=EventTexts)
 
     def read(self, batches: Mapping[ConnectionId, Sequence[OutboxItem]]) -> Mapping[ConnectionId, ConnectionSnapshot]:
@@ -84,7 +82,7 @@ class OutboxWriter:
         until: datetime,
         snapshot: ConnectionSnapshot | None = None,
     ) -> BatchResult:
-        """Post a connection's items in their order; begin no event after `until`.
+        """Post a connection's items in their order; begin no item and no event after `until`.
 
         `snapshot` is what `read` returned for the items; without it, it is read.
         """
@@ -92,7 +90,7 @@ class OutboxWriter:
             snapshot = self.read({connection: [one.item for one in incoming]})[connection]
         result = BatchResult(connection, snapshot.session, incoming[0].message_id)
         delivery = ConnectionDelivery(self.snapshots, self.connections, self.now, until, result, snapshot)
-        wamp, arvados = WampDialect(self.log, self.texts, self.parallel_map), ArvadosDialect(self.log)
+        wamp, arvados = WampDialect(self.log, self.texts), ArvadosDialect(self.log)
         return _BatchWriter(delivery, wamp, arvados).write(incoming)
 
 
@@ -141,6 +139,8 @@ class _BatchWriter:
         delivery.save()
 
     def _handle(self, incoming: ReceivedItem) -> DeliveryOutcome:
+        if self.delivery.is_late:
+            return DeliveryOutcome.OUT_OF_TIME
         item, waited = incoming.item, self._waited(incoming)
         if isinstance(item, Reply):
             return self._post_reply(item, waited)

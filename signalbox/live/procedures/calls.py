@@ -104,7 +104,7 @@ def get_events(context: CallContext, payload: Payload) -> Payload:
     listener = context.session.listener
     if pattern is None or listener is None:
         raise NoSuchSubscription("this session has no such subscription: subscribe first")
-    with context.ports.store.log.request((context.realm, listener.authid)) as log:
+    with context.ports.store.log.request(listener.authid) as log:
         logged = _logged(log, context, pattern, query)
         rights = context.rights  # after the logs were read: events published since may not be the caller's any more
         visible = [event for event in logged if rights.may_receive(event.topic)]
@@ -119,4 +119,5 @@ def _logged(log: TopicLog, context: CallContext, pattern: TopicPattern, query: H
     if len(topics) > MAXIMUM_TOPICS:
         raise InvalidArgument(f"topic: {len(topics)} match, and one call reads at most {MAXIMUM_TOPICS}: name one")
     live = context.access().live or LiveSettings()
-    return in_order(log.events(context.realm, topic, live=live, now=context.cause.at) for topic in topics)
+    realm, now = context.realm, context.cause.at
+    return in_order(log.parallel_map(lambda topic: log.events(realm, topic, live=live, now=now), topics))

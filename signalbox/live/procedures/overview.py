@@ -15,7 +15,7 @@ from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.codec import MAXIMUM_ID, MAXIMUM_MESSAGE_BYTES, serialize, size_bytes
 from signalbox.live.wamp.messages import Payload, RequestId, Result
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from signalbox.sarracenia.rights.names import ExchangeName
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 if TYPE_CHECKING:
     from signalbox.activity.recent import RecentActivity  # the function `session` has this module, and does not use it
@@ -46,8 +46,8 @@ class Picture:
 class Topics(Protocol):
     """The topics of a realm that have or had events."""
 
-    def beginning_with(self, realm: ExchangeName, prefix: str) -> Sequence[Topic]:
-        """Return the topics that begin with a prefix, sorted."""
+    def beginning_with(self, realm: ExchangeName, prefix: str, *, reader: UserName) -> Sequence[Topic]:
+        """Return the topics that begin with a prefix, sorted, for a user."""
 
 
 class Pictures(Protocol):
@@ -84,13 +84,14 @@ class StageOverview:
 
 @dataclass(frozen=True, slots=True)
 class OverviewContext:
-    """A call of an overview procedure: its sources, the caller's realm and rights there, and the time of the call.
+    """A call of an overview procedure: its sources, the caller with realm and rights there, and the time of the call.
 
     `may_read` decides about exchanges, the realm and others.
     """
 
     stage: StageOverview
     realm: ExchangeName
+    user: UserName
     rights: Rights
     now: datetime
     may_read: MayRead
@@ -107,7 +108,7 @@ def list_topics(context: OverviewContext, payload: Payload) -> Payload:
     if problem := short_string_problem(prefix):  # no table has such a key
         section.problem("prefix", problem)
     problems.refuse(InvalidArgument)
-    topics = context.stage.topics.beginning_with(context.realm, prefix)
+    topics = context.stage.topics.beginning_with(context.realm, prefix, reader=context.user)
     visible = [topic for topic in topics if context.rights.may_receive(topic.name)]
     documents = [_topic_document(topic) for topic in visible[:MAXIMUM_TOPICS]]
     return Payload((documents,), {"more": len(visible) > MAXIMUM_TOPICS})
@@ -184,11 +185,11 @@ class LoggedTopics:
 
     log: TopicLog
 
-    def beginning_with(self, realm: ExchangeName, prefix: str) -> Sequence[Topic]:
+    def beginning_with(self, realm: ExchangeName, prefix: str, *, reader: UserName) -> Sequence[Topic]:
         """Return the topics that begin with a prefix, sorted, with the time of their latest retained event."""
         pattern = TopicPattern(MatchPolicy.PREFIX, prefix)
         retained_at: dict[RoutingKey, datetime] = {}
-        with self.log.request(realm) as log:
+        with self.log.request(reader) as log:
             for event in log.retained(realm, pattern):
                 retained_at[event.topic] = max(event.at, retained_at.get(event.topic, event.at))
             topics = {*log.topics(realm, pattern), *retained_at}

@@ -38,7 +38,7 @@ OUT_OF_TIME = "the invocation has no time for further messages"
 
 
 class OutOfTime(UnavailableError):
-    """Raised when an invocation has no time for the remaining messages of an inbox; they are received again at once."""
+    """Raised when an invocation has no time for the remaining messages of an inbox; they are received again."""
 
 
 class SessionChanged(UnavailableError):

@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,12 +17,14 @@ from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.records import LiveSettings, Retention
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.read_limits import MAXIMUM_OF_REQUEST, SMALL, PastTooLarge, ReadsBusy, event_cost
+from signalbox.live.log.read_limits import CREDIT, MAXIMUM_OF_REQUEST, POST, SMALL, PastTooLarge, ReadsBusy, event_cost
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
+from signalbox.live.wamp.codec import MAXIMUM_FRAME_BYTES
 from signalbox.live.wamp.messages import Payload, PublicationId, SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.backoff import AT_ONCE
+from tests.patience import wait_for
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
 REALM, A, B = ExchangeName("xs_trial.fifo"), RoutingKey("trial.a"), RoutingKey("trial.b")
@@ -264,11 +267,11 @@ def test_a_request_reads_a_limited_part_of_the_log(log) -> None:
     with log.request("alice") as limited, pytest.raises(PastTooLarge):
         limited.events(REALM, A, live=LIVE, now=NOW)
 
-    with log.request("alice") as limited:
+    with log.request("bob") as limited:
         newest = limited.newest_first(REALM, A, None, live=LIVE, now=NOW, page=2)
         assert [next(newest).sequence for _ in range(3)] == [40, 39, 38]
 
-    with log.request("alice") as limited:
+    with log.request("carol") as limited:
         assert (limited.topics(REALM, every), len(limited.retained(REALM, every))) == ([A, B], 1)
         assert len(limited.events(REALM, B, live=LIVE, now=NOW)) == 1
     assert len(numbers(log)) == 40  # a router and an export have no limit
@@ -277,7 +280,7 @@ def test_a_request_reads_a_limited_part_of_the_log(log) -> None:
 def test_large_requests_share_the_memory_of_an_instance_and_small_ones_never_wait(log) -> None:
     log.append(REALM, [event(1)], live=LIVE)
 
-    with log.request("alice") as large, log.request("bob") as other, log.request("alice") as small:
+    with log.request("alice") as large, log.request("bob") as other, log.request("carol") as small:
         large.budget.spend(MAXIMUM_OF_REQUEST)
         with pytest.raises(ReadsBusy):
             other.budget.spend(SMALL + 1)
@@ -287,11 +290,41 @@ def test_large_requests_share_the_memory_of_an_instance_and_small_ones_never_wai
         assert alone.events(REALM, A, live=LIVE, now=NOW) == [event(1)]
 
 
+def test_requests_of_one_reader_follow_one_another_and_owe_their_posts(log) -> None:
+    log.append(REALM, [event(1)], live=LIVE)
+    order: list[str] = []
+
+    def read_again() -> None:
+        order.append("begun")
+        with log.request("alice") as second:
+            order.append("admitted")
+            second.events(REALM, A, live=LIVE, now=NOW)
+
+    with ThreadPoolExecutor(1) as threads:
+        with log.request("alice") as first:
+            later = threads.submit(read_again)
+            wait_for(lambda: order == ["begun"], "a second request")
+            with log.request("bob") as other:
+                other.events(REALM, A, live=LIVE, now=NOW)
+            first.events(REALM, A, live=LIVE, now=NOW)
+            first.count_post(10 * MAXIMUM_FRAME_BYTES * CREDIT // POST)
+            order.append("ended")
+        with pytest.raises(ReadsBusy):
+            later.result()
+
+    assert order == ["begun", "ended"]
+
+
 def test_an_invocation_that_is_late_reads_nothing_more(log) -> None:
     log.append(REALM, [event(1)], live=LIVE)
 
-    with replace(log, is_late=lambda: True).request("alice") as late, pytest.raises(ReadsBusy):
+    hours = iter([False, True])
+
+    with replace(log, is_late=lambda: next(hours)).request("alice") as late, pytest.raises(ReadsBusy):
         late.events(REALM, A, live=LIVE, now=NOW)
+
+    with pytest.raises(ReadsBusy), replace(log, is_late=lambda: True).request("alice"):
+        pass
 
 
 @pytest.mark.parametrize("text", ["[" + "[]," * 1_000 + "[]]", '{"' + '":{},"'.join(map(str, range(500))) + '":0}'])

@@ -86,9 +86,9 @@ class LiveStage:
         assert self.process(OVERVIEW) == []
         return self.replies(connection)
 
-    def process(self, name: str = INBOX, context: object = None) -> list[str]:
+    def process(self, name: str = INBOX, context: object = None, *, wait: int = 0) -> list[str]:
         """Call the function of a queue with its messages; delete those that the function has not reported."""
-        records = [record_of(message, name) for message in self.taken(name, keep=True)]
+        records = [record_of(message, name) for message in self.taken(name, keep=True, wait=wait)]
         if not records:
             return []
         handler = overview.handler if name == OVERVIEW else session.handler
@@ -102,9 +102,13 @@ class LiveStage:
         documents = [json.loads(message["Body"]) for message in self.taken(OUTBOX)]
         return [json.loads(one["message"]) if one["kind"] == "reply" else one["kind"] for one in documents]
 
-    def taken(self, name: str, *, keep: bool = False) -> list[dict[str, Any]]:
+    def taken(self, name: str, *, keep: bool = False, wait: int = 0) -> list[dict[str, Any]]:
         page = self.sqs.receive_message(
-            QueueUrl=self.urls[name], MaxNumberOfMessages=10, MessageAttributeNames=["All"], AttributeNames=["All"]
+            QueueUrl=self.urls[name],
+            MaxNumberOfMessages=10,
+            MessageAttributeNames=["All"],
+            AttributeNames=["All"],
+            WaitTimeSeconds=wait,
         )
         found = list(page.get("Messages", []))
         for message in () if keep else found:

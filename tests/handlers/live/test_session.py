@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lambdas.live import session, session_wiring, wiring
+from lambdas.live.batches import redeliver
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.account_items import grants_item
 from signalbox.aws.live.issuers import IssuerKeys
@@ -65,9 +66,19 @@ def test_frames_for_which_an_invocation_has_no_time_are_processed_by_the_next_on
         wiring.inbox().put_frame(ConnectionId("c1"), f'[32,{number},{{}},"trial.a"]', request=str(number))
 
     assert len(stage.process(context=NoTime())) == 2
-    assert stage.process() == []
+    assert stage.process(wait=20) == []
 
     assert [reply[1] for reply in stage.replies("c1")] == [1, 2, 3]
+
+
+def test_frames_that_are_left_wait_as_long_as_those_before_them_took(stage):  # noqa: F811
+    wiring.inbox().put_frame(ConnectionId("c1"), "[]", request="1")
+    records = [record_of(message, INBOX) for message in stage.taken(INBOX, keep=True)]
+
+    redeliver(records, "LIVE_INBOX_URL", since=datetime.now(UTC) - timedelta(minutes=5))
+    assert stage.taken(INBOX, keep=True) == []
+    redeliver(records, "LIVE_INBOX_URL", since=datetime.now(UTC))
+    assert len(stage.taken(INBOX, wait=20)) == 1
 
 
 def test_a_connection_that_does_not_offer_wamp_in_json_is_refused(stage):  # noqa: F811

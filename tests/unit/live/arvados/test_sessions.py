@@ -470,7 +470,9 @@ def test_rows_that_no_filter_passes_take_no_more_than_the_time_of_the_function(s
     stage.subscribe(CREATED, last_log_id=-1)
     stage.deliver(count=1)
 
-    result = stage.deliver(seconds=0)
+    stage.seconds_per_read = 1
+
+    result = stage.deliver(seconds=1.5)
 
     assert result is not None
     assert result.outcome is DeliveryOutcome.OUT_OF_TIME

@@ -316,7 +316,8 @@ def test_a_backfill_waits_while_others_read_many_past_events(world: World) -> No
 
     result = world.deliver(subscribed(), backfill(AfterSequence(0)), event_batch(event(1)))
 
-    assert (result.outcome, result.not_done) == (DeliveryOutcome.BLOCKED, ("m-p", "m-b"))
+    assert (result.outcome, result.not_done) == (DeliveryOutcome.READS_BUSY, ("m-p", "m-b"))
+    assert list(delivery_events(result, now=NOW))[1:] == []
     assert CONNECTION not in world.connections.closed
 
 
@@ -334,6 +335,25 @@ def test_a_long_backfill_is_posted_in_pages_each_of_which_is_read_anew(world: Wo
     assert (first.outcome, first.not_done) == (DeliveryOutcome.OUT_OF_TIME, ("m-p", "m-b"))
     assert (second.outcome, second.backfilled) == (DeliveryOutcome.DONE, count - first.backfilled)
     assert world.numbers() == [*range(1, count + 1)]
+    assert (world.log.taken - count, world.log.posts) == (second.backfilled + 1, count)
+
+
+def test_no_backfill_begins_after_the_time_however_little_the_others_post(world: World) -> None:
+    """Each takes two seconds to read, and nothing is posted but the five SUBSCRIBED."""
+    world.on_read = lambda: world.__setattr__("moment", world.moment + timedelta(seconds=2))
+    items: list[OutboxItem] = []
+    for number in range(5):
+        subscribed_again = replace(subscribed(), item_id=ItemId(f"s{number}"))
+        items += [subscribed_again, replace(backfill(AfterSequence(0)), item_id=ItemId(f"p{number}"))]
+
+    left, invocations = items, 0
+    while left:
+        result = world.deliver(*left, seconds=5)
+        left = left[len(left) - len(result.not_done) :]
+        invocations += 1
+
+    assert invocations == 3
+    assert [message[0] for message in world.posted()] == [33] * 5
 
 
 def test_the_progress_of_a_backfill_is_saved_every_100_events(world: World) -> None:

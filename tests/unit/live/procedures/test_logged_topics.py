@@ -6,6 +6,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.procedures.overview import LoggedTopics, Topic
 from signalbox.live.wamp.messages import PublicationId
+from signalbox.sarracenia.rights.names import UserName
 from tests.fakes.live import REALM, START, MemoryTopicLog
 
 
@@ -20,7 +21,7 @@ def test_topics_are_listed_with_the_time_of_their_latest_retained_event() -> Non
         at = START + timedelta(seconds=number)
         log.append(REALM, LoggedEvent(PublicationId(number), RoutingKey(topic), at, is_retained=is_retained))
 
-    assert LoggedTopics(log).beginning_with(REALM, "trial") == [
+    assert LoggedTopics(log).beginning_with(REALM, "trial", reader=UserName("root")) == [
         Topic(RoutingKey("trial.a")),
         Topic(RoutingKey("trial.b"), START + timedelta(seconds=3)),
     ]

@@ -30,11 +30,11 @@ from signalbox.live.rights.grants import Grant, Rights
 from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from signalbox.sarracenia.rights.names import ExchangeName
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-REALM = ExchangeName("trial.fifo")
+REALM, USER = ExchangeName("trial.fifo"), UserName("joe")
 ALL = Rights(frozenset({Right.READ}), ())
 
 
@@ -42,8 +42,8 @@ ALL = Rights(frozenset({Right.READ}), ())
 class MemoryTopics:
     names: Sequence[str] = ()
 
-    def beginning_with(self, realm: ExchangeName, prefix: str) -> Sequence[Topic]:
-        assert realm == REALM
+    def beginning_with(self, realm: ExchangeName, prefix: str, *, reader: UserName) -> Sequence[Topic]:
+        assert (realm, reader) == (REALM, USER)
         return [Topic(RoutingKey(name)) for name in self.names if name.startswith(prefix)]
 
 
@@ -65,7 +65,7 @@ class MemoryPictures:
 
 def call(procedure, *arguments: object, rights: Rights = ALL, keywords=None, topics=(), pictures=None, parts=None):
     stage = StageOverview(MemoryTopics(topics), parts or {}, MemoryPictures(pictures or {}), IDLE)
-    context = OverviewContext(stage, REALM, rights, NOON, REALM.__eq__)
+    context = OverviewContext(stage, REALM, USER, rights, NOON, REALM.__eq__)
     return procedure(context, Payload(tuple(arguments), keywords or {}))
 
 
@@ -82,9 +82,9 @@ def test_topics_are_listed_by_prefix_if_the_caller_may_receive_them():
 
 def test_a_topic_has_the_time_of_its_retained_event():
     stage = StageOverview(MemoryTopics(), {}, MemoryPictures(), IDLE)
-    stage.topics.beginning_with = lambda *_: [Topic(RoutingKey("a"), NOON)]  # type: ignore[method-assign]
+    stage.topics.beginning_with = lambda *_, **__: [Topic(RoutingKey("a"), NOON)]  # type: ignore[method-assign]
 
-    result = list_topics(OverviewContext(stage, REALM, ALL, NOON, REALM.__eq__), Payload())
+    result = list_topics(OverviewContext(stage, REALM, USER, ALL, NOON, REALM.__eq__), Payload())
 
     assert result.arguments == ([{"topic": "a", "retained_at": "2026-11-21T12:00:00.000Z"}],)
 

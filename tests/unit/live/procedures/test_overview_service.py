@@ -60,7 +60,7 @@ class World:
     def find(self, *of: object, token: object = None, is_anonymous: bool = False) -> object:
         return "<svg/>" if of == (PictureName("a.svg"),) else self.rights.get(of, NO_RIGHTS)
 
-    def beginning_with(self, realm: ExchangeName, prefix: str) -> list[Topic]:
+    def beginning_with(self, realm: ExchangeName, prefix: str, *, reader: UserName) -> list[Topic]:
         return [Topic(RoutingKey("secret")), Topic(RoutingKey("trial.a"))]
 
     def every(self) -> list[Picture]:
