@@ -51,7 +51,7 @@ def router() -> Router:
             copy_settings,
             wiring.names(),
             instance.CLOCK.now,
-            DynamoSentCopies(wiring.table()),
+            sent_copies(),
             instance.is_late,
         ),
         Reporter(counters(), parallel_map, instance.record),
@@ -127,7 +127,15 @@ def distributor() -> Distributor:
         parallel_map=parallel_map,
         now=instance.CLOCK.now,
         longest_write=timeout(),
+        sent=sent_copies(),
+        is_late=instance.is_late,
     )
+
+
+@cache
+def sent_copies() -> DynamoSentCopies:
+    """Return the sent copies of unfinished publications."""
+    return DynamoSentCopies(wiring.table())
 
 
 def timeout() -> timedelta:

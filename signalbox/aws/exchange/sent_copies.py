@@ -8,26 +8,26 @@ from datetime import datetime
 from signalbox.aws.exchange.items import sent_key
 from signalbox.aws.shared.dynamodb import DynamoTable, ttl
 from signalbox.aws.shared.expressions import Update
-from signalbox.exchange.messages.copies import Copy
 from signalbox.exchange.routing.key_holds import LONGEST_IN_QUEUE
+from signalbox.exchange.routing.ports import AnyCopy, SentCopy
 from signalbox.messages import MessageId
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoSentCopies:
-    """`SentCopies` over the table `Exchanges`. Digests of the queues' names: an item holds those of 20,000 queues."""
+    """`SentCopies` over the table `Exchanges`. An item holds the digests of 20,000 queues and connections."""
 
     table: DynamoTable
 
-    def add(self, copies: Iterable[Copy], *, now: datetime) -> None:
+    def add(self, copies: Iterable[SentCopy], *, now: datetime) -> None:
         """Record copies for as long as their publications may be received again."""
-        queues: dict[MessageId, set[str]] = {}
+        digests: dict[MessageId, set[str]] = {}
         for copy in copies:
-            queues.setdefault(copy.message_id, set()).add(_digest(copy))
-        for message_id, sent in queues.items():
+            digests.setdefault(copy.message_id, set()).add(_digest(copy))
+        for message_id, sent in digests.items():
             self.table.write(Update(sent_key(message_id), sets=ttl(now + LONGEST_IN_QUEUE), adds={"copies": sent}))
 
-    def left(self, copies: Sequence[Copy]) -> Sequence[Copy]:
+    def left(self, copies: Sequence[AnyCopy]) -> Sequence[AnyCopy]:
         """Return the copies that are not recorded; only those of publications received before are looked up."""
         received_before = dict.fromkeys(copy.message_id for copy in copies if copy.attempt > 1)
         items = self.table.get_all([sent_key(one) for one in received_before], is_consistent=True)
@@ -35,5 +35,5 @@ class DynamoSentCopies:
         return [copy for copy in copies if _digest(copy) not in known] if known else copies
 
 
-def _digest(copy: Copy) -> str:
+def _digest(copy: SentCopy) -> str:
     return hashlib.sha256(f"{copy.message_id}\n{copy.destination}".encode()).hexdigest()[:16]

@@ -1,8 +1,9 @@
 """The router of copies: makes those of publications, keeps and sends them, and dead-letters rejected messages."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol, TypeVar
 
 from signalbox.exchange.messages.copies import Copy, copies
 from signalbox.exchange.messages.publications import Publication, Rejection
@@ -12,13 +13,24 @@ from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchR
 from signalbox.exchange.routing.copy_keeper import NOTHING_KEPT, CopyKeeper
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.detours import Detours
-from signalbox.exchange.routing.ports import SentCopies
+from signalbox.exchange.routing.ports import SentCopies, SentCopy
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 
 # The copies that are sent between two looks at the time, in half a second.
 PART_COPIES, PART_BYTES = 2_000, 16 * 2**20
+
+
+class Sized(Protocol):
+    """A value with a size in bytes."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the size."""
+
+
+Part = TypeVar("Part", bound=Sized)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +84,20 @@ class CopyRouter:
                 continue
             handled.append(entry)
         outcome, kept = DispatchResult(), list[HistoryEvent]()
-        parts = _parts(self.sent.left(made), most=self.part_copies)
-        for part in parts:
+        # Copies for one queue follow one another, since a call carries several.
+        waiting = parts(sorted(self.sent.left(made), key=lambda one: one.destination), most=self.part_copies)
+        for part in waiting:
             kept += self._keep_and_send(part, outcome, failed, detours)
             if self.is_late():
                 break
-        outcome.stuck += [copy for part in parts for copy in part]
+        outcome.stuck += [copy for part in waiting for copy in part]
         failed |= {copy.message_id for copy in outcome.stuck}
-        self.sent.add([copy for copy in outcome.done if copy.message_id in failed], now=self.now())
+        self.remember(outcome.done, left=failed)
         return RoutedEntries(handled, kept, outcome, failed)
+
+    def remember(self, sent: Sequence[SentCopy], *, left: Collection[MessageId]) -> None:
+        """Record the copies that were sent of messages that are received again."""
+        self.sent.add([copy for copy in sent if copy.message_id in left], now=self.now())
 
     def _keep_and_send(
         self, copies: Sequence[Copy], outcome: DispatchResult, failed: set[MessageId], detours: Detours
@@ -124,11 +141,11 @@ class CopyRouter:
         return outcome
 
 
-def _parts(copies: Sequence[Copy], *, most: int) -> Iterator[list[Copy]]:
-    """Yield copies in parts. Those for one queue follow one another, since a call carries several."""
-    part: list[Copy] = []
+def parts(copies: Iterable[Part], *, most: int = PART_COPIES) -> Iterator[list[Part]]:
+    """Yield copies in parts, which are sent between two looks at the time."""
+    part: list[Part] = []
     size = 0
-    for copy in sorted(copies, key=lambda one: one.destination):
+    for copy in copies:
         part.append(copy)
         size += copy.size_bytes
         if len(part) == most or size >= PART_BYTES:

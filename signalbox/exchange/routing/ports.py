@@ -6,9 +6,8 @@ They let AWS errors propagate: a batch that ends with an error is redelivered, s
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from signalbox.exchange.messages.copies import Copy
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import Binding, ExchangeRecord, GroupBy, ResourceRef
@@ -88,13 +87,32 @@ class CopySender(Protocol):
         """Make one call. Raises `EffectFailed` when it is not known which messages were accepted."""
 
 
+class SentCopy(Protocol):
+    """A copy of a publication for a queue or a connection, the publication's `attempt`."""
+
+    @property
+    def message_id(self) -> MessageId:
+        """Return the id of the publication."""
+
+    @property
+    def destination(self) -> str:
+        """Return the name of the queue, or the connection."""
+
+    @property
+    def attempt(self) -> int:
+        """Return how often the publication was received, including this time."""
+
+
+AnyCopy = TypeVar("AnyCopy", bound=SentCopy)
+
+
 class SentCopies(Protocol):
     """The copies of unfinished publications that are accounted for."""
 
-    def add(self, copies: Iterable[Copy], *, now: datetime) -> None:
+    def add(self, copies: Iterable[SentCopy], *, now: datetime) -> None:
         """Record copies for as long as their publications may be received again."""
 
-    def left(self, copies: Sequence[Copy]) -> Sequence[Copy]:
+    def left(self, copies: Sequence[AnyCopy]) -> Sequence[AnyCopy]:
         """Return the copies that are not recorded; only those of publications received before are looked up."""
 
 
@@ -156,8 +174,16 @@ class BatchWrites:
     at: datetime
 
 
-Delivery = Callable[[], Collection[MessageId]]
-"""Sends stored publications to connections, once, and returns the messages to redeliver."""
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """The outcome of a delivery to connections: the messages to redeliver, and the copies that were sent."""
+
+    failed: Collection[MessageId] = ()
+    sent: Sequence[SentCopy] = ()
+
+
+Delivery = Callable[[], Distribution]
+"""Sends stored publications to connections, once."""
 
 
 class LiveDelivery(Protocol):

@@ -10,7 +10,7 @@ from signalbox.exchange.routing.batch_report import Reporter, RoutingResult
 from signalbox.exchange.routing.copy_router import CopyRouter, RoutedEntries
 from signalbox.exchange.routing.detours import Detours
 from signalbox.exchange.routing.numbering import BatchNumbers, Numberer
-from signalbox.exchange.routing.ports import BatchWrites, Delivery, LiveDelivery, NumberedPublication
+from signalbox.exchange.routing.ports import BatchWrites, Delivery, LiveDelivery, NumberedPublication, SentCopy
 from signalbox.fifo import FifoBatch
 from signalbox.messages import Message, MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -71,12 +71,12 @@ class Router:
         """Store numbers and logs of publications, deliver them to connections, copy and acknowledge them."""
         at_once = self._logged_at_once(batch, live)
         logged = at_once or self._logged(batch, live)
-        work = logged.numbers.fifo_batch(batch.entries)
+        work, sent = logged.numbers.fifo_batch(batch.entries), list[SentCopy]()
         if any(isinstance(entry, Publication) and entry.routes.queues for entry in batch.entries):
-            _deliver(logged, work)  # before any copy: a failure redelivers a message with all of its copies
+            _deliver(logged, work, sent)  # before any copy: a failure redelivers a message with all of its copies
             last = partial(_acknowledge, live, batch, work)
         else:
-            last = partial(_deliver_and_acknowledge, live, logged, batch, work)
+            last = partial(_deliver_and_acknowledge, live, logged, batch, work, sent)
         report = self.reporter.report(
             batch,
             self._copied(work, batch, logged.numbers),
@@ -85,6 +85,7 @@ class Router:
             is_counted=at_once is not None,
         )
         result = self.reporter.finish(report, work, last)
+        self.copies.remember(sent, left=result.not_done)
         self._release(batch, logged.numbers, result)
         return result
 
@@ -122,16 +123,19 @@ class Router:
             self.numberer.holder.release(batch.exchange.name, numbers.held, left=numbers.numbered - done)
 
 
-def _deliver(logged: _Logged, work: FifoBatch[Entry]) -> None:
+def _deliver(logged: _Logged, work: FifoBatch[Entry], sent: list[SentCopy]) -> None:
     """Deliver publications to connections; no message of a failed one's key overtakes it."""
-    failed = logged.deliver()
-    keys = {one.publication.properties.key for one in logged.published if _id(one) in failed}
+    distribution = logged.deliver()
+    sent += distribution.sent
+    keys = {one.publication.properties.key for one in logged.published if _id(one) in distribution.failed}
     work.recall({_id(one) for one in logged.published if one.publication.properties.key in keys})
 
 
-def _deliver_and_acknowledge(live: LiveDelivery, logged: _Logged, batch: ReadBatch, work: FifoBatch[Entry]) -> None:
+def _deliver_and_acknowledge(
+    live: LiveDelivery, logged: _Logged, batch: ReadBatch, work: FifoBatch[Entry], sent: list[SentCopy]
+) -> None:
     # One after the other: a publisher that waits is in order across topics, for every connection.
-    _deliver(logged, work)
+    _deliver(logged, work, sent)
     _acknowledge(live, batch, work)
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from signalbox.exchange.messages.publications import Publication
+from signalbox.exchange.messages.publications import Publication, attempt
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.ports import BatchWrites, Delivery
+from signalbox.exchange.routing.copy_router import PART_COPIES, parts
+from signalbox.exchange.routing.ports import BatchWrites, Delivery, Distribution, SentCopies
 from signalbox.exchange.routing.ports import NumberedPublication as ToConnections
 from signalbox.live.log.documents import event_document, json_text
 from signalbox.live.log.events import LoggedEvent
@@ -75,6 +76,27 @@ class _DecodedEvent:
     message_id: MessageId
     event: LoggedEvent
     text: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class _EventCopy:
+    """A `SentCopy` of an event for a subscriber."""
+
+    decoded: _DecodedEvent
+    subscriber: Subscriber
+
+    @property
+    def message_id(self) -> MessageId:
+        return self.decoded.message_id
+
+    @property
+    def destination(self) -> str:
+        return self.subscriber.connection
+
+    @property
+    def attempt(self) -> int:
+        return self.decoded.attempt
 
 
 @dataclass(slots=True)
@@ -82,12 +104,13 @@ class _GrowingBatch:
     """An `EventBatch` under construction."""
 
     subscriber: Subscriber
-    events: list[tuple[_DecodedEvent, SubscriptionEvent]] = field(default_factory=list)
-    size: int = 0
+    copies: list[_EventCopy] = field(default_factory=list)
+    size_bytes: int = 0
+    is_sent: bool = False
 
     def ends_with(self, event: _DecodedEvent) -> bool:
         """Return whether the last event is this one, for another pattern: the batch has its text once."""
-        return bool(self.events) and self.events[-1][0] is event
+        return bool(self.copies) and self.copies[-1].decoded is event
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +120,8 @@ class Distributor:
     It appends each event to the log before it looks up subscribers. A subscriber that is added after the lookup
     therefore finds the event in the log. While it looks them up, it sends to those of the last second, unless the order
     holds across the batch's topics: what it sends to one that has gone since is not posted. A write to the log may take
-    `longest_write`, the time-out of the function.
+    `longest_write`, the time-out of the function. When it `is_late`, the rest stays for the next attempt, which sends
+    nothing of what is in `sent` again.
     """
 
     log: EventLog
@@ -106,6 +130,9 @@ class Distributor:
     parallel_map: ParallelMap = serial_map
     now: Callable[[], datetime] = field(kw_only=True)
     longest_write: timedelta = field(kw_only=True)
+    sent: SentCopies = field(kw_only=True)
+    is_late: Callable[[], bool] = field(kw_only=True)
+    part_copies: int = PART_COPIES
 
     def store(self, exchange: ExchangeRecord, published: Sequence[ToConnections]) -> Delivery:
         """Append publications to the logs; return their distribution in their order."""
@@ -130,23 +157,34 @@ class Distributor:
 
     def _delivery(self, exchange: ExchangeRecord, events: Sequence[_DecodedEvent]) -> Delivery:
         if (live := exchange.live) is None or not events:
-            return tuple
+            return Distribution
         return lambda: self._deliver(events, exchange.name, live.order_by)
 
-    def _deliver(self, events: Sequence[_DecodedEvent], realm: ExchangeName, order_by: OrderBy) -> set[MessageId]:
+    def _deliver(self, events: Sequence[_DecodedEvent], realm: ExchangeName, order_by: OrderBy) -> Distribution:
         topics = {one.event.topic for one in events}
         # A connection may be known as a subscriber of some topics only, whose events would overtake the others.
         is_early = order_by is OrderBy.TOPIC or len(topics) == 1
-        known, failed = self.directory.known(realm, topics) if is_early else _nobody, set[MessageId]()
-        batches, found = _batches(events, known), list[SubscriberLookup]()
+        known = self.directory.known(realm, topics) if is_early else _nobody
+        batches, found = self._batches(events, known), list[SubscriberLookup]()
         tasks: list[Callable[[], None]] = [lambda: found.append(self.directory.lookup(realm, topics))]
         if batches:
-            tasks.append(lambda: failed.update(self._send(batches, realm)))
+            tasks.append(lambda: self._send(batches, realm))
         for _ in self.parallel_map(lambda task: task(), tasks):
             pass
         (current,) = found
         added = {topic: _added(current(topic), known(topic)) for topic in topics}
-        return failed | self._send(_batches(events, added.__getitem__), realm)
+        others = self._batches(events, added.__getitem__)
+        self._send(others, realm)
+        return _distribution([*batches, *others])
+
+    def _batches(self, events: Iterable[_DecodedEvent], subscribers_of: SubscriberLookup) -> list[_GrowingBatch]:
+        copies = [
+            _EventCopy(one, subscriber)
+            for one in events
+            for subscriber in subscribers_of(one.event.topic)
+            if one.event.audience.admits(subscriber.listener)
+        ]
+        return _batches(self.sent.left(copies))
 
     def publication_id(self, publication: Publication) -> int:
         """Return the publication id that connections and logs have."""
@@ -165,19 +203,21 @@ class Distributor:
         failed = self.outboxes.send([reply for _, reply in replies])
         return {replies[index][0] for index in failed}
 
-    def _send(self, batches: Sequence[_GrowingBatch], realm: ExchangeName) -> set[MessageId]:
-        """Send batches; those of one connection in order, one call after the other."""
-        failed: set[MessageId] = set()
+    def _send(self, batches: Sequence[_GrowingBatch], realm: ExchangeName) -> None:
+        """Send batches in parts, at least one; those of one connection in order, one call after the other."""
         waiting: dict[ConnectionId, list[_GrowingBatch]] = {}
         for batch in batches:
             waiting.setdefault(batch.subscriber.connection, []).append(batch)
+        has_begun = False
         while waiting:
-            heads = [line[0] for line in waiting.values()]
-            for index in sorted(self.outboxes.send([_outbox_message(one, realm) for one in heads])):
-                line = waiting.pop(heads[index].subscriber.connection)
-                failed |= {decoded.message_id for batch in line for decoded, _ in batch.events}
-            waiting = {connection: line[1:] for connection, line in waiting.items() if line[1:]}
-        return failed
+            for part in parts([line[0] for line in waiting.values()], most=self.part_copies):
+                if has_begun and self.is_late():
+                    return
+                has_begun = True
+                failed = self.outboxes.send([_outbox_message(one, realm) for one in part])
+                for index, one in enumerate(part):
+                    one.is_sent = index not in failed
+            waiting = {name: rest for name, (head, *rest) in waiting.items() if head.is_sent and rest}
 
 
 def _decoded(published: ToConnections, now: datetime, *, longest_write: timedelta) -> _DecodedEvent:
@@ -188,25 +228,33 @@ def _decoded(published: ToConnections, now: datetime, *, longest_write: timedelt
         event = replace(event, delay_ms=(delay + longest_write) // MILLISECOND)
     # Subscribers must not see the audience, nor the event's position among all publications.
     text = json_text(event_document(replace(event, audience=UNRESTRICTED, sqs_sequence=None, delay_ms=None)))
-    return _DecodedEvent(published.publication.message.message_id, event, text)
+    message = published.publication.message
+    return _DecodedEvent(message.message_id, event, text, attempt(message))
 
 
-def _batches(events: Iterable[_DecodedEvent], subscribers_of: SubscriberLookup) -> list[_GrowingBatch]:
-    """Group the events by subscribed connection, in order, into batches of limited size."""
+def _batches(copies: Iterable[_EventCopy]) -> list[_GrowingBatch]:
+    """Group the copies of events by connection, in order, into batches of limited size."""
     batches: list[_GrowingBatch] = []
     growing: dict[ConnectionId, _GrowingBatch] = {}
-    for one in events:
-        size = size_bytes(one.text)
-        for subscriber in subscribers_of(one.event.topic):
-            if not one.event.audience.admits(subscriber.listener):
-                continue
-            batch = growing.get(subscriber.connection)
-            if batch is None or not (batch.ends_with(one) or batch.size + size <= MAXIMUM_BATCH_BYTES):
-                batch = growing[subscriber.connection] = _GrowingBatch(subscriber)
-                batches.append(batch)
-            batch.size += size_bytes(subscriber.pattern.uri) + (0 if batch.ends_with(one) else size)
-            batch.events.append((one, SubscriptionEvent(subscriber.pattern, one.event)))
+    for one in copies:
+        connection, size = one.subscriber.connection, size_bytes(one.decoded.text)
+        batch = growing.get(connection)
+        has_text = batch is not None and batch.ends_with(one.decoded)
+        if batch is None or not (has_text or batch.size_bytes + size <= MAXIMUM_BATCH_BYTES):
+            batch = growing[connection] = _GrowingBatch(one.subscriber)
+            batches.append(batch)
+        batch.size_bytes += size_bytes(one.subscriber.pattern.uri) + (0 if has_text else size)
+        batch.copies.append(one)
     return batches
+
+
+def _distribution(batches: Sequence[_GrowingBatch]) -> Distribution:
+    """Return the outcome: an event was sent to a connection if it was for all of the connection's patterns."""
+    left = {(one.message_id, one.destination) for batch in batches if not batch.is_sent for one in batch.copies}
+    sent = [one for batch in batches if batch.is_sent for one in batch.copies]
+    return Distribution(
+        {message_id for message_id, _ in left}, [one for one in sent if (one.message_id, one.destination) not in left]
+    )
 
 
 def _nobody(topic: RoutingKey) -> Sequence[Subscriber]:
@@ -220,12 +268,13 @@ def _added(current: Iterable[Subscriber], known: Iterable[Subscriber]) -> list[S
 
 
 def _outbox_message(batch: _GrowingBatch, realm: ExchangeName) -> OutboxMessage:
-    subscriber, events = batch.subscriber, tuple(event for _, event in batch.events)
+    subscriber = batch.subscriber
+    events = tuple(SubscriptionEvent(one.subscriber.pattern, one.decoded.event) for one in batch.copies)
     # As JSON: a topic may have line feeds, and must not look like other events.
     content = json_text([[one.pattern.subscription_id, one.event.sequence, one.event.topic] for one in events])
     item_id = ItemId(hashlib.sha256(content.encode()).hexdigest())
     item = EventBatch(item_id, realm, UserName(subscriber.listener.authid), events)
-    body = event_batch_body(item, [decoded.text for decoded, _ in batch.events])
+    body = event_batch_body(item, [one.decoded.text for one in batch.copies])
     return OutboxMessage(subscriber.connection, item_id, body)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from signalbox.errors import EffectFailed
 from signalbox.exchange.matching.graph import RoutingGraph
-from signalbox.exchange.messages.copies import Copy
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication, TrustedSenders
 from signalbox.exchange.model.bindings import DeclaredName
@@ -25,7 +24,15 @@ from signalbox.exchange.routing.copy_router import PART_COPIES, CopyRouter
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.key_holds import EndingHold, KeyHolder
 from signalbox.exchange.routing.numbering import Numberer
-from signalbox.exchange.routing.ports import CopySettings, HeadChange, KeysOfExchange, NewHold, RoutingSnapshot
+from signalbox.exchange.routing.ports import (
+    AnyCopy,
+    CopySettings,
+    HeadChange,
+    KeysOfExchange,
+    NewHold,
+    RoutingSnapshot,
+    SentCopy,
+)
 from signalbox.exchange.routing.retries import Retrier
 from signalbox.exchange.routing.router import Router
 from signalbox.exchange.routing.sequences import Head
@@ -231,15 +238,15 @@ class MemoryCounterWriter:
 @dataclass
 class MemorySentCopies:
     burn: Callable[[], None] = lambda: None
-    copies: set[tuple[MessageId, QueueName]] = field(default_factory=set)
+    copies: set[tuple[MessageId, str]] = field(default_factory=set)
 
-    def add(self, copies: Iterable[Copy], *, now: datetime) -> None:
+    def add(self, copies: Iterable[SentCopy], *, now: datetime) -> None:
         for copy in copies:
             self.burn()
             self.copies.add((copy.message_id, copy.destination))
             self.burn()
 
-    def left(self, copies: Sequence[Copy]) -> Sequence[Copy]:
+    def left(self, copies: Sequence[AnyCopy]) -> Sequence[AnyCopy]:
         return [one for one in copies if one.attempt == 1 or (one.message_id, one.destination) not in self.copies]
 
 

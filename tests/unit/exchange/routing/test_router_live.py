@@ -10,16 +10,33 @@ from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.ports import BatchWrites, Delivery, HeadChange, NumberedPublication
+from signalbox.exchange.routing.ports import BatchWrites, Delivery, Distribution, HeadChange, NumberedPublication
 from signalbox.exchange.routing.sequences import Head
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Attribute, MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
-from tests.unit.exchange.routing.routing_world import CONTROL_ID, SESSION_ID, MemoryHeads, MemoryKeyHolds, World
+from tests.unit.exchange.routing.routing_world import (
+    CONTROL_ID,
+    NAMES,
+    ORDERED_RETRIES,
+    SESSION_ID,
+    MemoryHeads,
+    MemoryKeyHolds,
+    World,
+)
 
 LOG = "xlog.fifo"
+
+
+@dataclass
+class Sent:
+    """A `SentCopy`."""
+
+    message_id: MessageId
+    destination: str
+    attempt: int
 
 
 @dataclass
@@ -59,7 +76,9 @@ class Live:
 
     def store(self, exchange: ExchangeRecord, published: Sequence[NumberedPublication]) -> Delivery:
         assert exchange.live is not None
-        return lambda: self.deliver(published)
+        return lambda: Distribution(
+            self.deliver(published), [Sent(one.publication.message.message_id, "c", 1) for one in published]
+        )
 
     def deliver(self, published: Sequence[NumberedPublication]) -> Collection[MessageId]:
         self.steps.append("delivered")
@@ -158,6 +177,22 @@ def test_a_failed_live_delivery_redelivers_the_message_and_its_group(world_and_l
 
     assert live.delivered == [("1", 1), ("2", 2), ("3", 1), ("1", 1), ("2", 2)]
     assert world.bodies("q_log.fifo") == ["3", "1", "2"]
+
+
+@pytest.mark.parametrize("has_copies", [True, False])
+def test_what_connections_have_got_of_unfinished_messages_is_recorded(world_and_live, has_copies) -> None:
+    world, live = world_and_live
+    if has_copies:
+        world.bind(LOG, "#", queue="q_log.fifo")
+        world.sqs.trouble = {NAMES.queue("q_log.fifo"): "closed", ORDERED_RETRIES: "closed"}
+    live.unacknowledged = set() if has_copies else {"1"}
+    for key, body in (("a", "1"), ("b", "2")):
+        world.publish(LOG, key, body)
+
+    left = world.route(LOG).not_done
+
+    assert len(left) == (2 if has_copies else 1)
+    assert world.sent.copies == {(message_id, "c") for message_id in left}
 
 
 def test_a_publication_without_copies_is_recorded_while_it_is_delivered(world_and_live) -> None:

@@ -49,6 +49,7 @@ from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.live import MemoryConnections, MemoryTopicLog
 from tests.fakes.parallel import last_first
 from tests.unit.exchange.routing.naive_sqs import as_received
+from tests.unit.exchange.routing.routing_world import MemorySentCopies
 from tests.unit.live.session.stage import ADMIN, NOW, REALM, joined
 from tests.unit.live.session.turns import Turns
 
@@ -215,14 +216,21 @@ class World:
         # What is sent to known subscribers is sent before the lookup, and so before any that are attached meanwhile.
         directory = CachedSubscriberDirectory(self.table, lambda: NOW)
         distributor = Distributor(
-            self.log, directory, self.outboxes, last_first, now=lambda: NOW, longest_write=timedelta()
+            self.log,
+            directory,
+            self.outboxes,
+            last_first,
+            now=lambda: NOW,
+            longest_write=timedelta(),
+            sent=MemorySentCopies(),
+            is_late=lambda: False,
         )
 
         def act() -> None:
             while left:
                 published = [self._published(topic, first[0] + number) for number in range(left[0])]
                 delivery = distributor.store(EXCHANGE, published)
-                if not delivery():
+                if not delivery().failed:
                     first[0] += left.pop(0)
             self.finished += 1
 

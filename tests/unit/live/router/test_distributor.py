@@ -12,7 +12,8 @@ from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.ports import BatchWrites, NumberedPublication
+from signalbox.exchange.routing.copy_router import PART_COPIES
+from signalbox.exchange.routing.ports import BatchWrites, Distribution, NumberedPublication
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import EventBatch, parse_item
@@ -28,6 +29,7 @@ from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.parallel import last_first
 from tests.unit.exchange.routing.naive_sqs import START, as_received
+from tests.unit.exchange.routing.routing_world import MemorySentCopies
 
 REALM = ExchangeName("xs_trial.fifo")
 EXCHANGE = ExchangeRecord(REALM, None, START, live=LiveSettings())
@@ -48,6 +50,10 @@ class World:
     written: list[BatchWrites] = field(default_factory=list)
     cannot_write: bool = False
     now: datetime = START
+    copies: MemorySentCopies = field(default_factory=MemorySentCopies)
+    is_late: bool = False
+    part_copies: int = PART_COPIES
+    refusing_after: int | None = None
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
         assert (realm, live) == (REALM, self.exchange.live)
@@ -71,7 +77,8 @@ class World:
 
     def send(self, postings: Sequence[OutboxMessage]) -> Collection[int]:
         self.calls.append(len(postings))
-        failed = [place for place, one in enumerate(postings) if one.connection in self.closed]
+        is_refusing = self.refusing_after is not None and len(self.sent) >= self.refusing_after
+        failed = [place for place, one in enumerate(postings) if is_refusing or one.connection in self.closed]
         self.sent += [one for place, one in enumerate(postings) if place not in failed]
         return failed
 
@@ -80,11 +87,23 @@ class World:
         self.subscribers += [Subscriber(ConnectionId(connection), pattern, listener) for pattern in patterns]
 
     def distributor(self, parallel_map: ParallelMap = serial_map) -> Distributor:
-        return Distributor(self, self, self, parallel_map, now=lambda: self.now, longest_write=timedelta(seconds=40))
+        return Distributor(
+            self,
+            self,
+            self,
+            parallel_map,
+            now=lambda: self.now,
+            longest_write=timedelta(seconds=40),
+            sent=self.copies,
+            is_late=lambda: self.is_late,
+            part_copies=self.part_copies,
+        )
 
     def deliver(self, *published: NumberedPublication, parallel_map: ParallelMap = serial_map) -> Collection[str]:
-        delivery = self.distributor(parallel_map).store(self.exchange, published)
-        return delivery()
+        distribution = self.distributor(parallel_map).store(self.exchange, published)()
+        if distribution.failed:  # the router records those of all messages behind a failed one, too
+            self.copies.add(distribution.sent, now=self.now)
+        return distribution.failed
 
     def bundles(self, connection: str) -> list[EventBatch]:
         found = [parse_item(one.text) for one in self.sent if one.connection == connection]
@@ -101,10 +120,10 @@ def world() -> World:
 
 
 def published(
-    topic: str, sequence: int, body: str = "1", *, metadata: PublicationMetadata | None = None
+    topic: str, sequence: int, body: str = "1", *, metadata: PublicationMetadata | None = None, attempt: int = 1
 ) -> NumberedPublication:
     properties = MessageProperties.of_publication(topic, body)
-    message = as_received(properties.published(), message_id=f"{topic}-{sequence}")
+    message = as_received(properties.published(), message_id=f"{topic}-{sequence}", attempt=attempt)
     notes = None if metadata is None else metadata_text(metadata)
     return NumberedPublication(Publication(message, properties, Routes((), by_alternate=False), "joe", notes), sequence)
 
@@ -192,6 +211,43 @@ def test_a_failed_batch_is_redelivered_and_not_overtaken(world: World) -> None:
     assert (world.got("c"), len(world.got("d"))) == ([], 5)
 
 
+@pytest.mark.parametrize("known", [0, 3, 5])
+def test_what_is_more_than_an_invocation_can_send_is_sent_by_several_and_nothing_twice(world: World, known) -> None:
+    """Of seven connections some are known from the last second, one accepts nothing at first, and one has patterns."""
+    world.part_copies, world.is_late = 2, True
+    for name in "abcdefg":
+        world.subscribe(name, A)
+    world.subscribe("g", ALL)
+    world.former, world.closed = world.subscribers[:known], {"b"}
+    body = json.dumps("x" * 90_000)
+    seen: list[int] = []
+
+    for attempt in range(1, 20):
+        if not world.deliver(*(published("a", number, body, attempt=attempt) for number in range(1, 6))):
+            break
+        assert len(world.sent) > sum(seen)
+        seen.append(len(world.sent) - sum(seen))
+        world.former, world.closed = [], set()
+
+    assert max(seen) <= (2 if known == 0 else 4)
+    events = [("a", number) for number in range(1, 6)]
+    assert {name: world.got(name) for name in "abcdef"} == dict.fromkeys("abcdef", events)
+    assert world.got("g") == [one for one in events for _ in range(2)]
+
+
+def test_an_event_that_reached_a_connection_for_some_of_its_patterns_is_sent_again(world: World) -> None:
+    world.subscribe("c", A)
+    world.former = list(world.subscribers)
+    world.subscribe("c", ALL)
+    world.refusing_after = 1
+
+    assert world.deliver(published("a", 1)) == {"a-1"}
+    world.former, world.refusing_after = [], None
+    assert world.deliver(published("a", 1, attempt=2)) == set()
+
+    assert [[one.pattern for one in bundle.events] for bundle in world.bundles("c")] == [[A], [A, ALL]]
+
+
 BY_TOPIC = replace(EXCHANGE, live=LiveSettings(order_by=OrderBy.TOPIC))
 
 
@@ -260,7 +316,7 @@ def test_no_topic_gives_a_batch_the_id_of_another(world: World) -> None:
 def test_an_exchange_that_is_not_live_delivers_to_no_connection(world: World) -> None:
     other = replace(EXCHANGE, live=None)
 
-    assert world.distributor().store(other, [published("a", 1)])() == ()
+    assert world.distributor().store(other, [published("a", 1)])() == Distribution()
     assert world.distributor().store_with(other, [published("a", 1)], BatchWrites((), {}, START)) is None
     assert world.deliver() == ()
     assert (world.logged, world.calls) == ([], [])
@@ -305,4 +361,4 @@ def test_what_is_stored_with_the_log_is_stored_before_anything_is_sent(world: Wo
         assert (delivery, world.logged) == (None, [])
     else:
         assert delivery is not None
-        assert (delivery(), world.written, world.got("c")) == (set(), [writes], [("a", 1)])
+        assert (delivery().failed, world.written, world.got("c")) == (set(), [writes], [("a", 1)])

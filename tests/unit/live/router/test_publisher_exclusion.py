@@ -26,6 +26,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
 from tests.fakes.live import REALM, MemoryLive
 from tests.unit.exchange.routing.naive_sqs import as_received
+from tests.unit.exchange.routing.routing_world import MemorySentCopies
 from tests.unit.live.session.conversation import FIRST, Client, published
 from tests.unit.live.wamp.vectors import SEQUENCE
 
@@ -80,10 +81,16 @@ class Realm:
             publisher = publisher_of(message, {}, SENDERS)
             routes = Routes((), by_alternate=False)
             said = publication(message, envelope, routes, publisher, SENDERS)
-            delivery = Distributor(self, self, self, now=lambda: self.live.moment, longest_write=timedelta()).store(
-                exchange, [NumberedPublication(said, number)]
-            )
-            assert delivery() == set()
+            delivery = Distributor(
+                self,
+                self,
+                self,
+                now=lambda: self.live.moment,
+                longest_write=timedelta(),
+                sent=MemorySentCopies(),
+                is_late=lambda: False,
+            ).store(exchange, [NumberedPublication(said, number)])
+            assert delivery().failed == set()
 
     def posted(self) -> list[Any]:
         """Post all items of the outbox in one batch; return all messages."""
