@@ -91,7 +91,7 @@ class DynamoTopicLog:
                 self._reads.end(budget)
 
     def count_post(self, size: int) -> None:
-        """Count a post of so many bytes that follows the request; API Gateway charges for each 32 KB."""
+        """Count a post that follows the request, with its size in bytes; API Gateway charges for each 32 KB."""
         if self.budget is not None:
             self.budget.posts += 1 + size // MAXIMUM_FRAME_BYTES
 

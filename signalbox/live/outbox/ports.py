@@ -45,7 +45,7 @@ class TopicLog(Protocol):
         """
 
     def count_post(self, size: int) -> None:
-        """Count a post of so many bytes that follows the request, as a part of what its reader may read."""
+        """Count a post that follows the request, with its size in bytes, as a part of what its reader may read."""
 
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
         """Return the unexpired events of a topic in their order, with strong read-after-write consistency."""
