@@ -10,12 +10,11 @@ from signalbox.activity.questions import options_of
 from signalbox.activity.recent import RecentActivity
 from signalbox.aws.activity.stage import StageActivity
 from signalbox.aws.live.accounts import DynamoUserRights
-from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
-from signalbox.aws.live.overview import NoPictures, OverviewTables, S3Pictures
+from signalbox.aws.live.overview import DynamoTopics, NoPictures, OverviewTables, S3Pictures
 from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.exchange.model.names import StageNames
-from signalbox.live.procedures.overview import LoggedTopics, Pictures, StageOverview
+from signalbox.live.procedures.overview import Pictures, StageOverview
 from signalbox.live.procedures.overview_service import OverviewService
 
 # CloudWatch has a value a minute; the local stage measures at each read, which is free.
@@ -28,12 +27,7 @@ def service() -> OverviewService:
     settings, table, exchanges = instance.settings(), wiring.table(), instance.table("EXCHANGE_TABLE")
     tables = OverviewTables(_table("RENDEZVOUS_TABLE"), _table("SPLIT_TABLE"), exchanges)
     return OverviewService(
-        stage=StageOverview(
-            LoggedTopics(DynamoTopicLog(table, is_late=instance.is_late)),
-            tables.parts(),
-            _pictures(),
-            _activity(tables),
-        ),
+        stage=StageOverview(DynamoTopics(table), tables.parts(), _pictures(), _activity(tables)),
         rights=DynamoUserRights(table, exchanges),
         outboxes=SqsOutboxes(instance.sqs(), settings.text("LIVE_OUTBOX_URL")),
     )

@@ -290,6 +290,11 @@ def _compressed(event: LoggedEvent) -> Item:
     return {EVENT: zlib.compress(text.encode(errors="surrogatepass"))}
 
 
+def event_with_cost(item: Item) -> tuple[LoggedEvent, int]:
+    """Return the event of an item, and the cost of its read."""
+    return _event(item), event_cost(_text(item))
+
+
 def _event(item: Item) -> LoggedEvent:
     return event_of(json.loads(_text(item)))
 

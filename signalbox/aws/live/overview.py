@@ -1,23 +1,32 @@
-"""The parts of the stage overview in DynamoDB, and the pictures of reports in S3."""
+"""The topics of realms and the parts of the stage overview in DynamoDB, and the pictures of reports in S3."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges
+from signalbox.aws.live.items import retained_partition, topic_of, topic_sort_key, topics_partition
+from signalbox.aws.live.log import EVENT, TEXT, event_with_cost
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.shared.dynamodb import DynamoTable
+from signalbox.aws.shared.expressions import Item, attr
 from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.errors import UnavailableError
 from signalbox.exchange.control.summary import CountedExchange
 from signalbox.exchange.control.summary import summary as exchange_glance
-from signalbox.live.procedures.overview import MayRead, Part, Picture, PictureName
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.log.read_limits import TOPIC
+from signalbox.live.procedures.overview import MayRead, Part, Picture, PictureName, Topic
 from signalbox.rendezvous.reporting.statistics import DayStatistics
+from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.splitting.control.summary import summary as splits_summary
 
 if TYPE_CHECKING:
@@ -26,12 +35,40 @@ if TYPE_CHECKING:
 REPORTS = "reports/"
 SUFFIX = ".svg"
 RECENT = timedelta(minutes=5)
+TOPICS_AT_ONCE, RETAINED_AT_ONCE = 1_000, 50  # of a read; a retained event has 128 KB at most
+LAST = 64 * "\U0010ffff"  # 256 bytes behind a prefix: no topic with the prefix is greater
 
 Value = TypeVar("Value")
 
 
 class OverviewUnavailable(UnavailableError):
     """Raised when AWS refuses a read for the overview or the reports; the text has AWS's error code."""
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoTopics:
+    """`Topics` with events in the log, now or earlier, and those with a retained event."""
+
+    table: DynamoTable
+
+    def behind(self, realm: ExchangeName, prefix: str, after: str) -> Iterator[tuple[Topic, int]]:
+        """Yield the topics that begin with a prefix and follow `after`, as `Topics` does."""
+        partitions = {topics_partition(realm): TOPICS_AT_ONCE}
+        partitions |= {retained_partition(realm, unrestricted=one): RETAINED_AT_ONCE for one in (True, False)}
+        first, last = (topic_sort_key(RoutingKey(text)) for text in (max(prefix, after), prefix + LAST))
+        if first > last:
+            return
+        place = attr("sk").between(first, last)
+        found = (self.table.query(attr("pk").eq(one) & place, Limit=most) for one, most in partitions.items())
+        for key, items in groupby(merge(*found, key=itemgetter("sk")), key=itemgetter("sk")):
+            if not after or key > topic_sort_key(RoutingKey(after)):
+                yield _topic(list(items))
+
+
+def _topic(items: Sequence[Item]) -> tuple[Topic, int]:
+    retained = [event_with_cost(item) for item in items if EVENT in item or TEXT in item]
+    at = max((event.at for event, _ in retained), default=None)
+    return Topic(topic_of(items[0]), at), TOPIC + sum(cost for _, cost in retained)
 
 
 @dataclass(frozen=True, slots=True)

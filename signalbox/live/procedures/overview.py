@@ -1,6 +1,6 @@
 """The `signalbox.*` procedures: a realm's topics, the overview of the stage, and the pictures of its reports."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NewType, Protocol
@@ -10,12 +10,11 @@ from signalbox.errors import UnavailableError
 from signalbox.exchange.model.topics import RoutingKey, short_string_problem
 from signalbox.live.log.events import rfc3339
 from signalbox.live.log.history_request import InvalidArgument
-from signalbox.live.outbox.ports import TopicLog
+from signalbox.live.log.read_limits import SMALL
 from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.codec import MAXIMUM_ID, MAXIMUM_MESSAGE_BYTES, serialize, size_bytes
 from signalbox.live.wamp.messages import Payload, RequestId, Result
-from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:
     from signalbox.activity.recent import RecentActivity  # the function `session` has this module, and does not use it
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 PictureName = NewType("PictureName", str)
 
 MAXIMUM_TOPICS = 1_000  # of one result: a topic has at most 255 bytes, and most have far fewer
+MAXIMUM_RANGES = 10  # each is read from several partitions
 MAXIMUM_PICTURES = 200
 
 
@@ -46,8 +46,11 @@ class Picture:
 class Topics(Protocol):
     """The topics of a realm that have or had events."""
 
-    def beginning_with(self, realm: ExchangeName, prefix: str, *, reader: UserName) -> Sequence[Topic]:
-        """Return the topics that begin with a prefix, sorted, for a user."""
+    def behind(self, realm: ExchangeName, prefix: str, after: str) -> Iterator[tuple[Topic, int]]:
+        """Yield the topics that begin with a prefix and follow `after`, sorted, each with the cost of its read.
+
+        They are read as they are taken.
+        """
 
 
 class Pictures(Protocol):
@@ -91,27 +94,49 @@ class OverviewContext:
 
     stage: StageOverview
     realm: ExchangeName
-    user: UserName
     rights: Rights
     now: datetime
     may_read: MayRead
 
 
 def list_topics(context: OverviewContext, payload: Payload) -> Payload:
-    """Return the topics that the caller may receive and that begin with the keyword `prefix`; `more` if not all fit.
+    """Return the topics that the caller may receive, that begin with the keyword `prefix` and follow `after`.
 
-    Raises `InvalidArgument`.
+    A result is a page: with the keyword `more`, the next one follows its last topic. Raises `InvalidArgument`.
     """
     problems = Problems()
     section = Section.of(payload.keywords, "", problems)
-    prefix = section.text("prefix") or ""
-    if problem := short_string_problem(prefix):  # no table has such a key
-        section.problem("prefix", problem)
+    texts = {name: section.text(name) or "" for name in ("prefix", "after")}
+    for name, text in texts.items():
+        if problem := short_string_problem(text):  # no table has such a key
+            section.problem(name, problem)
     problems.refuse(InvalidArgument)
-    topics = context.stage.topics.beginning_with(context.realm, prefix, reader=context.user)
-    visible = [topic for topic in topics if context.rights.may_receive(topic.name)]
-    documents = [_topic_document(topic) for topic in visible[:MAXIMUM_TOPICS]]
-    return Payload((documents,), {"more": len(visible) > MAXIMUM_TOPICS})
+    page, more = _page(context, **texts)
+    return Payload((page,), {"more": more})
+
+
+def _page(context: OverviewContext, prefix: str, after: str) -> tuple[list[Mapping[str, object]], bool]:
+    """Return the next topics, and whether there may be others, after a small part of what an instance may read."""
+    ranges = context.rights.readable_beginnings(prefix)
+    page, left = list[Mapping[str, object]](), SMALL
+    for one in ranges if len(ranges) <= MAXIMUM_RANGES else [_common(ranges)]:
+        for topic, cost in context.stage.topics.behind(context.realm, one, after):
+            if len(page) == MAXIMUM_TOPICS or (left < 0 and page):
+                return page, True
+            if left < 0:
+                raise InvalidArgument(
+                    "prefix: too many topics that this user may not receive have it: give a longer one"
+                )
+            if context.rights.may_receive(topic.name):
+                page.append(_topic_document(topic))
+            left -= cost
+    return page, False
+
+
+def _common(ranges: Sequence[str]) -> str:
+    """Return the common beginning of sorted texts of which none begins another."""
+    first, last = ranges[0], ranges[-1]
+    return first[: next(place for place, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)]
 
 
 def summarize_stage(context: OverviewContext, payload: Payload) -> Payload:
@@ -177,20 +202,3 @@ def _fitting(payload: Payload) -> Payload:
             f"the picture takes {size} bytes; a message may have at most {MAXIMUM_MESSAGE_BYTES}: read its file"
         )
     return payload
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedTopics:
-    """`Topics` with events in the log, now or earlier."""
-
-    log: TopicLog
-
-    def beginning_with(self, realm: ExchangeName, prefix: str, *, reader: UserName) -> Sequence[Topic]:
-        """Return the topics that begin with a prefix, sorted, with the time of their latest retained event."""
-        pattern = TopicPattern(MatchPolicy.PREFIX, prefix)
-        retained_at: dict[RoutingKey, datetime] = {}
-        with self.log.request(reader) as log:
-            for event in log.retained(realm, pattern):
-                retained_at[event.topic] = max(event.at, retained_at.get(event.topic, event.at))
-            topics = {*log.topics(realm, pattern), *retained_at}
-        return [Topic(topic, retained_at.get(topic)) for topic in sorted(topics)]

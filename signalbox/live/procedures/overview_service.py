@@ -48,7 +48,7 @@ class OverviewService:
         if procedure is None:
             raise InvalidOverviewCall(f"procedure: expected one of {', '.join(BY_URI)}, not {shown(call.procedure)}")
         rights = self.rights.find(call.realm, call.user, token=call.token, is_anonymous=call.is_anonymous)
-        context = OverviewContext(self.stage, call.realm, call.user, rights, call.at, self._may_read(call, rights))
+        context = OverviewContext(self.stage, call.realm, rights, call.at, self._may_read(call, rights))
         message = reply(call.request, lambda: _result(procedure, context, call.payload))
         self.outboxes.put(call.connection, [reply_item(Post(message), call.item_id)])
 

@@ -7,6 +7,7 @@ groups. The last word of a prefix is no placeholder: as text, the name of a grou
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from signalbox.exchange.model.topics import RoutingKey, shown, words_of
 from signalbox.live.rights.principals import Subject
@@ -39,6 +40,13 @@ def matches(pattern: TopicPattern, topic: RoutingKey, subject: Subject) -> bool:
         (is_wildcard and not component) or _is_word(component, word, subject)
         for component, word in zip(components, words, strict=True)
     )
+
+
+def beginning(pattern: TopicPattern) -> str:
+    """Return a text with which every topic begins that a grant's pattern matches for any session."""
+    words = pattern.literal_prefix.split(".")
+    fixed = list(takewhile(lambda word: word not in PLACEHOLDERS, words))
+    return ".".join(fixed) if fixed == words else "".join(f"{word}." for word in fixed)
 
 
 def covers(grant: TopicPattern, requested: TopicPattern, subject: Subject) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from signalbox.exchange.model.topics import RoutingKey, is_reserved
-from signalbox.live.rights.coverage import covers, matches
+from signalbox.live.rights.coverage import beginning, covers, matches
 from signalbox.live.rights.principals import EVERYONE, NOBODY, GroupName, PrincipalName, Subject, principal_of
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -144,6 +144,17 @@ class Rights:
     def may_receive(self, topic: RoutingKey) -> bool:
         """Return whether the user may receive a topic's events; a subscribed prefix may match WAMP's topics, too."""
         return self._may(Right.READ, topic)
+
+    def readable_beginnings(self, prefix: str) -> list[str]:
+        """Return the beginnings of the topics with a prefix that the user may receive, sorted; none begins another."""
+        own = (beginning(grant.pattern) for grant in self.grants if grant.right is Right.READ)
+        every = [prefix] if Right.READ in self.role_rights else own
+        longer = sorted({max(one, prefix) for one in every if one.startswith(prefix) or prefix.startswith(one)})
+        found: list[str] = []
+        for one in longer:
+            if not found or not one.startswith(found[-1]):
+                found.append(one)
+        return found
 
     def may_publish(self, topic: RoutingKey) -> bool:
         """Return whether the user may publish to a topic."""

@@ -1,5 +1,6 @@
 """The adapters behind the stage overview and the reports."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import boto3
@@ -8,11 +9,16 @@ from botocore.exceptions import EndpointConnectionError
 from botocore.stub import Stubber
 
 from signalbox.aws.exchange.exchanges import DynamoExchanges
-from signalbox.aws.live.overview import NoPictures, OverviewTables, OverviewUnavailable, S3Pictures
+from signalbox.aws.live.log import DynamoTopicLog
+from signalbox.aws.live.overview import DynamoTopics, NoPictures, OverviewTables, OverviewUnavailable, S3Pictures
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.splitting.splits import DynamoSplits
-from signalbox.exchange.model.records import ExchangeRecord
-from signalbox.live.procedures.overview import PictureName
+from signalbox.exchange.model.records import ExchangeRecord, LiveSettings
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.log.events import LoggedEvent
+from signalbox.live.procedures.overview import PictureName, Topic
+from signalbox.live.wamp.audience import Audience
+from signalbox.live.wamp.messages import PublicationId
 from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.splitting.model.split import Stage
 from tests.unit.splitting.control.observed_states import session, split
@@ -85,3 +91,53 @@ def test_a_picture_without_permission_is_unavailable(s3):
 
     with stubbed, pytest.raises(OverviewUnavailable, match="AWS answered AccessDenied"):
         S3Pictures(s3, BUCKET).find(PictureName("a.svg"))
+
+
+REALM = ExchangeName("trial.fifo")
+
+
+@pytest.fixture
+def topics(live_table) -> DynamoTopics:
+    """The topics `a.0` to `a.4` and others, of which `a.1` has two retained events and `a.3` is one of them alone."""
+    log = DynamoTopicLog(live_table)
+    for number, name in enumerate(("a.0", "a.1", "a.1", "a.2", "a.4", "b", "a", "", "a.\U0010ffff")):
+        at, audience = NOW + timedelta(seconds=number), Audience(eligible_authrole=frozenset({f"{number}"}))
+        logged = LoggedEvent(PublicationId(number + 1), RoutingKey(name), at, sequence=1, is_retained=name == "a.1")
+        log.append(REALM, [replace(logged, audience=audience) if number == 2 else logged], live=LiveSettings())
+    kept = LoggedEvent(PublicationId(99), RoutingKey("a.3"), NOW, sequence=1, is_retained=True)
+    log.append(REALM, [kept], live=LiveSettings())
+    live_table.delete_item(Key={"pk": f"topics#{REALM}", "sk": ".a.3"})
+    return DynamoTopics(live_table)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "after", "found"),
+    [
+        ("a.", "", ["a.0", "a.1", "a.2", "a.3", "a.4", "a.\U0010ffff"]),
+        ("a.", "a.1", ["a.2", "a.3", "a.4", "a.\U0010ffff"]),
+        ("a.", "a.10", ["a.2", "a.3", "a.4", "a.\U0010ffff"]),
+        ("a.4", "a.1", ["a.4"]),
+        ("a.", "b", []),
+        ("", "a.4", ["a.\U0010ffff", "b"]),
+        ("", "", ["", "a", "a.0", "a.1", "a.2", "a.3", "a.4", "a.\U0010ffff", "b"]),
+    ],
+)
+def test_topics_are_read_in_their_order(topics, prefix, after, found):
+    assert [topic.name for topic, _ in topics.behind(REALM, prefix, after)] == found
+
+
+def test_a_topic_has_the_time_of_its_latest_retained_event_and_costs_what_is_read(topics):
+    read = dict(topics.behind(REALM, "a.", ""))
+
+    assert list(read)[1:4:2] == [Topic("a.1", NOW + timedelta(seconds=2)), Topic("a.3", NOW)]
+    assert read[Topic("a.2")] < read[Topic("a.3", NOW)] < read[Topic("a.1", NOW + timedelta(seconds=2))]
+
+
+def test_topics_behind_a_page_are_not_read(topics, monkeypatch):
+    monkeypatch.setattr("signalbox.aws.live.overview.TOPICS_AT_ONCE", 1)
+    calls = []
+    topics.table.client.meta.events.register("before-call.dynamodb", lambda model, **_: calls.append(model.name))
+
+    assert next(topics.behind(REALM, "a.", ""))[0] == Topic("a.0")
+
+    assert len(calls) == 4

@@ -1,6 +1,6 @@
 """The `signalbox.*` procedures over given topics, parts and pictures."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -12,8 +12,10 @@ from signalbox.activity.summary import activities
 from signalbox.errors import UnavailableError
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.history_request import InvalidArgument
+from signalbox.live.log.read_limits import SMALL
 from signalbox.live.procedures.overview import (
     MAXIMUM_PICTURES,
+    MAXIMUM_RANGES,
     MAXIMUM_TOPICS,
     OverviewContext,
     Part,
@@ -40,11 +42,19 @@ ALL = Rights(frozenset({Right.READ}), ())
 
 @dataclass
 class MemoryTopics:
-    names: Sequence[str] = ()
+    """The topics of a realm; `read` has the requested prefixes and the topics that were taken."""
 
-    def beginning_with(self, realm: ExchangeName, prefix: str, *, reader: UserName) -> Sequence[Topic]:
-        assert (realm, reader) == (REALM, USER)
-        return [Topic(RoutingKey(name)) for name in self.names if name.startswith(prefix)]
+    names: Sequence[str] = ()
+    cost: int = 1
+    read: list[str] = field(default_factory=list)
+
+    def behind(self, realm: ExchangeName, prefix: str, after: str) -> Iterator[tuple[Topic, int]]:
+        assert realm == REALM
+        self.read.append(f"{prefix}*")
+        for name in sorted(self.names):
+            if name.startswith(prefix) and (not after or name > after):
+                self.read.append(name)
+                yield Topic(RoutingKey(name), NOON), self.cost
 
 
 IDLE = RecentActivity(lambda now: activities(Sources(dict.fromkeys(CAPABILITIES, ())), {}, now), timedelta(0))
@@ -64,43 +74,87 @@ class MemoryPictures:
 
 
 def call(procedure, *arguments: object, rights: Rights = ALL, keywords=None, topics=(), pictures=None, parts=None):
-    stage = StageOverview(MemoryTopics(topics), parts or {}, MemoryPictures(pictures or {}), IDLE)
-    context = OverviewContext(stage, REALM, USER, rights, NOON, REALM.__eq__)
+    read = topics if isinstance(topics, MemoryTopics) else MemoryTopics(topics)
+    stage = StageOverview(read, parts or {}, MemoryPictures(pictures or {}), IDLE)
+    context = OverviewContext(stage, REALM, rights, NOON, REALM.__eq__)
     return procedure(context, Payload(tuple(arguments), keywords or {}))
 
 
-def test_topics_are_listed_by_prefix_if_the_caller_may_receive_them():
-    rights = Rights(frozenset(), (Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, "logs.a")),))
+def reading(*patterns: TopicPattern) -> Rights:
+    return Rights(frozenset(), tuple(Grant(Right.READ, one) for one in patterns))
+
+
+def names_of(result: Payload) -> list[str]:
+    return [one["topic"] for one in result.arguments[0]]
+
+
+def test_topics_are_listed_by_prefix_and_only_those_that_the_caller_may_receive_are_read():
+    topics = MemoryTopics(("logs.a1", "logs.b", "other", "logs.a2"))
 
     result = call(
-        list_topics, rights=rights, keywords={"prefix": "logs."}, topics=("logs.a1", "logs.b", "other", "logs.a2")
+        list_topics,
+        rights=reading(TopicPattern(MatchPolicy.PREFIX, "logs.a")),
+        keywords={"prefix": "logs."},
+        topics=topics,
     )
 
-    names = ("logs.a1", "logs.a2")
-    assert result == Payload(([{"topic": name, "retained_at": None} for name in names],), {"more": False})
+    listed = [{"topic": name, "retained_at": "2026-11-21T12:00:00.000Z"} for name in ("logs.a1", "logs.a2")]
+    assert result == Payload((listed,), {"more": False})
+    assert topics.read == ["logs.a*", "logs.a1", "logs.a2"]
 
 
-def test_a_topic_has_the_time_of_its_retained_event():
-    stage = StageOverview(MemoryTopics(), {}, MemoryPictures(), IDLE)
-    stage.topics.beginning_with = lambda *_, **__: [Topic(RoutingKey("a"), NOON)]  # type: ignore[method-assign]
+def test_a_caller_without_rights_below_the_prefix_has_nothing_read():
+    topics = MemoryTopics(("logs.a", "other"))
 
-    result = list_topics(OverviewContext(stage, REALM, USER, ALL, NOON, REALM.__eq__), Payload())
+    result = call(
+        list_topics, rights=reading(TopicPattern(MatchPolicy.EXACT, "other")), keywords={"prefix": "l"}, topics=topics
+    )
 
-    assert result.arguments == ([{"topic": "a", "retained_at": "2026-11-21T12:00:00.000Z"}],)
+    assert (result, topics.read) == (Payload(([],), {"more": False}), [])
 
 
-def test_a_result_with_too_many_topics_says_that_there_are_more():
-    names = [f"t{number:04}" for number in range(MAXIMUM_TOPICS + 1)]
+def test_many_grants_are_read_as_one_range():
+    grants = [TopicPattern(MatchPolicy.EXACT, f"a.{number:02}") for number in range(MAXIMUM_RANGES + 1)]
+    topics = MemoryTopics(("a.00", "a.10", "a.99"))
 
-    result = call(list_topics, topics=names)
+    result = call(list_topics, rights=reading(*grants), topics=topics)
 
-    assert [one["topic"] for one in result.arguments[0]] == names[:-1]
-    assert result.keywords == {"more": True}
+    assert (names_of(result), topics.read) == (["a.00", "a.10"], ["a.*", "a.00", "a.10", "a.99"])
+
+
+def test_the_pages_of_a_list_have_every_topic_once():
+    names = [f"t{number:04}" for number in range(2 * MAXIMUM_TOPICS + 1)]
+    pages = [call(list_topics, topics=names)]
+
+    while pages[-1].keywords["more"]:
+        pages.append(call(list_topics, topics=names, keywords={"after": names_of(pages[-1])[-1]}))
+
+    assert [len(names_of(page)) for page in pages] == [MAXIMUM_TOPICS, MAXIMUM_TOPICS, 1]
+    assert [name for page in pages for name in names_of(page)] == names
+
+
+def test_a_page_ends_after_a_small_part_of_what_an_instance_may_read():
+    topics = MemoryTopics([f"t{number}" for number in range(9)], cost=SMALL // 2)
+
+    result = call(list_topics, topics=topics)
+
+    assert (names_of(result), result.keywords) == (["t0", "t1", "t2"], {"more": True})
+    assert len(topics.read) == 1 + 3 + 1
+
+
+def test_topics_that_the_caller_may_not_receive_are_read_up_to_the_same_limit():
+    topics = MemoryTopics([f"t{number}." for number in range(9)], cost=SMALL // 2)
+
+    with pytest.raises(InvalidArgument, match="prefix: too many topics that this user may not receive"):
+        call(list_topics, rights=reading(TopicPattern(MatchPolicy.WILDCARD, ".x")), topics=topics)
+    assert len(topics.read) == 1 + 3 + 1
 
 
 def test_a_prefix_must_be_the_beginning_of_a_topic():
     with pytest.raises(InvalidArgument, match="prefix: expected a text, not 7"):
         call(list_topics, keywords={"prefix": 7})
+    with pytest.raises(InvalidArgument, match="after: expected a text, not 7"):
+        call(list_topics, keywords={"after": 7})
     with pytest.raises(InvalidArgument, match="prefix: has 256 bytes of UTF-8; at most 255 are allowed"):
         call(list_topics, keywords={"prefix": "a" * 256})
 

@@ -1,6 +1,7 @@
 """The service behind the function `overview`: replies in outboxes, twice the same, and unreadable messages."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -60,8 +61,8 @@ class World:
     def find(self, *of: object, token: object = None, is_anonymous: bool = False) -> object:
         return "<svg/>" if of == (PictureName("a.svg"),) else self.rights.get(of, NO_RIGHTS)
 
-    def beginning_with(self, realm: ExchangeName, prefix: str, *, reader: UserName) -> list[Topic]:
-        return [Topic(RoutingKey("secret")), Topic(RoutingKey("trial.a"))]
+    def behind(self, realm: ExchangeName, prefix: str, after: str) -> Iterator[tuple[Topic, int]]:
+        return iter([(Topic(RoutingKey("secret")), 1), (Topic(RoutingKey("trial.a")), 1)])
 
     def every(self) -> list[Picture]:
         if self.fails:

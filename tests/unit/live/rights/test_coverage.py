@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.rights.coverage import GROUP, USER, check_placeholders, covers, matches, may_overlap
+from signalbox.live.rights.coverage import GROUP, USER, beginning, check_placeholders, covers, matches, may_overlap
 from signalbox.live.rights.principals import NOBODY, GroupName, Subject, word_of
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import InvalidUri
@@ -140,3 +140,25 @@ def test_a_placeholder_in_a_part_of_a_word_is_refused(uri: str, match: MatchPoli
 @pytest.mark.parametrize("uri", ["a.{x}.b", "a.{group}.", "{user}..{group}."])
 def test_other_braces_are_text(uri: str) -> None:
     check_placeholders(TopicPattern.parse(uri, MatchPolicy.PREFIX))
+
+
+@given(grants, names, groups, st.sampled_from(TOPICS))
+def test_every_topic_that_a_grant_matches_has_its_beginning(
+    grant: TopicPattern, name: str, of: frozenset[GroupName], topic: RoutingKey
+) -> None:
+    if matches(grant, topic, Subject.of(name, of)):
+        assert topic.startswith(beginning(grant))
+
+
+@pytest.mark.parametrize(
+    ("uri", "match", "found"),
+    [
+        ("logs.{group}.a", MatchPolicy.EXACT, "logs."),
+        ("logs.{user}.", MatchPolicy.PREFIX, "logs."),
+        ("{user}.logs", MatchPolicy.EXACT, ""),
+        ("logs.a", MatchPolicy.PREFIX, "logs.a"),
+        ("a.b..{group}", MatchPolicy.WILDCARD, "a.b."),
+    ],
+)
+def test_a_beginning_ends_before_the_first_open_word(uri: str, match: MatchPolicy, found: str) -> None:
+    assert beginning(TopicPattern(match, uri)) == found

@@ -276,3 +276,21 @@ def test_who_may_receive_has_a_grant_and_no_deny(
     assert found.may_receive(topic) is (is_granted and not any(one.matches(topic) for one in denied))
     subscribable = found.may_subscribe(TopicPattern(MatchPolicy.EXACT, topic))
     assert subscribable is found.may_receive(topic)
+
+
+@given(st.lists(patterns, max_size=5), st.sampled_from(["", "a", "a.", "ab.c", "x"]), st.sampled_from(TOPICS))
+def test_what_a_user_may_receive_has_one_readable_beginning(
+    granted: list[TopicPattern], prefix: str, topic: RoutingKey
+) -> None:
+    found = rights(*(Grant(Right.READ, one) for one in granted), Grant(Right.WRITE, EVERYTHING))
+
+    ranges = found.readable_beginnings(prefix)
+
+    containing = [one for one in ranges if topic.startswith(one)]
+    assert len(containing) <= 1
+    assert all(one.startswith(prefix) for one in ranges)
+    assert containing or not topic.startswith(prefix) or not found.may_receive(topic)
+
+
+def test_a_role_that_reads_the_realm_reads_the_whole_prefix() -> None:
+    assert rights(read("a.b"), role=Role.FEEDER).readable_beginnings("a.") == ["a."]
