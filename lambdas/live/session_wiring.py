@@ -21,7 +21,7 @@ from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.exchange.model.names import StageNames
 from signalbox.history.event import HistoryEvent
 from signalbox.live.ports import LiveStore, SessionPorts
-from signalbox.live.procedures.subscription_meta import WatchedTopics
+from signalbox.live.procedures.realm_subscribers import CachedRealmSubscribers
 from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.wamp.codec import MAXIMUM_ID
 
@@ -50,7 +50,7 @@ def ports() -> SessionPorts:
         overview_calls=SqsOverviewCalls(instance.sqs(), settings.text("LIVE_OVERVIEW_URL")),
         names=StageNames(settings.text("STAGE"), settings.text("EXCHANGE_PREFIX")),
         pepper=pepper(),
-        watched=WatchedTopics(CachedSubscriberDirectory(subscribers, instance.CLOCK.now), Lock()).of,
+        realm_subscribers=CachedRealmSubscribers(CachedSubscriberDirectory(subscribers, instance.CLOCK.now), Lock()),
         now=instance.CLOCK.now,
         random_id=lambda: secrets.randbelow(MAXIMUM_ID) + 1,
         nonce=lambda: secrets.token_hex(NONCE_BYTES),

@@ -165,6 +165,18 @@ class Subscribers(Protocol):
     def detach(self, realm: ExchangeName, patterns: Collection[TopicPattern], connection: ConnectionId) -> None:
         """Remove the subscribers of one connection. Idempotent."""
 
+
+class RealmSubscribers(Protocol):
+    """The subscribers of realms as a function instance knows them; a read without changes costs one small call."""
+
+    def watched(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Collection[RoutingKey]:
+        """Return the given topics that have subscribers."""
+
+    def shared(
+        self, realm: ExchangeName, patterns: Collection[TopicPattern], *, without: SessionId | None = None
+    ) -> Collection[TopicPattern]:
+        """Return the given patterns to which any session is subscribed, not counting the session `without`."""
+
     def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Sequence[Attached]:
         """Return the sessions that are subscribed to a pattern."""
 
@@ -191,8 +203,8 @@ class LiveStore:
 class SessionPorts:
     """The ports of sessions; `record` takes history events.
 
-    `watched` returns those of a realm's meta topics that have subscribers. `random_id` returns the ids of sessions and
-    publications, from 1 to 2^53. `nonce` returns an unguessable text, and `pepper` is a secret of the stage.
+    `random_id` returns the ids of sessions and publications, from 1 to 2^53. `nonce` returns an unguessable text, and
+    `pepper` is a secret of the stage.
     """
 
     store: LiveStore
@@ -203,7 +215,7 @@ class SessionPorts:
     overview_calls: OverviewCalls
     names: StageNames
     pepper: str
-    watched: Callable[[ExchangeName, Collection[RoutingKey]], Collection[RoutingKey]]
+    realm_subscribers: RealmSubscribers
     now: Callable[[], datetime]
     random_id: Callable[[], int]
     nonce: Callable[[], str]

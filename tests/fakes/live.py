@@ -192,7 +192,7 @@ class MemoryTimers:
 
 @dataclass
 class MemorySubscribers:
-    """`Subscribers` and a lookup of watched topics."""
+    """`Subscribers` and `RealmSubscribers`."""
 
     rows: dict[ExchangeName, dict[tuple[TopicPattern, ConnectionId], tuple[Subscriber, datetime]]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -210,6 +210,11 @@ class MemorySubscribers:
 
     def watched(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Collection[RoutingKey]:
         return [topic for topic in topics if self.of_topic(realm, topic)]
+
+    def shared(
+        self, realm: ExchangeName, patterns: Collection[TopicPattern], *, without: SessionId | None = None
+    ) -> Collection[TopicPattern]:
+        return [one for one in patterns if any(it.session != without for it in self.attached(realm, one))]
 
     def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Sequence[Attached]:
         rows = [row for (one, _), row in self.rows[realm].items() if one == pattern]
@@ -383,7 +388,7 @@ class MemoryLive:
             overview_calls=self.overview_calls,
             names=StageNames("signalbox", "stage-"),
             pepper=PEPPER,
-            watched=self.subscribers.watched,
+            realm_subscribers=self.subscribers,
             now=self.now,
             random_id=lambda: next(self.numbers),
             nonce=lambda: f"nonce-{next(self.numbers)}",

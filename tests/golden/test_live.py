@@ -63,7 +63,7 @@ from signalbox.live.outbox.items import (
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.outbox.snapshots import SnapshotRequest
 from signalbox.live.outbox.totals import Totals
-from signalbox.live.ports import Attached, Member, Stored
+from signalbox.live.ports import Member, Stored
 from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.router.directory import SubscriberPartition, SubscriberRow
 from signalbox.live.router.publication_metadata import (
@@ -363,18 +363,17 @@ def test_golden_subscribers_are_read(live_table) -> None:
     of_topic, of_patterns = SubscriberPartition(REALM, "a.b"), SubscriberPartition(REALM, None)
     many = SubscriberPartition(REALM, "many")
     expires_at = (AT + DAY).replace(microsecond=0)
-    bob, by_prefix, by_wildcard, alice = (SubscriberRow(one, expires_at) for one in SUBSCRIBERS)
+    bob, by_prefix, by_wildcard, alice = (SubscriberRow(one, AT, expires_at) for one in SUBSCRIBERS)
     assert list(found.rows(of_topic)) == [bob]
     assert list(found.rows(of_patterns)) == [by_prefix, by_wildcard]
-    assert found.attached(REALM, EXACT) == [Attached(7, AT)]
     versions = found.versions([of_topic, of_patterns, many])
     assert [change.row for change in versions[of_topic].changes] == [bob, alice, None]
     assert [change.row for change in versions[of_patterns].changes] == [by_prefix, by_wildcard]
     first = round(AT.timestamp() * 1000) + 1
     assert (versions[of_topic].number, versions[many].number) == (first + 2, first + 31)
-    assert [change.connection for change in versions[many].changes] == [f"c{number}=" for number in range(16, 32)]
-    kept = found.changes(many, range(first, first + 16))
-    assert {number: kept[number].connection for number in kept} == {first + n: f"c{n}=" for n in range(16)}
+    assert [change.connection for change in versions[many].changes] == [f"c{number}=" for number in range(27, 32)]
+    kept = found.changes(many, range(first, first + 27))
+    assert {number: kept[number].connection for number in kept} == {first + n: f"c{n}=" for n in range(27)}
 
 
 def test_golden_logs_are_read(live_table) -> None:

@@ -58,7 +58,8 @@ class _Subscribers:
     changed: dict[SubscriberPartition, PartitionVersion] = field(default_factory=dict)
 
     def put(self, subscriber: Subscriber) -> None:
-        row = SubscriberRow(subscriber, datetime.now(UTC) + KEPT_FOR)
+        now = datetime.now(UTC)
+        row = SubscriberRow(subscriber, now, now + KEPT_FOR)
         self._change(SubscriberChange(subscriber.connection, subscriber.pattern, row))
 
     def remove(self, connection: ConnectionId, pattern: TopicPattern) -> None:

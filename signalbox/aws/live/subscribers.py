@@ -1,13 +1,15 @@
 """Subscribers in the table `Live`: one row per subscriber, and one version item per partition.
 
-The version item has the newest changes, so an up-to-date router reads nothing else; earlier changes are kept for a
-while. The row is written before the version is raised. A router that reads the new version therefore
-finds the row, and one that reads the old version has already appended its events to the log.
+The version item has the newest changes, so an up-to-date router reads nothing else; chunks keep earlier changes for a
+while. A write of the version costs its size, so it lists a few hundred bytes of changes. The row is written before the
+version is raised. A router that reads the new version therefore finds the row, and one that reads the old version has
+already appended its events to the log.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 
 from signalbox.aws.live.items import (
     SUBSCRIBER,
@@ -23,7 +25,6 @@ from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment, ttl
 from signalbox.aws.shared.expressions import Delete, Item, Put, Update, attr
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.ports import Attached
 from signalbox.live.router.directory import (
     PartitionVersion,
     SubscriberChange,
@@ -36,8 +37,8 @@ from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName
 
-LISTED_CHANGES = 16  # that remain in the version item after trimming, so that it costs one or two read units
-TRIMMED_FROM = 32
+LISTED_BYTES = 200  # of the newest changes that remain in the version item after trimming
+TRIMMED_FROM = 700  # so that a write of the version mostly costs one unit
 # Per write, and in the list before it: together below DynamoDB's 400 KB, with 700 bytes for the largest change.
 MOST_AT_ONCE, FULL = 100, 250
 MOST_TRIMMED = 120  # an update expression names each index, and is limited to 300 operators and 4 KB
@@ -60,7 +61,7 @@ class DynamoSubscriberChanges:
             version = self._append(partition, batch, at=at)
             if version is None:
                 self._replace(partition, batch, at=at)
-            elif _is_to_be_trimmed(len(version["changes"]), added=len(batch)):
+            elif _is_to_be_trimmed(version["changes"], added=len(batch)):
                 self._trim(partition, version, at=at)
 
     def earlier_changes(self, partition: str, numbers: range) -> Mapping[int, Item]:
@@ -90,7 +91,7 @@ class DynamoSubscriberChanges:
 
         A list that starts at the same number starts with the same changes: other writers only append.
         """
-        first, oldest = _first_number(version), version["changes"][:-LISTED_CHANGES][:MOST_TRIMMED]
+        first, oldest = _first_number(version), _oldest(version["changes"])
         self._put_chunk(partition, first, oldest, at=at)
         update = Update(
             subscriber_version_key(partition),
@@ -124,12 +125,26 @@ class DynamoSubscriberChanges:
         self.table.write(Put(key | chunk))
 
 
-def _is_to_be_trimmed(length: int, *, added: int) -> bool:
-    """Return whether the writer that made a list this long trims it.
+def _is_to_be_trimmed(changes: Sequence[Item], *, added: int) -> bool:
+    """Return whether the writer that added the last changes of a list trims it.
 
     Of concurrent writers only some trim; if one crashes, a later writer trims.
     """
-    return length >= TRIMMED_FROM and length % LISTED_CHANGES < added
+    size = sum(map(_size, changes))
+    return size // TRIMMED_FROM > (size - sum(map(_size, changes[-added:]))) // TRIMMED_FROM
+
+
+def _oldest(changes: Sequence[Item]) -> Sequence[Item]:
+    """Return the changes that do not stay in a list."""
+    sizes = accumulate(map(_size, reversed(changes)))
+    return changes[: sum(size > LISTED_BYTES for size in sizes)][:MOST_TRIMMED]
+
+
+def _size(change: Item) -> int:
+    """Return the bytes of a change in DynamoDB, where a number has half of its digits; in a list it has one more."""
+    return (
+        sum(len(name) + 1 + (len(text.encode()) if isinstance(text, str) else 9) for name, text in change.items()) + 4
+    )
 
 
 def _first_number(version: Item) -> int:
@@ -181,20 +196,12 @@ class DynamoSubscribers:
 
     def rows(self, partition: SubscriberPartition) -> Iterable[SubscriberRow]:
         """Return the subscribers of a partition, at least as new as the last version that was read."""
-        return map(_row, self._items(_partition_key(partition)))
-
-    def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Sequence[Attached]:
-        """Return the sessions that are subscribed to a pattern."""
-        items = self._items(subscriber_partition(realm, pattern))
-        found = [item for item in items if (item["match"], item["uri"]) == (pattern.match.value, pattern.uri)]
-        return [Attached(SessionId(int(item["session"])), moment(item["created_at"])) for item in found]
+        rows = attr("pk").eq(_partition_key(partition)) & attr("sk").begins_with(SUBSCRIBER)
+        return map(_row, self.table.query(rows))
 
     @property
     def _changes(self) -> DynamoSubscriberChanges:
         return DynamoSubscriberChanges(self.table)
-
-    def _items(self, partition: str) -> Iterator[Item]:
-        return self.table.query(attr("pk").eq(partition) & attr("sk").begins_with(SUBSCRIBER))
 
 
 def _partition_key(partition: SubscriberPartition) -> str:
@@ -222,7 +229,7 @@ def _row_item(subscriber: Subscriber, *, at: datetime, expires_at: datetime) -> 
 def _row(item: Item) -> SubscriberRow:
     listener = Listener(SessionId(int(item["session"])), item["authid"], item["authrole"])
     subscriber = Subscriber(ConnectionId(item["connection"]), _pattern(item), listener)
-    return SubscriberRow(subscriber, datetime.fromtimestamp(int(item["expires_at"]), UTC))
+    return SubscriberRow(subscriber, moment(item["created_at"]), datetime.fromtimestamp(int(item["expires_at"]), UTC))
 
 
 def _version(item: Item) -> PartitionVersion:

@@ -1,8 +1,7 @@
-"""The `wamp.subscription.*` procedures (WAMP advanced profile, «Subscription Meta API»), and watched topics."""
+"""The `wamp.subscription.*` procedures (WAMP advanced profile, «Subscription Meta API»)."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from signalbox.documents import shown
@@ -10,32 +9,13 @@ from signalbox.exchange.model.topics import RoutingKey, short_string_problem
 from signalbox.live.log.history_request import InvalidArgument
 from signalbox.live.procedures.calls import AnswerTooLarge, CallContext, NoSuchSubscription
 from signalbox.live.procedures.meta_events import subscription_details
-from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.wamp.messages import Payload, SessionId
 from signalbox.live.wamp.options import InvalidOptions, SubscribeOptions
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from signalbox.sarracenia.rights.names import ExchangeName
 
 # Of all sessions of a realm, which one call reads: the frames of other connections need memory and time, too.
 MAXIMUM_SUBSCRIPTIONS = 30_000
 RECORDS_AT_ONCE = 50  # each has 1,000 subscriptions and 400 KB at most
-
-
-@dataclass(frozen=True, slots=True)
-class WatchedTopics:
-    """The meta topics with subscribers, from a router's directory: a lookup without changes costs one small read.
-
-    The directory is for one thread at a time: a function with several threads passes a lock as `exclusive`.
-    """
-
-    directory: CachedSubscriberDirectory
-    exclusive: AbstractContextManager[object] = field(default_factory=nullcontext)
-
-    def of(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Collection[RoutingKey]:
-        """Return the given meta topics that have subscribers."""
-        with self.exclusive:
-            matching = self.directory.lookup(realm, topics)
-            return [topic for topic in topics if matching(topic)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +50,20 @@ def _subscriptions(context: CallContext) -> Iterator[tuple[SessionId, TopicPatte
 
 
 def one_by_pattern(context: CallContext, payload: Payload) -> list[RealmSubscription]:
-    """Return the subscription to the pattern in the arguments, if a session has it."""
-    return _subscription(context, _pattern(payload))
+    """Return the subscription to the pattern in the arguments, if a session has it, without its sessions."""
+    shared = context.ports.realm_subscribers.shared(context.realm, [_pattern(payload)])
+    return [RealmSubscription(pattern, context.cause.at, frozenset()) for pattern in shared]
 
 
 def one_by_id(context: CallContext, payload: Payload) -> list[RealmSubscription]:
     """Return the subscription whose id is the first argument, with its creation time, if a session has it."""
     subscription = payload.arguments[:1]
     found = [one for one in every_subscription(context, payload) if (one.pattern.subscription_id,) == subscription]
-    return [precise for one in found for precise in _subscription(context, one.pattern)]
+    return [precise for one in found for precise in _with_times(context, one.pattern)]
 
 
-def _subscription(context: CallContext, pattern: TopicPattern) -> list[RealmSubscription]:
-    attached = context.ports.store.subscribers.attached(context.realm, pattern)
+def _with_times(context: CallContext, pattern: TopicPattern) -> list[RealmSubscription]:
+    attached = context.ports.realm_subscribers.attached(context.realm, pattern)
     if not attached:
         return []
     created_at = min(one.created_at for one in attached)

@@ -1,7 +1,7 @@
 """The router's cache of subscribers, which is updated once per batch by reading the changes."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -11,10 +11,11 @@ from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.matching import SubscriptionIndex
 from signalbox.live.wamp.messages import SubscriptionId
-from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 
-CACHED_PARTITIONS = 20_000  # per router; most topics have one or two subscribers
+CACHED_WEIGHT = 500_000  # of a function instance: 145 MB
+PARTITION_WEIGHT = 10  # of a partition without subscribers
 KNOWN_FOR = timedelta(seconds=1)  # a subscriber that has gone since costs an item that is not posted
 
 
@@ -26,6 +27,11 @@ class SubscriberPartition:
     topic: RoutingKey | None
 
 
+def partition_of(realm: ExchangeName, pattern: TopicPattern) -> SubscriberPartition:
+    """Return the partition of the subscribers of a pattern."""
+    return SubscriberPartition(realm, RoutingKey(pattern.uri) if pattern.match is MatchPolicy.EXACT else None)
+
+
 def partitions_of(realm: ExchangeName, topics: Iterable[RoutingKey]) -> list[SubscriberPartition]:
     """Return the partitions of the subscribers of topics; the partition of all patterns is the first."""
     return [SubscriberPartition(realm, None), *(SubscriberPartition(realm, topic) for topic in topics)]
@@ -33,9 +39,10 @@ def partitions_of(realm: ExchangeName, topics: Iterable[RoutingKey]) -> list[Sub
 
 @dataclass(frozen=True, slots=True)
 class SubscriberRow:
-    """A subscriber with its expiry."""
+    """A subscriber with the time when it subscribed, and its expiry."""
 
     subscriber: Subscriber
+    created_at: datetime
     expires_at: datetime
 
 
@@ -70,7 +77,6 @@ class SubscriberTable(Protocol):
 
 
 SubscriberLookup = Callable[[RoutingKey], Sequence[Subscriber]]
-_Key = tuple[ConnectionId, SubscriptionId]
 
 
 @dataclass(slots=True)
@@ -79,23 +85,33 @@ class _CachedPartition:
 
     number: int
     read_at: datetime
-    rows: dict[_Key, SubscriberRow] = field(default_factory=dict)
+    rows: dict[SubscriptionId, dict[ConnectionId, SubscriberRow]] = field(default_factory=dict)
     index: SubscriptionIndex[SubscriberRow] = field(default_factory=SubscriptionIndex)
+    count: int = 0
+    weight: int = PARTITION_WEIGHT
 
     def put(self, row: SubscriberRow) -> None:
-        key = row.subscriber.connection, row.subscriber.pattern.subscription_id
-        self.remove(key)
-        self.rows[key] = row
-        self.index.add(row.subscriber.pattern, row)
+        connection, pattern = row.subscriber.connection, row.subscriber.pattern
+        self.remove(connection, pattern.subscription_id)
+        self.rows.setdefault(pattern.subscription_id, {})[connection] = row
+        self.index.add(pattern, row)
+        self.count += 1
+        self.weight += pattern.weight
 
-    def remove(self, key: _Key) -> None:
-        row = self.rows.pop(key, None)
-        if row is not None:
-            self.index.remove(row.subscriber.pattern, row)
+    def remove(self, connection: ConnectionId, subscription: SubscriptionId) -> None:
+        of_pattern = self.rows.get(subscription, {})
+        row = of_pattern.pop(connection, None)
+        if row is None:
+            return
+        if not of_pattern:
+            del self.rows[subscription]
+        self.index.remove(row.subscriber.pattern, row)
+        self.count -= 1
+        self.weight -= row.subscriber.pattern.weight
 
     def apply(self, change: SubscriberChange) -> None:
         if change.row is None:
-            self.remove((change.connection, change.pattern.subscription_id))
+            self.remove(change.connection, change.pattern.subscription_id)
         else:
             self.put(change.row)
 
@@ -111,17 +127,33 @@ class CachedSubscriberDirectory:
 
     table: SubscriberTable
     now: Callable[[], datetime]
-    maximum_partitions: int = CACHED_PARTITIONS
+    maximum_weight: int = CACHED_WEIGHT
     _cache: OrderedDict[SubscriberPartition, _CachedPartition] = field(default_factory=OrderedDict)
+    _weight: int = 0
 
     def lookup(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         """Return the lookup of subscribers by topic, including every subscriber whose `attach` has returned."""
-        partitions, now = partitions_of(realm, topics), self.now()
-        versions = self.table.versions(partitions)
-        for partition in partitions:
-            self._update(partition, versions.get(partition, PartitionVersion()), now)
-        self._evict_oldest(at_least=len(partitions))
+        now = self.now()
+        self._read(partitions_of(realm, topics), now)
         return self._read_since(now, realm, topics)
+
+    def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Iterator[SubscriberRow]:
+        """Yield the subscribers of a pattern as of the last read of its partition."""
+        cached = self._cache.get(partition_of(realm, pattern))
+        rows = cached.rows.get(pattern.subscription_id, {}).values() if cached else ()
+        now = self.now()
+        return (row for row in rows if row.subscriber.pattern == pattern and row.expires_at > now)
+
+    def with_patterns(self, realm: ExchangeName) -> Iterator[SubscriberRow]:
+        """Yield the subscribers of a realm's prefixes and wildcards as of their last read."""
+        cached, now = self._cache.get(SubscriberPartition(realm, None)), self.now()
+        found = cached.rows.values() if cached else ()
+        return (row for rows in found for row in rows.values() if row.expires_at > now)
+
+    def read_at(self, realm: ExchangeName) -> datetime | None:
+        """Return when the prefixes and wildcards of a realm were last read, if they are cached."""
+        cached = self._cache.get(SubscriberPartition(realm, None))
+        return cached.read_at if cached else None
 
     def known(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         """Return the lookup of the subscribers that were found within the last second, without a read."""
@@ -136,6 +168,19 @@ class CachedSubscriberDirectory:
             return [row.subscriber for row in rows if row.expires_at > now]
 
         return {topic: matching(topic) for topic in topics}.__getitem__
+
+    def _read(self, partitions: Collection[SubscriberPartition], now: datetime) -> None:
+        versions = self.table.versions(partitions)
+        for partition in partitions:
+            before = self._weight_of(partition)
+            self._update(partition, versions.get(partition, PartitionVersion()), now)
+            self._weight += self._weight_of(partition) - before
+        while self._weight > self.maximum_weight and len(self._cache) > len(partitions):
+            self._weight -= self._cache.popitem(last=False)[1].weight
+
+    def _weight_of(self, partition: SubscriberPartition) -> int:
+        cached = self._cache.get(partition)
+        return cached.weight if cached else 0
 
     def _update(self, partition: SubscriberPartition, version: PartitionVersion, now: datetime) -> None:
         cached = self._cache.get(partition)
@@ -158,14 +203,10 @@ class CachedSubscriberDirectory:
         missing, listed = version.number - cached.number, len(version.changes)
         if 0 <= missing <= listed:
             return version.changes[listed - missing :]
-        if not 0 <= missing <= len(cached.rows):
+        if not 0 <= missing <= cached.count:
             return None
         earlier = range(cached.number + 1, version.number - listed + 1)
         stored = self.table.changes(partition, earlier)
         if any(number not in stored for number in earlier):
             return None
         return [*(stored[number] for number in earlier), *version.changes]
-
-    def _evict_oldest(self, *, at_least: int) -> None:
-        while len(self._cache) > max(self.maximum_partitions, at_least):
-            self._cache.popitem(last=False)

@@ -119,7 +119,7 @@ class FrameEffects:
         self.ports.store.subscribers.attach(self._realm, subscriber, at=at, expires_at=self._expires_at)
         if _requests_past(effect):
             self._put(BackfillRequest(self._item_id(), pattern, effect.get_retained, effect.history))
-        is_first = meta_events.ON_CREATE in self.watched() and not self._has_others(pattern, listener)
+        is_first = not self._shared([pattern], meta_events.ON_CREATE)
         self._publish_meta(meta_events.attached(listener, pattern, is_first=is_first, at=at))
         self._events.append(events.subscribed(pattern, listener, self._realm, self.cause))
 
@@ -191,14 +191,16 @@ class FrameEffects:
         if not patterns:
             return
         self.ports.store.subscribers.detach(self._realm, patterns, self.session.connection)
+        shared = self._shared(patterns, meta_events.ON_DELETE)
         for pattern in patterns:
-            is_last = meta_events.ON_DELETE in self.watched() and not self._has_others(pattern, listener)
-            self._publish_meta(meta_events.detached(listener, pattern, is_last=is_last))
+            self._publish_meta(meta_events.detached(listener, pattern, is_last=pattern not in shared))
             self._events.append(events.unsubscribed(pattern, listener, self._realm, self.cause))
 
-    def _has_others(self, pattern: TopicPattern, listener: Listener) -> bool:
-        attached = self.ports.store.subscribers.attached(self._realm, pattern)
-        return any(one.session != listener.session for one in attached)
+    def _shared(self, patterns: Sequence[TopicPattern], topic: RoutingKey) -> Collection[TopicPattern]:
+        """Return the patterns to which other sessions are subscribed; all if no session receives a meta topic."""
+        if topic not in self.watched():
+            return patterns
+        return self.ports.realm_subscribers.shared(self._realm, patterns, without=self._listener.session)
 
     def _publish_meta(self, found: Iterable[MetaEvent]) -> None:
         """Publish the meta events whose topics have subscribers; most realms have none."""

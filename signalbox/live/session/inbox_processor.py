@@ -169,7 +169,9 @@ class InboxProcessor:
     def _watched_in(self, session: Session) -> Collection[RoutingKey]:
         """Return the meta topics of the realm with subscribers; read once, after the batch's messages were sent."""
         if self._watched is None:
-            self._watched = [] if session.realm is None else self.ports.watched(session.realm, meta_events.EVERY)
+            self._watched = (
+                [] if session.realm is None else self.ports.realm_subscribers.watched(session.realm, meta_events.EVERY)
+            )
         return self._watched
 
 

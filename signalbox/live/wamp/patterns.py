@@ -10,6 +10,8 @@ from signalbox.live.wamp.codec import MAXIMUM_ID
 from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.live.wamp.uris import parse_pattern_uri
 
+LEAST_WEIGHT = 4  # of a subscription, whatever its pattern
+
 
 class MatchPolicy(StrEnum):
     """WAMP's match policies."""
@@ -52,6 +54,11 @@ class TopicPattern:
         if self.match is not MatchPolicy.WILDCARD or "" not in components:
             return self.uri
         return "".join(f"{component}." for component in components[: components.index("")])
+
+    @property
+    def weight(self) -> int:
+        """Return the memory that a subscription needs in the cache of all of a realm, in components of 290 bytes."""
+        return LEAST_WEIGHT if self.match is MatchPolicy.EXACT else max(LEAST_WEIGHT, self.uri.count(".") + 1)
 
     @property
     def subscription_id(self) -> SubscriptionId:

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
-from signalbox.aws.live.subscribers import TRIMMED_FROM, DynamoSubscribers
+from signalbox.aws.live.items import pattern_subscribers_partition, subscriber_version_key
+from signalbox.aws.live.subscribers import TRIMMED_FROM, DynamoSubscribers, _size
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.ports import Attached
+from signalbox.live.procedures.realm_subscribers import CachedRealmSubscribers
 from signalbox.live.router.directory import CachedSubscriberDirectory, SubscriberPartition
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
@@ -88,8 +90,6 @@ def test_many_subscribers_detached_at_once_are_not_found(subscribers, directory,
     attach(subscribers, EXACT, *prefixes, *exact)
     attach(subscribers, EXACT, WILDCARD, connection="d")
     found(directory)
-    writes = len(prefixes) + len(exact)
-    assert writes > TRIMMED_FROM
 
     subscribers.detach(REALM, [*prefixes, *exact], ConnectionId("c"))
 
@@ -106,7 +106,7 @@ def test_an_expired_subscriber_is_not_found(subscribers, live_table) -> None:
 
 def test_the_number_of_cached_partitions_is_limited(subscribers) -> None:
     attach(subscribers, EXACT, TopicPattern.parse("trial.b"))
-    directory = CachedSubscriberDirectory(subscribers, lambda: NOW, maximum_partitions=1)
+    directory = CachedSubscriberDirectory(subscribers, lambda: NOW, maximum_weight=1)
 
     assert found(directory) == [("c", "exact")]
     assert found(directory, "trial.b") == [("c", "exact")]
@@ -114,12 +114,23 @@ def test_the_number_of_cached_partitions_is_limited(subscribers) -> None:
     assert set(directory._cache) == {SubscriberPartition(REALM, None), SubscriberPartition(REALM, TOPIC)}
 
 
-def test_the_sessions_of_a_pattern_are_returned_with_their_start(subscribers) -> None:
-    attach(subscribers, PREFIX, WILDCARD)
-    attach(subscribers, PREFIX, connection="d", session=8)
+@pytest.mark.parametrize("pattern", [EXACT, PREFIX, WILDCARD], ids=lambda one: one.match.value)
+def test_the_sessions_of_a_pattern_are_found_with_their_start(subscribers, directory, pattern) -> None:
+    attach(subscribers, EXACT, PREFIX, WILDCARD)
+    attach(subscribers, pattern, connection="d", session=8)
 
-    now = NOW.replace(microsecond=0)
-    assert sorted(subscribers.attached(REALM, PREFIX), key=str) == [
-        Attached(SessionId(7), now),
-        Attached(SessionId(8), now),
-    ]
+    found = CachedRealmSubscribers(directory).attached(REALM, pattern)
+    assert sorted(found, key=str) == [Attached(SessionId(7), NOW), Attached(SessionId(8), NOW)]
+
+
+def test_a_subscription_costs_two_writes_of_a_unit_and_sometimes_two_more(subscribers, live_table) -> None:
+    """However long its pattern is: others in the realm write to the same partition."""
+    calls, events = list[str](), live_table.client.meta.events
+    events.register("before-call.dynamodb", lambda model, **_: calls.append(model.name))
+    uris = [f"{number:02}".ljust(254, "a") for number in range(40)]
+
+    attach(subscribers, *(TopicPattern.parse(uri, MatchPolicy.PREFIX) for uri in uris))
+
+    version = live_table.get_item(Key=subscriber_version_key(pattern_subscribers_partition(REALM)))["Item"]
+    assert len(calls) == (2 + 2 // 2) * len(uris)
+    assert sum(map(_size, version["changes"])) < TRIMMED_FROM

@@ -117,7 +117,7 @@ class Table:
         return list(self.stored[bucket].values())
 
     def attach(self, subscriber: Subscriber) -> None:
-        pattern, row = subscriber.pattern, SubscriberRow(subscriber, LATER)
+        pattern, row = subscriber.pattern, SubscriberRow(subscriber, NOW, LATER)
         bucket = SubscriberPartition(REALM, RoutingKey(pattern.uri) if pattern.match is MatchPolicy.EXACT else None)
         self.step()
         self.stored[bucket][subscriber.connection] = row

@@ -10,6 +10,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.directory import (
+    PARTITION_WEIGHT,
     CachedSubscriberDirectory,
     PartitionVersion,
     SubscriberChange,
@@ -49,7 +50,7 @@ class Table:
     def come(self, *connections: str) -> None:
         for name in connections:
             subscriber = Subscriber(ConnectionId(name), PREFIX, JOE)
-            row = self.there[subscriber.connection] = SubscriberRow(subscriber, START + timedelta(hours=2))
+            row = self.there[subscriber.connection] = SubscriberRow(subscriber, START, START + timedelta(hours=2))
             self.changed.append(SubscriberChange(subscriber.connection, PREFIX, row))
 
     def go(self, *connections: str) -> None:
@@ -177,8 +178,10 @@ def test_a_failed_read_of_changes_keeps_the_cache(table: Table, directory: Cache
     assert (table.read, table.asked) == (1, [range(11, 12)] * 2)
 
 
-def test_the_least_recently_used_partition_is_evicted_and_read_again(table: Table) -> None:
-    directory = CachedSubscriberDirectory(table, lambda: START, maximum_partitions=1)
+@pytest.mark.parametrize(("room", "read"), [(-1, 2), (0, 1)], ids=["too heavy", "fits"])
+def test_the_least_recently_used_partitions_are_evicted_by_weight(table: Table, room: int, read: int) -> None:
+    weight = 3 * PARTITION_WEIGHT + len(table.there) * PREFIX.weight
+    directory = CachedSubscriberDirectory(table, lambda: START, maximum_weight=weight + room)
     for _ in range(2):
         found(directory)
     assert table.read == 1
@@ -186,7 +189,19 @@ def test_the_least_recently_used_partition_is_evicted_and_read_again(table: Tabl
     directory.lookup(OTHER_REALM, [])
     assert found(directory) == set(table.there)
 
-    assert table.read == 2
+    assert table.read == read
+
+
+def test_a_partition_weighs_what_its_subscribers_do_after_each_change(table: Table) -> None:
+    directory = CachedSubscriberDirectory(table, lambda: START)
+    for _ in range(3):
+        table.come("d", "e")
+        table.go("c1", "d")
+        found(directory)
+
+    cached = directory._cache[PATTERNS]
+    assert (cached.count, cached.weight) == (len(table.there), PARTITION_WEIGHT + len(table.there) * PREFIX.weight)
+    assert directory._weight == sum(one.weight for one in directory._cache.values())
 
 
 @pytest.mark.parametrize(("seconds", "is_known"), [(0, True), (1, True), (1.1, False)])
