@@ -186,8 +186,8 @@ def _calls(calls: Sequence[Calls]) -> Table:
     ]
     note = (
         "The AWS calls of the function `route` for an acknowledged publication alone in its batch, and the KB of all "
-        "responses; one subscription matches, the others do not. A warm function reads the "
-        "newest changes of the realm's patterns, 700 bytes of them at most. A cold one reads all patterns, once. One that "
+        "responses; one subscription matches, the others do not. A warm function reads the newest changes of the "
+        "realm's patterns, 700 bytes of them at most. A cold one reads all patterns, once. One that "
         f"has missed more changes (here {live_calls.MANY_CHANGES}, of one closed connection) also reads those, or "
         "all patterns if they are fewer."
     )

@@ -180,6 +180,15 @@ class RealmSubscribers(Protocol):
     def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Sequence[Attached]:
         """Return the sessions that are subscribed to a pattern."""
 
+    def room(self, realm: ExchangeName, user: str, *, is_anonymous: bool) -> int:
+        """Return the weight of the prefixes and wildcards that a user may still subscribe to, by those that are stored.
+
+        All sessions without a secret are of one user.
+        """
+
+    def reserve(self, realm: ExchangeName, subscriber: Subscriber) -> None:
+        """Count a subscriber that is about to be attached, until it is."""
+
 
 class OverviewCalls(Protocol):
     """The queue of calls that the function `overview` answers."""

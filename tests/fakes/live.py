@@ -192,11 +192,13 @@ class MemoryTimers:
 
 @dataclass
 class MemorySubscribers:
-    """`Subscribers` and `RealmSubscribers`."""
+    """`Subscribers` and `RealmSubscribers`; each decision on a pattern takes from the room that is `left`."""
 
     rows: dict[ExchangeName, dict[tuple[TopicPattern, ConnectionId], tuple[Subscriber, datetime]]] = field(
         default_factory=lambda: defaultdict(dict)
     )
+    left: int = 1_000_000
+    asked: list[tuple[str, bool]] = field(default_factory=list)
 
     def attach(self, realm: ExchangeName, subscriber: Subscriber, *, at: datetime, expires_at: datetime) -> None:
         self.rows[realm].setdefault((subscriber.pattern, subscriber.connection), (subscriber, at))
@@ -215,6 +217,13 @@ class MemorySubscribers:
         self, realm: ExchangeName, patterns: Collection[TopicPattern], *, without: SessionId | None = None
     ) -> Collection[TopicPattern]:
         return [one for one in patterns if any(it.session != without for it in self.attached(realm, one))]
+
+    def room(self, realm: ExchangeName, user: str, *, is_anonymous: bool) -> int:
+        self.asked.append((user, is_anonymous))
+        return self.left
+
+    def reserve(self, realm: ExchangeName, subscriber: Subscriber) -> None:
+        self.left -= subscriber.pattern.weight
 
     def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Sequence[Attached]:
         rows = [row for (one, _), row in self.rows[realm].items() if one == pattern]

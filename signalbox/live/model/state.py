@@ -18,7 +18,7 @@ from signalbox.live.wamp.authentication import AuthMethod, Identity, StoredSecre
 from signalbox.live.wamp.batches import separator_for
 from signalbox.live.wamp.codec import MalformedFrame
 from signalbox.live.wamp.messages import Message, PublicationId, SessionId, SubscriptionId
-from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.live.wamp.patterns import GREATEST_WEIGHT, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Role
 
@@ -161,7 +161,8 @@ class DecisionContext:
     that HELLO names, and later the session's own user: None if the user does not exist (any more). Ids and nonce are
     random and fresh. `failures` is the number of recent failed logins of that user. `frame` is the id of the inbox
     message, by which a second receipt is recognized. `token` is the result of the verification of a token in the
-    message; `account` is then that of the token's user.
+    message; `account` is then that of the token's user. `room` is the weight of a pattern that the realm has room for,
+    read for messages that subscribe to one.
     """
 
     now: datetime
@@ -174,6 +175,7 @@ class DecisionContext:
     size_bytes: int = 0
     frame: FrameId | None = None
     token: VerifiedToken | TokenRefusal | None = None
+    room: int = GREATEST_WEIGHT
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 
-CACHED_WEIGHT = 500_000  # of a function instance: 145 MB
+CACHED_WEIGHT = 500_000  # of a function instance: 230 MB at most
 PARTITION_WEIGHT = 10  # of a partition without subscribers
 KNOWN_FOR = timedelta(seconds=1)  # a subscriber that has gone since costs an item that is not posted
 
@@ -143,6 +143,11 @@ class CachedSubscriberDirectory:
         rows = cached.rows.get(pattern.subscription_id, {}).values() if cached else ()
         now = self.now()
         return (row for row in rows if row.subscriber.pattern == pattern and row.expires_at > now)
+
+    def has(self, realm: ExchangeName, subscriber: Subscriber) -> bool:
+        """Return whether a subscriber was attached at the last read of its partition."""
+        cached, pattern = self._cache.get(partition_of(realm, subscriber.pattern)), subscriber.pattern
+        return cached is not None and subscriber.connection in cached.rows.get(pattern.subscription_id, {})
 
     def with_patterns(self, realm: ExchangeName) -> Iterator[SubscriberRow]:
         """Yield the subscribers of a realm's prefixes and wildcards as of their last read."""

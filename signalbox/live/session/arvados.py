@@ -33,11 +33,16 @@ def admitted(session: Session, received: Admitted, context: DecisionContext) -> 
 
 
 def subscribed(session: Session, received: SubscribeRequest, context: DecisionContext) -> Outcome:
-    """Add a subscription, and request its past rows. Filters that do not fit into the session's record are refused."""
+    """Add a subscription, and request its past rows.
+
+    Filters that do not fit into the session's record, and subscriptions that do not fit into the realm, are refused.
+    """
     after = received.last_log_id or None
     added = LogSubscription(SubscriptionId(context.publication), received.filters, after)
     subscriptions = (*session.log_subscriptions, added)
     if len(subscriptions) > MAXIMUM_SUBSCRIPTIONS or sum(map(_size, subscriptions)) > MAXIMUM_FILTER_BYTES:
+        return _refused(session)
+    if not session.log_subscriptions and EVERY_TOPIC.weight > context.room:
         return _refused(session)
     answer = PostText(status(OK), begins=added.subscription, expects_catch_up=after is not None)
     attaching = () if session.log_subscriptions else (Attach(EVERY_TOPIC, get_retained=False, history=None),)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.arvados.cluster import not_of_cluster
+from signalbox.live.arvados.requests import SubscribeRequest
 from signalbox.live.identity.compact import is_compact_jwt
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, TokenVerifier
 from signalbox.live.model.state import DecisionContext, FrameId, Realm, Received, RightsChanged, Session, SessionState
@@ -14,6 +15,7 @@ from signalbox.live.rights.settling import RIGHTS_KEPT_SECONDS
 from signalbox.live.session.inbox import InboxMessage
 from signalbox.live.wamp.authentication import AuthMethod
 from signalbox.live.wamp.messages import Authenticate, Call, Hello, PublicationId, Publish, SessionId, Subscribe
+from signalbox.live.wamp.patterns import MatchPolicy
 from signalbox.sarracenia.rights.names import (
     ExchangeName,
     InvalidExchangeName,
@@ -53,6 +55,8 @@ class ContextReader:
         )
         if isinstance(message.received, Hello) and session.state is SessionState.OPEN:
             return self._join_context(context, message.received)
+        if _adds_pattern(message.received, session):
+            context = replace(context, room=self._room(session))
         if session.realm is None or not _depends_on_rights(message.received):
             return context
         access = self.access(session, now)
@@ -63,6 +67,12 @@ class ContextReader:
         if token is not None:
             return self._token_context(replace(context, realm=realm), session, token, access.live)
         return replace(context, realm=realm, account=access.account, failures=access.failures)
+
+    def _room(self, session: Session) -> int:
+        if session.realm is None or session.listener is None:
+            return 0
+        find = self.ports.realm_subscribers.room
+        return find(session.realm, session.listener.authid, is_anonymous=session.is_anonymous)
 
     def _token_context(
         self, context: DecisionContext, session: Session, text: str, live: LiveSettings
@@ -129,6 +139,12 @@ def _token_in(received: Received, session: Session, live: LiveSettings) -> str |
         return None
     argument = received.payload.arguments[0] if received.payload.arguments else None
     return argument if isinstance(argument, str) else None
+
+
+def _adds_pattern(received: Received, session: Session) -> bool:
+    if isinstance(received, SubscribeRequest):
+        return not session.log_subscriptions
+    return isinstance(received, Subscribe) and received.options.get("match") not in (None, MatchPolicy.EXACT.value)
 
 
 def _depends_on_rights(received: Received) -> bool:

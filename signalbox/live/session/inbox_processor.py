@@ -8,7 +8,7 @@ from functools import partial
 from signalbox.errors import UnavailableError
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.identity.tokens import TokenVerifier
-from signalbox.live.model.effects import Post
+from signalbox.live.model.effects import Attach, Post
 from signalbox.live.model.events import Cause
 from signalbox.live.model.state import (
     ConnectionId,
@@ -23,6 +23,7 @@ from signalbox.live.model.state import (
     part,
     whole,
 )
+from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.ports import SessionPorts, Stored
 from signalbox.live.procedures import meta_events
 from signalbox.live.session import inbox
@@ -126,7 +127,15 @@ class InboxProcessor:
             self._context.forget()
         context = self._context.read(message, session, frame=arrival.frame, now=arrival.at)
         outcome = receive(session, message.received, context, is_in_batch=is_in_batch)
+        self._reserve(outcome)
         return _Decision(arrival, message, outcome, _starts_timer(session, outcome.session, arrival.frame))
+
+    def _reserve(self, outcome: Outcome) -> None:
+        """Count the patterns of a decision as attached, before they are."""
+        realm, listener = outcome.session.realm, outcome.session.listener
+        for effect in outcome.effects:
+            if isinstance(effect, Attach) and realm is not None and listener is not None:
+                self.ports.realm_subscribers.reserve(realm, Subscriber(self.connection, effect.pattern, listener))
 
     def _saved(self, session: Session, stored: Stored) -> Stored:
         if session == stored.session:

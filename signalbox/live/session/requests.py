@@ -34,6 +34,10 @@ MAXIMUM_SUBSCRIPTIONS = 1_000  # of a session: its DynamoDB item has room for th
 # Of a session: every router has all prefixes and wildcards of a realm in memory, 33 KB for one of 128 words, and the
 # writer posts an event once for each that matches.
 MAXIMUM_PATTERNS, MAXIMUM_PATTERN_WORDS = 100, 1_000
+NO_ROOM = (
+    "the sessions of this user, or of this realm, have as many prefixes and wildcards as they may: unsubscribe from "
+    "others, or use exact topics"
+)
 SHOWN_TOPIC = 100  # characters in errors
 AUTOBAHN_PYTHON = "AutobahnPython/"  # its User-Agent
 
@@ -141,13 +145,14 @@ def _subscription(
         return _refusal(problem)
     if not _rights(context).may_subscribe(pattern):
         return _Refusal(uris.NOT_AUTHORIZED, _no_grant(received.topic))
-    if pattern.subscription_id not in session.subscriptions and (problem_text := _excess(session, pattern)):
+    is_new = pattern.subscription_id not in session.subscriptions
+    if is_new and (problem_text := _excess(session, pattern, context.room)):
         return _Refusal(uris.TOO_MANY_SUBSCRIPTIONS, problem_text)
     return pattern, options
 
 
-def _excess(session: Session, new: TopicPattern) -> str:
-    """Return which limit a session would exceed by a new subscription, or an empty text."""
+def _excess(session: Session, new: TopicPattern, room: int) -> str:
+    """Return which limit a session, its user or its realm would exceed by a new subscription, or an empty text."""
     if len(session.subscriptions) >= MAXIMUM_SUBSCRIPTIONS:
         return f"a session has {MAXIMUM_SUBSCRIPTIONS} subscriptions at most: subscribe to patterns"
     if new.match is MatchPolicy.EXACT:
@@ -157,7 +162,7 @@ def _excess(session: Session, new: TopicPattern) -> str:
         return f"a session has {MAXIMUM_PATTERNS} prefixes and wildcards at most: use shorter ones, or exact topics"
     if sum(one.uri.count(".") + 1 for one in patterns) > MAXIMUM_PATTERN_WORDS:
         return f"the prefixes and wildcards of a session have {MAXIMUM_PATTERN_WORDS} components at most: use prefixes"
-    return ""
+    return NO_ROOM if new.weight > room else ""
 
 
 def _no_grant(topic: str) -> str:

@@ -10,7 +10,7 @@ from signalbox.live.wamp.codec import MAXIMUM_ID
 from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.live.wamp.uris import parse_pattern_uri
 
-LEAST_WEIGHT = 4  # of a subscription, whatever its pattern
+LEAST_WEIGHT, GREATEST_WEIGHT = 4, 128  # of a subscription; a pattern has 255 bytes
 
 
 class MatchPolicy(StrEnum):
@@ -57,7 +57,7 @@ class TopicPattern:
 
     @property
     def weight(self) -> int:
-        """Return the memory that a subscription needs in the cache of all of a realm, in components of 290 bytes."""
+        """Return the memory of a subscription in the cache of a realm, in components of up to 460 bytes."""
         return LEAST_WEIGHT if self.match is MatchPolicy.EXACT else max(LEAST_WEIGHT, self.uri.count(".") + 1)
 
     @property

@@ -21,6 +21,7 @@ from signalbox.errors import RejectedError
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.model.state import ConnectionId, SessionState, opened
+from signalbox.live.procedures import realm_subscribers
 from signalbox.live.rights.grants import Grant
 from signalbox.live.session.connection import MAXIMUM_OF_NETWORK, MAXIMUM_PER_SECOND
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -286,3 +287,20 @@ def test_issuers_on_loopback_are_asked_on_the_local_stage_only(stage, monkeypatc
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     assert session_wiring.tokens().keys.documents.allows_loopback
     session_wiring.tokens.cache_clear()
+
+
+def test_the_sessions_of_a_user_share_its_part_of_the_patterns_of_a_realm(stage, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(realm_subscribers, "MAXIMUM_OF_USER", 8)
+    monkeypatch.setattr(realm_subscribers, "KNOWN_FOR", timedelta(0))
+    prefix = {"match": "prefix"}
+    for connection in ("c1", "c2", "c3"):
+        stage.join(connection)
+
+    kinds = [stage.say(one, 32, 1, prefix, "trial.a")[0][0] for one in ("c1", "c2", "c3")]
+    (refused,) = stage.say("c3", 32, 2, prefix, "trial.b")
+    stage.say("c1", 6, {}, "wamp.close.normal")
+    ((permitted, *_),) = stage.say("c3", 32, 3, prefix, "trial.b")
+
+    assert kinds == [33, 33, 8]
+    assert refused[:5] == [8, 32, 2, {}, "signalbox.error.too_many_subscriptions"]
+    assert permitted == 33

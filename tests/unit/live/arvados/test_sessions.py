@@ -261,6 +261,19 @@ def test_subscriptions_are_limited_by_number_and_size(connected: ArvadosStage) -
     assert connected.messages() == [OK] * MAXIMUM_SUBSCRIPTIONS + [BAD]
 
 
+def test_a_subscription_for_which_the_realm_has_no_room_is_refused(connected: ArvadosStage) -> None:
+    connected.subscribe(CREATED)
+    connected.world.subscribers.left = 0
+    connected.subscribe(CREATED)  # both get the events of one pattern
+    for _ in range(2):
+        connected.unsubscribe(CREATED)
+
+    connected.subscribe(CREATED)
+
+    assert connected.messages() == [OK] * 4 + [BAD]
+    assert connected.world.subscribers.of_topic(REALM, "trial.a") == []
+
+
 def test_rights_are_checked_for_each_row_by_its_topic(connected: ArvadosStage) -> None:
     connected.subscribe()
     connected.publish(1, topic="secret.a")

@@ -2,13 +2,20 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
+
+import pytest
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.ports import Attached
-from signalbox.live.procedures.realm_subscribers import CachedRealmSubscribers
+from signalbox.live.procedures.realm_subscribers import (
+    MAXIMUM_OF_ANONYMOUS,
+    MAXIMUM_OF_REALM,
+    MAXIMUM_OF_USER,
+    CachedRealmSubscribers,
+)
 from signalbox.live.router.directory import (
     CachedSubscriberDirectory,
     PartitionVersion,
@@ -104,3 +111,174 @@ def test_an_expired_subscription_is_not_shared() -> None:
     found = CachedRealmSubscribers(CachedSubscriberDirectory(partitions, lambda: START + timedelta(hours=2)))
 
     assert found.shared(REALM, [PREFIX]) == []
+
+
+@dataclass
+class Count:
+    """An instance's view of a realm, at a `moment`; `other` is that of another instance."""
+
+    partitions: Partitions = field(default_factory=Partitions)
+    moment: datetime = START
+    here: CachedRealmSubscribers = field(init=False)
+    other: CachedRealmSubscribers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.here, self.other = (
+            CachedRealmSubscribers(CachedSubscriberDirectory(self.partitions, lambda: self.moment)) for _ in range(2)
+        )
+
+    def fill(self, weight: int, *, user: str = "alice", first: int = 0) -> None:
+        """Attach wildcards of ten components, of sessions that have 100 each."""
+        for number in range(first, first + weight // 10):
+            listener = Listener(SessionId(1_000 + number // 100), user, "subscriber")
+            self.partitions.add(wildcard(number), listener=listener)
+
+    def room(self, user: str = "alice", *, is_anonymous: bool = False) -> int:
+        return self.here.room(REALM, user, is_anonymous=is_anonymous)
+
+    def later(self, seconds: float) -> None:
+        self.moment += timedelta(seconds=seconds)
+
+
+def wildcard(number: int) -> TopicPattern:
+    return TopicPattern(MatchPolicy.WILDCARD, f"w.{number}..b.c.d.e.f.g.h")
+
+
+def subscriber(number: int, listener: Listener = ALICE) -> Subscriber:
+    return Subscriber(ConnectionId(f"c{number}"), wildcard(number), listener)
+
+
+def test_a_user_has_a_part_of_a_realm() -> None:
+    count = Count()
+    count.fill(MAXIMUM_OF_USER - 10)
+
+    assert [count.room(), count.room("bob"), count.room("eve", is_anonymous=True)] == [
+        10,
+        MAXIMUM_OF_USER,
+        MAXIMUM_OF_ANONYMOUS,
+    ]
+
+
+def test_exact_subscriptions_take_no_room_and_short_patterns_that_of_four_words() -> None:
+    count = Count()
+    count.partitions.add(PREFIX, EXACT)
+    count.room()
+    for pattern in (EXACT, TopicPattern.parse("other"), PREFIX):
+        count.here.reserve(REALM, Subscriber(ConnectionId("new"), pattern, ALICE))
+
+    assert count.room() == MAXIMUM_OF_USER - 2 * 4
+
+
+def test_sessions_without_a_secret_share_a_part() -> None:
+    count = Count()
+    count.fill(MAXIMUM_OF_ANONYMOUS, user="guest")
+
+    assert (count.room("guest", is_anonymous=True), count.room()) == (0, MAXIMUM_OF_USER)
+
+
+def test_all_users_of_a_realm_have_a_limit_together() -> None:
+    count = Count()
+    for number in range(MAXIMUM_OF_REALM // MAXIMUM_OF_USER):
+        count.fill(MAXIMUM_OF_USER, user=f"user{number}", first=number * MAXIMUM_OF_USER)
+
+    assert (count.room(), count.room("user1"), count.room("guest", is_anonymous=True)) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("times", "room"), [(8, MAXIMUM_OF_USER), (10, 0)])
+def test_a_user_who_exceeds_its_part_takes_a_fifth_from_others_up_to_twice_the_realm(times: int, room: int) -> None:
+    """Several instances that decide at the same time may each permit a whole part."""
+    count = Count()
+    count.fill(times * MAXIMUM_OF_ANONYMOUS)
+
+    assert (count.room() <= 0, max(count.room("bob"), 0)) == (True, room)
+
+
+def test_what_a_user_no_longer_has_is_free_after_a_second_and_needs_no_release() -> None:
+    count = Count()
+    count.fill(MAXIMUM_OF_USER)
+    assert count.room() == 0
+    count.partitions.found.clear()
+
+    count.later(1)
+    assert count.room() == 0
+    count.later(0.1)
+    assert count.room() == MAXIMUM_OF_USER
+
+
+def test_expired_subscriptions_take_no_room() -> None:
+    count = Count()
+    count.fill(MAXIMUM_OF_USER)
+    assert count.room() == 0
+
+    count.later(7_200)
+
+    assert count.room() == MAXIMUM_OF_USER
+
+
+def test_a_realm_with_room_is_read_every_ten_seconds() -> None:
+    count = Count()
+    for _ in range(5):
+        assert count.room() == MAXIMUM_OF_USER
+        count.later(5)
+
+    assert count.partitions.asked == 2
+
+
+def test_the_reads_of_watched_topics_count_too() -> None:
+    count = Count()
+    for _ in range(5):
+        count.here.watched(REALM, [ON_JOIN])
+        count.later(9)
+        count.room()
+        count.later(9)
+
+    assert count.partitions.asked == 5
+
+
+def test_a_decision_counts_before_the_subscriber_is_attached() -> None:
+    count = Count()
+    assert count.room() == MAXIMUM_OF_USER
+
+    for number in (1, 2, 2):
+        count.here.reserve(REALM, subscriber(number))
+    assert count.room() == MAXIMUM_OF_USER - 20
+    count.partitions.add(wildcard(7), listener=ALICE)
+    count.later(11)
+    count.here.reserve(REALM, Subscriber(ConnectionId("c7"), wildcard(7), ALICE))
+    assert count.room() == MAXIMUM_OF_USER - 30
+
+
+def test_a_decision_whose_subscriber_is_never_attached_is_forgotten() -> None:
+    count = Count()
+    count.room()
+    count.here.reserve(REALM, subscriber(1))
+
+    for _ in range(4):
+        assert count.room() == MAXIMUM_OF_USER - 10
+        count.later(25)
+
+    assert count.room() == MAXIMUM_OF_USER
+
+
+def test_an_attached_subscriber_is_counted_once() -> None:
+    count = Count()
+    count.room()
+    count.here.reserve(REALM, subscriber(7))
+    count.partitions.add(wildcard(7))
+
+    count.later(11)
+
+    assert count.room() == MAXIMUM_OF_USER - 10
+
+
+def test_no_more_than_the_part_of_a_user_is_permitted_by_each_instance() -> None:
+    """A wave of sessions that subscribe at the same moment: one user does not fill a realm."""
+    count = Count()
+    permitted = 0
+    for instance in (count.here, count.other):
+        for number in range(2 * MAXIMUM_OF_USER // 10):
+            if instance.room(REALM, "alice", is_anonymous=False) >= 10:
+                instance.reserve(REALM, subscriber(number))
+                permitted += 10
+
+    assert permitted == 2 * MAXIMUM_OF_USER

@@ -83,7 +83,9 @@ def test_an_anonymous_session_is_not_of_everyone(world) -> None:
     assert [subscribed(one, 1, "open.") for one in (anonymous, bob)] == [True, True]
     assert [subscribed(one, 2, "staff.") for one in (anonymous, bob)] == [False, True]
     for one in (anonymous, bob):
+        one.say(32, 4, {"match": "prefix"}, "open.")
         one.say(48, 3, {}, "signalbox.topics")
+    assert world.subscribers.asked[-2:] == [("bob", True), ("bob", False)]
     calls = world.overview_calls.calls.values()
     assert [call.is_anonymous for call in calls] == [True, False]
     assert [OverviewCall.parse(call.body()) for call in calls] == list(calls)

@@ -403,6 +403,18 @@ def test_the_messages_of_a_batch_are_processed_in_order(world) -> None:
     assert [answer[:2] for answer in answers] == [[33, 1], [33, 2], [35, 3]]
 
 
+def test_each_pattern_of_a_batch_takes_room_in_the_realm(world) -> None:
+    client = Client(world).open(is_batched=True).join()
+    world.subscribers.left = 9
+    prefix = {"match": "prefix"}
+
+    answers = client.say_all(*([32, one, prefix, f"trial.{one}."] for one in (1, 2, 3)), [32, 4, {}, "trial.a"])
+
+    assert [answer[0] for answer in answers] == [33, 33, 8, 33]
+    assert answers[2][:5] == [8, 32, 3, {}, "signalbox.error.too_many_subscriptions"]
+    assert world.subscribers.asked == [("subscriber", False)] * 3
+
+
 @dataclass
 class SlowLog(MemoryTopicLog):
     """A log whose first read takes 1.2 s, in which the reader's rights end and an event is published."""

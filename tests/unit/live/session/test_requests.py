@@ -7,7 +7,7 @@ import pytest
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.model.effects import AnswerCall, Attach, Detach, Distribute, Drop, Post
 from signalbox.live.model.state import RightsChanged
-from signalbox.live.session.requests import MAXIMUM_PUBLISH_BYTES, MAXIMUM_SUBSCRIPTIONS
+from signalbox.live.session.requests import MAXIMUM_PUBLISH_BYTES, MAXIMUM_SUBSCRIPTIONS, NO_ROOM
 from signalbox.live.wamp import uris
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import (
@@ -176,6 +176,21 @@ def test_the_prefixes_and_wildcards_of_a_session_are_limited(most: int, componen
     assert limit in text
     assert len(connection.receive(subscribe(f"open.0{rest}", match="prefix")).effects) == 2
     assert len(connection.receive(subscribe("open.more")).effects) == 2
+
+
+@pytest.mark.parametrize("match", ["prefix", "wildcard"])
+def test_a_pattern_for_which_the_realm_has_no_room_is_refused(match: str) -> None:
+    connection = joined()
+    connection.context = replace(connection.context, room=5)
+    assert len(connection.receive(subscribe("open.a.b.c.", match=match)).effects) == 2
+
+    _, refusal, text = error(connection, subscribe("open.a.b.c.d.", match=match))
+
+    assert (refusal, text) == (uris.TOO_MANY_SUBSCRIPTIONS, NO_ROOM)
+    connection.context = replace(connection.context, room=3)
+    assert error(connection, subscribe("open.", match=match))[1] == uris.TOO_MANY_SUBSCRIPTIONS
+    assert len(connection.receive(subscribe("open.a.b.c.", match=match)).effects) == 2
+    assert len(connection.receive(subscribe("open.a.b.c.d")).effects) == 2
 
 
 def test_unsubscribing_detaches_before_the_reply() -> None:
