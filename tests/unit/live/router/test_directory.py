@@ -202,6 +202,10 @@ def test_a_partition_weighs_what_its_subscribers_do_after_each_change(table: Tab
     cached = directory._cache[PATTERNS]
     assert (cached.count, cached.weight) == (len(table.there), PARTITION_WEIGHT + len(table.there) * PREFIX.weight)
     assert directory._weight == sum(one.weight for one in directory._cache.values())
+    for name in list(table.there):
+        table.go(name)
+        found(directory)
+    assert (cached.rows, cached.count, cached.weight) == ({}, 0, PARTITION_WEIGHT)
 
 
 @pytest.mark.parametrize(("seconds", "is_known"), [(0, True), (1, True), (1.1, False)])
