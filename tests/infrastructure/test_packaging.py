@@ -1,6 +1,7 @@
 """The deployed packages: their files, their bytecode and reproducible builds."""
 
 import ast
+import functools
 import importlib.util
 import platform
 import re
@@ -245,13 +246,13 @@ def imported_by(part: str) -> set[str]:
         if module in found or file is None:
             continue
         found.add(module)
-        for node in ast.walk(ast.parse(file.read_text())):
-            for name in imports_of(node):
-                if name.startswith(("lambdas", "signalbox")):
-                    waiting += [name, name.rpartition(".")[0]]
-                else:
-                    outside.add(name.partition(".")[0])
-    named = {one for name in outside for one in metadata.packages_distributions().get(name, ())}
+        for name in imports_of(file):
+            if name.startswith(("lambdas", "signalbox")):
+                waiting += [name, name.rpartition(".")[0]]
+            else:
+                outside.add(name.partition(".")[0])
+    distributions = metadata.packages_distributions()
+    named = {one for name in outside for one in distributions.get(name, ())}
     return with_required({re.sub("[-_.]+", "-", one).lower() for one in named} & set(LOCKED))
 
 
@@ -260,12 +261,15 @@ def files_of(module: str) -> Iterator[Path]:
     yield from (path.with_suffix(".py"), path / "__init__.py")
 
 
-def imports_of(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom) and node.module:
-        yield node.module
-        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+@functools.cache  # most capabilities share most of their modules
+def imports_of(file: Path) -> set[str]:
+    found = set[str]()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
 
 
 def with_required(names: set[str]) -> set[str]:
