@@ -368,7 +368,7 @@ class Crowd:
         return act
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings().max_examples // 4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.sampled_from([False] * 12 + [True])), min_size=40, max_size=80),
     st.lists(st.integers(0, 60), min_size=2, max_size=2),

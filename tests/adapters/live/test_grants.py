@@ -223,7 +223,7 @@ patterns = st.builds(
 
 
 @given(st.lists(patterns, unique=True, max_size=5), st.lists(patterns, unique=True, max_size=3))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_grants_and_denies_are_found_as_stored(live_table, granted, denied):  # noqa: F811
     grants = DynamoGrants(live_table)
     for principal in (BOB, principal_of(LAB)):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties
@@ -289,7 +289,6 @@ steps = st.one_of(
 
 
 @given(st.lists(steps, max_size=40))
-@settings(deadline=None)
 def test_every_subscriber_sees_the_order_of_each_publisher_and_of_each_topic(played) -> None:
     stage = staged()
     for step in played:

@@ -1,6 +1,6 @@
 """Bindings change between batches, and each batch is routed by the present ones."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.exchange.matching.naive_topics import is_match
@@ -85,7 +85,6 @@ class Declarations:
         return found & {*QUEUES}
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(steps, max_size=40), st.sampled_from([0, 3, 100]))
 def test_every_message_reaches_the_queues_that_are_bound_when_it_is_routed_and_no_other(
     schedule: list[tuple], maximum_words: int

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from random import Random
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from signalbox.exchange.messages.copies import read_retry
@@ -201,7 +201,6 @@ def assert_all(life: Life) -> None:
     assert_numbers(life)
 
 
-@settings(max_examples=150, deadline=None)
 @given(schedule=st.lists(steps, max_size=40), is_forgetful=st.booleans())
 def test_no_copy_is_lost_or_doubled_and_order_and_numbers_hold(*, schedule: list[tuple], is_forgetful: bool) -> None:
     life = Life.begin(is_forgetful=is_forgetful)
@@ -212,7 +211,6 @@ def test_no_copy_is_lost_or_doubled_and_order_and_numbers_hold(*, schedule: list
     assert_all(life)
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32), is_forgetful=st.booleans())
 @example(seed=123397053, is_forgetful=False)  # killed right after it dead-lettered a copy
 def test_functions_killed_at_random_lose_nothing_and_keep_order(*, seed: int, is_forgetful: bool) -> None:

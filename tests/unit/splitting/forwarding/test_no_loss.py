@@ -5,7 +5,7 @@ from datetime import timedelta
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.splitting.control.reconcile import is_at_rest
@@ -120,7 +120,6 @@ def _may_be_late(simulation: Simulation, late: int, early: int) -> bool:
     return False
 
 
-@settings(max_examples=150)
 @given(st.lists(steps, max_size=60), st.lists(st.sampled_from(sorted(SESSIONS)), max_size=3, unique=True))
 def test_no_message_is_lost_and_order_holds(schedule: list[tuple], going: list[str]) -> None:
     simulation = Simulation()
@@ -161,7 +160,6 @@ def live_through(simulation: Simulation, random: Random, *, steps: int) -> None:
             simulation.consume(consumer, original, crash=random.random() < simulation.risk)
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_functions_killed_at_random_lose_nothing_double_nothing_and_keep_order(seed: int) -> None:
     simulation, random = Simulation(), Random(seed)  # noqa: S311
@@ -198,7 +196,6 @@ def test_messages_are_lost_if_a_queue_is_deleted_as_unused_without_a_record_of_i
     assert not all(map(is_lossless, range(20)))
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.sampled_from([0, 5]))
 def test_a_drain_time_out_returns_what_the_target_left_to_the_original(seed: int, seconds: int) -> None:
     simulation, random = Simulation(drain_timeout=timedelta(seconds=seconds)), Random(seed)  # noqa: S311
