@@ -182,14 +182,14 @@ def _joined(comments: Iterable[tuple[int, str]]) -> Iterator[Passage]:
 
 def _python_strings(source: str) -> Iterator[Passage]:
     """Yield docstrings, and the strings of more than one word: messages, help texts and names of test cases."""
-    tree = ast.parse(source)
+    nodes = list(ast.walk(ast.parse(source)))
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docstrings = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_prose(node.value):
             yield Passage(_without_code(node.value), node.lineno, docstring=id(node) in docstrings)
 
