@@ -1,7 +1,6 @@
 """mirrord's documented filters in the real filter engines; the wire page cites each source."""
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -18,13 +17,6 @@ MIRRORD_UP = (
     "(.MessageAttributes // {}) | "
     '[.. | select(type == "string" and contains("mirrord-session=zamek.bobolice"))] | length > 0'
 )
-
-
-@pytest.fixture(scope="module")
-def languages() -> Iterator[Languages]:
-    languages = Languages()
-    yield languages
-    languages.engines.close()
 
 
 def matches(languages: Languages, entry: dict[str, object], message: dict[str, object], *, sns: bool = False) -> bool:

@@ -1,25 +1,16 @@
 """Verdicts of mirrord's own engines: fancy-regex 0.14.0, and jaq-core 2.2.1 by mirrord's rule."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from signalbox.filters.languages import Languages
 from signalbox.splitting.model.filters import FilterStopped, FilterUse, InvalidExpression
 
 CASES = Path(__file__).parent / "mirrord"
 # A pattern that mirrord's engine gives up, too, is one that we end with its session.
 STOPPED = "stopped"
-
-
-@pytest.fixture(scope="module")
-def languages() -> Iterator[Languages]:
-    languages = Languages()
-    yield languages
-    languages.engines.close()
 
 
 def cases(name: str, key: str) -> list[Any]:

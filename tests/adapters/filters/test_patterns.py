@@ -1,20 +1,11 @@
 """Regular expressions of users: mirrord's dialect, in the process and in the sandbox."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from signalbox.filters.captures import compile_capture
 from signalbox.filters.engines import Engines
 from signalbox.filters.patterns import EasyPattern, SandboxedPattern, compile_pattern
 from signalbox.splitting.model.filters import FilterStopped, FilterUse, InvalidExpression
-
-
-@pytest.fixture(scope="module")
-def engines() -> Iterator[Engines]:
-    engines = Engines()
-    yield engines
-    engines.close()
 
 
 def pattern(text: str, engines: Engines, *, case_sensitive: bool = True) -> EasyPattern | SandboxedPattern:

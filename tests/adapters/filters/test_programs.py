@@ -1,19 +1,9 @@
 """jq programs of users: the dialect of mirrord's engine, in the sandbox."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from signalbox.filters.engines import Engines
 from signalbox.filters.programs import compile_program
 from signalbox.splitting.model.filters import InvalidExpression, ProgramFailed
-
-
-@pytest.fixture(scope="module")
-def engines() -> Iterator[Engines]:
-    engines = Engines()
-    yield engines
-    engines.close()
 
 
 @pytest.mark.parametrize(
