@@ -261,7 +261,7 @@ def test_the_permission_graph_changes_with_links_groups_and_users(stage, kind, b
 
 @pytest.mark.parametrize(
     "value",
-    ["\0", "\ud800", "x" * 2_000_000, "é" * 500, {"a": 1}, [[]], 1e308, True, None, "a.b c", f"{CONTAINER}\n"],
+    ["\0", "\ud800", "x" * 500_000, "é" * 500, {"a": 1}, [[]], 1e308, True, None, "a.b c", f"{CONTAINER}\n"],
     ids=["nul", "half of a pair", "long", "wide", "object", "list", "number", "true", "null", "words", "line"],
 )
 def test_no_row_of_a_user_stops_the_bridge(stage, value):
