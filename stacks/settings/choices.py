@@ -27,6 +27,7 @@ OFFER_VISIBILITY_SECONDS = 3
 FRONT_VISIBILITY_SECONDS = 20
 # Of a name's 80 characters, `xs_`, the longest user's name, a hash and the ending of a dead-letter queue need 58.
 EXCHANGE_PREFIX = r"[A-Za-z0-9_-]{0,20}"
+DOORS = ("url", "api")
 CAPABILITIES = ("rendezvous", "splitting", "exchange", "live", "history")
 QUEUES = r"[A-Za-z0-9_-]{1,75}(?:\*|\*?\.fifo)?"
 
@@ -39,6 +40,7 @@ class Choices:
         "signalbox",
         "Name of the deployment: the stacks are `<stage>-state` and `<stage>`.",
         pattern=r"[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?",
+        form="1 to 30 lower-case letters, digits and '-', a letter first and no '-' last",
     )
     region: str | None = setting(
         None, "AWS region to deploy to; default: the region of the credentials.", pattern=r"[a-z]{2}(?:-[a-z]+)+-\d"
@@ -50,13 +52,13 @@ class Choices:
     capabilities: str = setting(
         ",".join(CAPABILITIES),
         "Capabilities, separated by commas; live includes exchange. Without history, no events are recorded.",
-        pattern=listed("|".join(CAPABILITIES)),
+        choices=CAPABILITIES,
     )
     kept_capabilities: str | None = setting(
         None,
         "Capabilities whose tables and bucket stay in the state stack without the capability. `signalbox "
         "deploy` and `signalbox local up` set it when they take one away.",
-        pattern=listed("|".join(CAPABILITIES)),
+        choices=CAPABILITIES,
     )
     broker_url: str | None = setting(
         None,
@@ -154,7 +156,7 @@ class Choices:
         "Where proxies, and clients over HTTP, reach the stage, separated by commas: `url` for function URLs, which "
         "cost nothing, `api` for an HTTP API, which takes [a domain](first-year.md#custom-domains) and costs "
         "1 USD a million requests.",
-        pattern=listed("url|api"),
+        choices=DOORS,
     )
     client_concurrency: int = setting(
         50,

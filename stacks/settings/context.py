@@ -110,9 +110,20 @@ def _number(setting: Setting, given: object) -> int:
 
 
 def _text(setting: Setting, given: str) -> str:
+    if setting.choices is not None:
+        _check_words(given, tuple(map(str, setting.choices)))
     if setting.pattern is not None and not re.fullmatch(setting.pattern, given):
-        raise ValueError(f"must match {setting.pattern}, not {given[:100]!r}")
+        allowed = f"match {setting.pattern}" if setting.form is None else f"be {setting.form}"
+        raise ValueError(f"must {allowed}, not {given[:100]!r}")
     return given
+
+
+def _check_words(given: str, words: tuple[str, ...]) -> None:
+    for word in given.split(","):
+        if word not in words:
+            nearest = get_close_matches(word.strip().casefold(), words, n=1)
+            hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+            raise ValueError(f"must be words of {', '.join(words)}, separated by commas, not {word[:100]!r}{hint}")
 
 
 def _existing_file(given: str) -> Path:

@@ -21,7 +21,8 @@ class Setting:
     minimum: int | None = None
     maximum: int | None = None
     pattern: str | None = None
-    choices: tuple[int, ...] | None = None
+    choices: tuple[int, ...] | tuple[str, ...] | None = None
+    form: str | None = None
 
 
 def setting(
@@ -32,10 +33,14 @@ def setting(
     minimum: int | None = None,
     maximum: int | None = None,
     pattern: str | None = None,
-    choices: tuple[int, ...] | None = None,
+    choices: tuple[int, ...] | tuple[str, ...] | None = None,
+    form: str | None = None,
 ) -> T:
-    """Return the dataclass field of a setting."""
-    limits = {"minimum": minimum, "maximum": maximum, "pattern": pattern, "choices": choices}
+    """Return the dataclass field of a setting.
+
+    `choices` are the numbers, or the words of a comma-separated list, and `form` is the pattern in words.
+    """
+    limits = {"minimum": minimum, "maximum": maximum, "pattern": pattern, "choices": choices, "form": form}
     metadata: Mapping[str, object] = MappingProxyType({"description": description, "unit": unit, **limits})
     return field(default=default, metadata=metadata)
 

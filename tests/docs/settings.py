@@ -31,6 +31,8 @@ def _default(setting: Setting) -> str:
 
 
 def _allowed(setting: Setting) -> str:
+    if setting.choices is not None and setting.kind is str:
+        return f"words of {', '.join(f'`{word}`' for word in setting.choices)}, separated by commas"
     if setting.choices is not None:
         return f"{len(setting.choices)} values from {min(setting.choices)} to {max(setting.choices)} {setting.unit}"
     if setting.minimum is not None:

@@ -18,6 +18,8 @@ from stacks.shared.logs import RETENTION
 QUEUE = "arn:aws:sqs:eu-central-1:123456789012:their-queue"
 KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
 
+WORDS = "must be words of rendezvous, splitting, exchange, live, history, separated by commas"
+
 
 def problems(**context: object) -> tuple[str, ...]:
     with pytest.raises(InvalidConfig) as refused:
@@ -99,7 +101,13 @@ def test_all_problems_are_reported_together():
         ({"poll_budget_usd": -1}, "poll_budget_usd must be at least 1 USD a month, not -1"),
         ({"offer_patience_seconds": 11}, "offer_patience_seconds must be at least 12 s, not 11"),
         ({"stage": 7}, "stage must be text, not 7"),
-        ({"stage": "Trial"}, "stage must match [a-z](?:[a-z0-9-]{0,28}[a-z0-9])?, not 'Trial'"),
+        (
+            {"stage": "x_y"},
+            "stage must be 1 to 30 lower-case letters, digits and '-', a letter first and no '-' last, not 'x_y'",
+        ),
+        ({"rendezvous_doors": "url,"}, "rendezvous_doors must be words of url, api, separated by commas, not ''"),
+        ({"capabilities": "exchange, history"}, f"capabilities {WORDS}, not ' history'; did you mean 'history'?"),
+        ({"kept_capabilities": "Histroy"}, f"kept_capabilities {WORDS}, not 'Histroy'; did you mean 'history'?"),
         ({"broker_queue_name": "a.fifo"}, "broker_queue_name must match [A-Za-z0-9_-]{1,80}, not 'a.fifo'"),
         ({"bridge_list_file": "/nowhere"}, "bridge_list_file names no file: '/nowhere'"),
         ({"bridge_list_file": "x" * 5000}, f"bridge_list_file names no file: '{'x' * 100}': File name too long"),

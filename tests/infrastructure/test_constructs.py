@@ -323,7 +323,7 @@ MISTAKES: list[tuple[Callable[[Stack], object], str]] = [
     (lambda stack: split_of(stack, queues=["orders"]), "queues: .*sqs.Queue.from_queue_arn"),
     (lambda stack: split_of(stack, queues=[]), "queues: expected a list with at least one resource"),
     (lambda stack: split_of(stack, temporary_prefix=""), "^temporary_prefix must match"),
-    (lambda stack: Rendezvous(stack, "Broker", doors="gate"), "^doors must match"),
+    (lambda stack: Rendezvous(stack, "Broker", doors="gate"), "^doors must be words of url, api,"),
     (lambda stack: Rendezvous(stack, "Broker", bridges="nowhere.jsonl"), "^bridges names no file"),
     (lambda stack: Rendezvous(stack, "Broker", client_queue_prefix=""), "client_queue_prefix must match"),
     (lambda stack: Rendezvous(stack, "Broker", broker_queue_name="a-broker", client_queue_prefix="a-"), "open the"),
