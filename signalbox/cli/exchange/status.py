@@ -4,17 +4,13 @@ import json
 import sys
 import time
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from signalbox.cli.exchange.names import known_names
 from signalbox.cli.exchange.stage import Document, UserOutputOptions, exchanges
 from signalbox.cli.shared.output import console, escaped, print_json, print_line
 from signalbox.cli.shared.stage import age, duration
-from signalbox.errors import RejectedError
-from signalbox.nearest import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +18,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from signalbox.clients.exchange.client import ExchangeClient
 
 SECONDS = 5.0
 NOTHING = "no exchanges and no queues"
@@ -70,24 +65,11 @@ def status(
         _screen(as_json=options.as_json, watch=watch) as show,
         ending.waiting(),
     ):
-        document = client.status(*names or ())
-        _refuse_unknown(client, names or (), document)
-        show(document)
+        show(client.status(*names or ()))
         while watch:
             time.sleep(interval)
             show(client.status(*names or ()))
     ending.exit_if_interrupted()
-
-
-def _refuse_unknown(client: "ExchangeClient", names: "Sequence[str]", document: Document) -> None:
-    """Raise `RejectedError` for names that match nothing, with the nearest existing names."""
-    found = [one["name"] for kind in KINDS for one in document.get(f"{kind}s") or ()]
-    unknown = [name for name in names if not any(fnmatchcase(one, name) for one in found)]
-    if unknown:
-        known = known_names(client)
-        problems = (f"there is no exchange or queue {name!r} that you may read" for name in unknown)
-        hints = (suggestion(name, known) for name in unknown)
-        raise RejectedError("\n".join(map("".join, zip(problems, hints, strict=True))))
 
 
 @contextmanager

@@ -1,11 +1,9 @@
 """The execution of the exchange's control commands. Each is idempotent."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from fnmatch import fnmatchcase
-from functools import partial
 from typing import Any, TypeVar
 
 from signalbox.exchange.control.caller import Caller, find_caller
@@ -264,10 +262,9 @@ class _CommandHandler:
         return named or self.caller.name or events.ADMINISTRATOR
 
     def _status(self, command: Status) -> object:
-        store, is_meant = self.ports.store, partial(_is_meant, names=command.names)
-        exchanges = [one for one in store.exchanges.every() if is_meant(one.name) and self._may_read(one.resource)]
-        queues = [one for one in store.queues.every() if is_meant(one.name) and self._may_read(one.resource)]
-        return StatusService(self.ports).status(exchanges, queues)
+        exchanges = [one for one in self.ports.store.exchanges.every() if self._may_read(one.resource)]
+        queues = [one for one in self.ports.store.queues.every() if self._may_read(one.resource)]
+        return StatusService(self.ports).status(exchanges, queues, names=command.names)
 
     @property
     def _presenter(self) -> Presenter:
@@ -275,10 +272,6 @@ class _CommandHandler:
 
     def _may_read(self, resource: ResourceRef) -> bool:
         return self.caller.may(Right.READ, resource)
-
-
-def _is_meant(name: str, names: Sequence[str]) -> bool:
-    return not names or any(fnmatchcase(name, pattern) for pattern in names)
 
 
 def _refuse_missing(resource: ResourceRef, found: Record | None) -> Record:

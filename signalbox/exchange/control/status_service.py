@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from fnmatch import fnmatchcase
 
 from signalbox.errors import RejectedError
+from signalbox.exchange.control.errors import NotFound
 from signalbox.exchange.control.status import HISTORY, WINDOW, Observation, exchange_status, queue_status
 from signalbox.exchange.model.control_ports import ControlPorts
 from signalbox.exchange.model.names import dead_letter_name, is_existing
 from signalbox.exchange.model.records import DeclaredQueue, ExchangeRecord, QueueSize, ResourceRef
+from signalbox.nearest import suggestion
 
 # The number that fits into one reply with names of any length, and into the time of one function call.
 MAXIMUM_OBSERVED = 500
@@ -24,8 +27,16 @@ class StatusService:
 
     ports: ControlPorts
 
-    def status(self, exchanges: Sequence[ExchangeRecord], queues: Sequence[DeclaredQueue]) -> object:
-        """Return the result of `status`. Raises `TooManyResources` and `UnavailableError`."""
+    def status(
+        self, exchanges: Sequence[ExchangeRecord], queues: Sequence[DeclaredQueue], *, names: Sequence[str]
+    ) -> object:
+        """Return the result of `status` for those with these names, or all. `*` in a name matches any text.
+
+        Raises `NotFound`, `TooManyResources` and `UnavailableError`.
+        """
+        _refuse_unknown(names, [str(one.name) for one in exchanges] + [str(one.name) for one in queues])
+        exchanges = [one for one in exchanges if _is_meant(one.name, names)]
+        queues = [one for one in queues if _is_meant(one.name, names)]
         count = len(exchanges) + len(queues)
         if count > MAXIMUM_OBSERVED:
             remedy = "give names, such as 'q_alice*'"
@@ -58,3 +69,16 @@ class StatusService:
     def _measured(self, seen: Observation, queue: DeclaredQueue, now: datetime) -> Observation:
         activity = self.ports.metrics.activity(self.ports.names.queue(queue.name), since=now - WINDOW)
         return replace(seen, activity=activity)
+
+
+def _is_meant(name: str, names: Sequence[str]) -> bool:
+    return not names or any(fnmatchcase(name, pattern) for pattern in names)
+
+
+def _refuse_unknown(names: Sequence[str], readable: Sequence[str]) -> None:
+    unknown = [name for name in names if not any(_is_meant(one, [name]) for one in readable)]
+    if unknown:
+        hints = ((name, suggestion(name, readable)) for name in unknown)
+        raise NotFound(
+            "\n".join(f"there is no exchange or queue {name!r} that you may read{hint}" for name, hint in hints)
+        )

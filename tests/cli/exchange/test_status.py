@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 
 from signalbox.cli.exchange.status import COLOURS
-from signalbox.errors import RejectedError
 from signalbox.exchange.control.status import ResourceState
 from tests.cli.exchange.stage import exchange_stage, signalbox
 from tests.cli.shared.stage import FakeStage
@@ -56,14 +54,6 @@ def test_each_exchange_and_queue_is_shown_with_its_state(stage):
     assert ["q_alice", "lagging", "12", "3", "90", "s", "2.5", "?", "4", "5", "6"] in rows
     assert ["xpublic", "idle", "12", "3", "2.5", "0.25", "4", "5", "6"] in rows
     assert any(row[:3] == ["?", "not", "known:"] for row in rows)
-
-
-@pytest.mark.parametrize(("name", "nearest"), [("q_alcie", "did you mean 'q_alice'"), ("zzz*", "there are 'q_alice'")])
-def test_a_name_without_an_exchange_or_queue_is_refused(stage, name, nearest):
-    stage.replies["status"] = lambda _: {"exchanges": [], "queues": []}
-
-    with pytest.raises(RejectedError, match=f"there is no exchange or queue '{re.escape(name)}' .*{nearest}"):
-        signalbox("status", name)
 
 
 @pytest.mark.parametrize("names", [[], ["xpublic", "q_alice*"]])

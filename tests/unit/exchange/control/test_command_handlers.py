@@ -329,14 +329,23 @@ def test_the_status_is_that_of_what_one_may_read(stage):
     [
         (["xpublic"], ["xpublic"]),
         (["xs_*"], ["xs_alice", "xs_alice_logs.fifo"]),
-        (["q_alice", "q_bob.x", "xs_alic?"], ["xs_alice", "q_alice"]),
-        (["q_nobody", "Q_ALICE"], []),
+        (["q_alice", "q_alice*", "xs_alic?"], ["xs_alice", "q_alice"]),
     ],
 )
 def test_the_status_of_some_is_asked_for_by_name(stage, names, expected):
     answer = stage.ask("status", user=ALICE, names=names)
 
     assert [one["name"] for one in (*answer["exchanges"], *answer["queues"])] == expected
+
+
+def test_the_status_of_names_that_one_may_not_read_is_refused_with_the_nearest_ones(stage):
+    with pytest.raises(NotFound) as refused:
+        stage.ask("status", user=BOB, names=["q_bob.x", "Xpublic", "q_alice*"])
+
+    assert str(refused.value).splitlines() == [
+        "there is no exchange or queue 'Xpublic' that you may read; did you mean 'xpublic'?",
+        "there is no exchange or queue 'q_alice*' that you may read; there are 'q_bob.x', 'xpublic', 'xs_bob'",
+    ]
 
 
 def test_a_status_that_exceeds_one_reply_is_refused(stage):
