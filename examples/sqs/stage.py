@@ -10,10 +10,12 @@ import secrets
 import sys
 import time
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import boto3
+from botocore.exceptions import BotoCoreError, ClientError
 
 SQS = boto3.client("sqs")
 STATES = ("paid", "sent")
@@ -103,4 +105,11 @@ if __name__ == "__main__":
     name, *arguments = sys.argv[1:] or [""]
     if name not in PROGRAMS:
         sys.exit(__doc__)
-    PROGRAMS[name](*arguments)
+    try:
+        signature(PROGRAMS[name]).bind(*arguments)
+    except TypeError as error:  # too few or too many
+        sys.exit(f"{error}\n\n{__doc__}")
+    try:
+        PROGRAMS[name](*arguments)
+    except (OSError, RuntimeError, BotoCoreError, ClientError) as error:
+        sys.exit(f"{error}\n\n{__doc__}")
