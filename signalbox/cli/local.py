@@ -160,10 +160,13 @@ def _print_addresses(local: dict[str, Any]) -> None:
 
 
 def _confirm_loss(stage_folder: "StageFolder", *, yes: bool, as_json: bool = False) -> None:
-    """Ask before a running stage is deleted, also one that does not respond."""
+    """Ask before a running stage is deleted, also one that does not respond; not if its data was destroyed before."""
+    from signalbox.cli.shared.deployment import DESTROYED
     from signalbox.local.emulator import lifecycle
+    from signalbox.local.files import read_json
 
-    if lifecycle.process_id(stage_folder) is not None:
+    is_empty = (read_json(stage_folder.local) or {}).get(DESTROYED, False)
+    if not is_empty and lifecycle.process_id(stage_folder) is not None:
         where = f"The stage in {stage_folder.path} runs{_on_port(stage_folder)}."
         confirm(f"{where} Delete it with all of its queues, tables and messages?", yes=yes, as_json=as_json)
 

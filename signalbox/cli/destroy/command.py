@@ -58,17 +58,17 @@ def destroy(
     if result.failed:
         raise typer.Exit(FAILED)
     if not aws:
-        _note_destroyed()
+        _note_destroyed(everything=everything)
 
 
-def _note_destroyed() -> None:
-    """Let the commands that use the local stage report that it was destroyed."""
+def _note_destroyed(*, everything: bool) -> None:
+    """Let the commands that use the local stage report that it was destroyed, with its data or without."""
     from signalbox.cli.shared.deployment import DESTROYED, find_deployment
     from signalbox.clients.deployment import require_local
     from signalbox.local.files import read_json, write_json
 
     path = require_local(find_deployment(is_being_destroyed=True)).folder / "local.json"
-    write_json(path, {**(read_json(path) or {}), DESTROYED: True})
+    write_json(path, {**(read_json(path) or {}), DESTROYED: everything})
 
 
 def _session(stage: str, *, aws: bool) -> "boto3.Session":

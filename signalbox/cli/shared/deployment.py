@@ -29,7 +29,7 @@ from signalbox.exchange.model.issuers import LOOPBACK
 from signalbox.nearest import suggestion
 
 LOCAL = Path(".signalbox", "local.json")
-DESTROYED = "destroyed"  # in that file, until the stage is deployed again
+DESTROYED = "destroyed"  # in that file, until the stage is deployed again: whether its data was deleted, too
 DEFAULT_STAGE = "signalbox"
 WHICH_REGION = "the region is that of AWS_REGION, AWS_DEFAULT_REGION or the profile; `--stage` names the stage"
 
@@ -67,7 +67,7 @@ def _local_stage(stage: str, folder: Path | None, *, is_being_destroyed: bool) -
         if (parent / LOCAL).is_file():
             local = json.loads((parent / LOCAL).read_text())
             _refuse_others(parent / LOCAL, local)
-            if local.get(DESTROYED) and not is_being_destroyed:
+            if DESTROYED in local and not is_being_destroyed:
                 remedy = "`make up` or `signalbox local up` deploys it again"
                 raise RejectedError(f"the local stage of {str(parent)!r} was destroyed: {remedy}")
             return local_deployment(local, folder=(parent / LOCAL).parent, watch=announce)

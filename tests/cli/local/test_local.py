@@ -109,6 +109,19 @@ def test_a_stage_is_stopped_after_a_yes_only(stage, monkeypatch):
     assert local("down", input="y\n").stdout.startswith("Stopped: ")
 
 
+def test_a_stage_whose_data_was_destroyed_is_stopped_without_a_question(stage, monkeypatch):
+    stage_folder, emulator = stage
+    monkeypatch.chdir(stage_folder.path.parent)
+    stage_folder.local.write_text(json.dumps({"destroyed": False}))
+    with pytest.raises(RejectedError, match="give --yes"):
+        local("down")
+    stage_folder.local.write_text(json.dumps({"destroyed": True}))
+
+    assert local("down").stdout.startswith("Stopped: ")
+
+    assert not is_alive(emulator)
+
+
 @pytest.mark.parametrize("command", [("down",), ("up", "--fresh")], ids=" ".join)
 def test_a_running_stage_is_not_deleted_where_nobody_can_be_asked(stage, monkeypatch, command):
     stage_folder, emulator = stage
