@@ -66,6 +66,7 @@ SOURCES = ("exchange", "dead_letters", "kept")
 SELECTION = (*SOURCES, "topics", "from", "to", "into")
 DEFAULT_RATE = "100"
 DEAD_LETTER_BATCH = 100
+NOT_REPLAYABLE = "that no exchange accepts, such as without a routing key: publish them again, corrected"
 PROGRESS_INTERVAL_SECONDS = 1.0
 
 
@@ -179,7 +180,7 @@ def _count_dead_letters(stage: ReplayStage, request: Mapping[str, str]) -> Repla
                 topics[one.item.properties.key] = topics.get(one.item.properties.key, 0) + 1
     finally:
         dead_letters.release()
-    left_out = {"of other topics or times": dead_letters.not_selected, "not readable": dead_letters.unreadable}
+    left_out = {"of other topics or times": dead_letters.not_selected, NOT_REPLAYABLE: dead_letters.unreadable}
     return ReplayVolume(messages, size, topics, {reason: count for reason, count in left_out.items() if count})
 
 

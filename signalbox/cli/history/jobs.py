@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from signalbox.cli.shared.stage import say
+from signalbox.cli.shared.stage import output, say
 
 if TYPE_CHECKING:
     from signalbox.clients.deployment import Deployment
@@ -12,9 +12,13 @@ Job = tuple[str, Mapping[str, str]]
 
 
 def run_jobs(deployment: "Deployment", jobs: Sequence[Job], on_line: Callable[[str], None]) -> None:
-    """Run jobs one after another until they end; `on_line` receives the output lines of local runs."""
+    """Run jobs one after another until they end; `on_line` receives the output lines of local runs.
+
+    Raises `RejectedError` for a stage without history.
+    """
     from signalbox.clients.deployment import AwsDeployment
 
+    output(deployment, "HistoryBucket")  # named in the error of a stage without history
     if isinstance(deployment, AwsDeployment):
         _run_in_aws(deployment, jobs)
     else:

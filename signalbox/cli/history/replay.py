@@ -61,7 +61,7 @@ def replay(
     run = _Replay(deployment, name, {"replay_id": name, "rate": str(rate)})
     if resume is None:
         run.plan(selection, sends=yes and not dry_run)
-        if not (yes or options.as_json):
+        if not (yes or options.as_json) or not run.record().messages:
             run.show_plan()
     if not run.record().messages:
         say("no message is selected: nothing is sent")

@@ -139,9 +139,22 @@ def test_a_run_on_this_machine_is_announced_before_spark_is_started(monkeypatch,
     started = "signalbox.local.spark.history_jobs.run_locally"
     monkeypatch.setattr(started, lambda *_: said.append(capsys.readouterr().err))
 
-    run_jobs(LocalDeployment({}, "us-east-1", "", "http://127.0.0.1:1", Path()), [("query", {})], print)
+    run_jobs(
+        LocalDeployment({"HistoryBucket": "lake"}, "us-east-1", "", "http://127.0.0.1:1", Path()),
+        [("query", {})],
+        print,
+    )
 
     assert said == ["· Spark starts on this machine: query\n"]
+
+
+def test_a_stage_without_history_is_refused_before_spark_is_started(capsys):
+    stage = LocalDeployment({"Capabilities": "exchange"}, "us-east-1", "", "http://127.0.0.1:1", Path())
+
+    with pytest.raises(RejectedError, match="the stage has no history: its capabilities are exchange"):
+        run_jobs(stage, [("query", {})], print)
+
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.usefixtures("stage")
@@ -342,11 +355,13 @@ def test_an_unconfirmed_replay_is_counted_and_not_sent():
 
 
 @pytest.mark.usefixtures("stage")
-def test_a_replay_without_messages_offers_nothing_to_send():
+@pytest.mark.parametrize("option", [[], ["--yes"], ["--json"]])
+def test_a_replay_without_messages_says_why_and_offers_nothing_to_send(option):
     put_replay("r", topics={}, messages=0)
 
-    result = signalbox("replay", "--dead-letters", "q_a", "--into", "q_a", "--id", "r")
+    result = signalbox("replay", "--dead-letters", "q_a", "--into", "q_a", "--id", "r", *option)
 
+    assert "1  excluded: large" in result.stderr
     assert "no message is selected: nothing is sent" in result.stderr
     assert "--resume" not in result.stderr
 

@@ -184,14 +184,15 @@ def received(name: str) -> list[dict]:
 
 def test_selected_dead_letters_are_published_and_the_others_stay(stage, capsys):
     put_letters("a.1", "a.2", "b")
+    boto3.client("sqs").send_message(QueueUrl=_url("xs-dlq"), MessageBody="without a topic")
 
     run(stage, "--replay_id", "r", "--dead_letters", "xs", "--topics", "a.*", "--into", "xs", "--rate", "1000")
 
     sent = {one["Body"]: one["MessageAttributes"]["replay"]["StringValue"] for one in received("xs")}
     assert sent == {"body of a.1": "r", "body of a.2": "r"}
-    assert [one["Body"] for one in received("xs-dlq")] == ["body of b"]
+    assert {one["Body"] for one in received("xs-dlq")} == {"body of b", "without a topic"}
     plan, *_, end = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (plan["messages"], plan["left_out"]) == (2, {"of other topics or times": 1})
+    assert (plan["messages"], plan["left_out"]) == (2, {"of other topics or times": 1, replay.NOT_REPLAYABLE: 1})
     assert (end["state"], end["sent"]) == ("done", 2)
     events = written_events(boto3.client("s3"))
     assert [(one["kind"], one["source"], one["destination"]) for one in events] == [("replayed", "xs", "xs")] * 2
