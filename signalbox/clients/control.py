@@ -73,7 +73,10 @@ class ControlClient:
         reply = self._replies.pop(request_id, None) or self._reply(request_id, timeout=timeout or self.reply_timeout)
         if reply is None:
             self._unanswered[request_id] = ABANDONED
-            raise NoControlReply(f"the stage did not reply to {command!r} in time; it may still execute the command")
+            raise NoControlReply(
+                f"the stage did not reply to {command!r} in time; it may still execute the command, and the log of its "
+                "function `control` has what keeps it from that, such as a missing table"
+            )
         return ControlReply.parse(reply).value()
 
     def _reply(self, request_id: str, *, timeout: timedelta) -> str | None:
