@@ -15,7 +15,7 @@ from signalbox.messages import MAXIMUM_BYTES, TRACE_HEADER, Attribute, Message, 
 from signalbox.sarracenia.rights.names import ExchangeName
 
 # `live` holds the metadata that a session adds to its publications.
-TOPIC, PUBLISHER, LIVE = "topic", "publisher", "live"
+TOPIC, PUBLISHER, LIVE, MESSAGE_ID = "topic", "publisher", "live", "message_id"
 EMPTY, ESCAPED = "String.empty", "String.json"
 # The size of the exchange's own attributes, which must fit into each copy and each dead letter.
 ROOM_BYTES = 4_096
@@ -121,7 +121,7 @@ class MessageProperties:
         own = {
             TOPIC: _topic(self.key),
             "exchange": Attribute("String", exchange),
-            "message_id": Attribute("String", published.message_id),
+            MESSAGE_ID: Attribute("String", published.message_id),
             PUBLISHER: Attribute("String", publisher),
             "published_at": Attribute("Number", published.system_attributes["SentTimestamp"]),
         }
@@ -159,7 +159,7 @@ class DeliveredMessage:
             body=message.body,
             attributes=unpacked(attributes, problems, without=OWN_NAMES),
             exchange=ExchangeName(_text(attributes, "exchange", problems)),
-            message_id=MessageId(_text(attributes, "message_id", problems)),
+            message_id=MessageId(_text(attributes, MESSAGE_ID, problems)),
             publisher=_text(attributes, PUBLISHER, problems),
             published_at=_moment(attributes, "published_at", problems) or _missing("published_at", problems),
             sequence=_number(attributes, "sequence", problems),
@@ -203,19 +203,22 @@ def _group(key: RoutingKey, order_by: OrderBy, publisher: str) -> str:
 
 
 def dead_letter_message(message: Message, *, own_names: Collection[str], reason: str, is_fifo: bool) -> Message:
-    """Return a message for a dead-letter queue: the original message with the reason as an attribute.
+    """Return a message for a dead-letter queue: the original message with its id and the reason as attributes.
 
     The attributes in `own_names` stay: those that the exchange wrote. The others are headers. If the message would be
     too large, headers move into one attribute and the body is truncated.
     """
     own = {name: one for name, one in message.attributes.items() if name in own_names and name != HEADERS}
-    reasons = {"Reason": Attribute("String", "".join(filter(is_allowed, reason))[:REASON_CHARACTERS])}
+    marks = {
+        MESSAGE_ID: own.get(MESSAGE_ID, Attribute("String", message.message_id)),  # SQS gives the dead letter another
+        "Reason": Attribute("String", "".join(filter(is_allowed, reason))[:REASON_CHARACTERS]),
+    }
     problems = Problems()
     headers = unpacked(message.attributes, problems, without=own_names)
     attributes = (
-        {**reasons, HEADERS: Attribute("String", headers_text(message.attributes))}  # unchanged: they cannot be parsed
+        {**marks, HEADERS: Attribute("String", headers_text(message.attributes))}  # unchanged: they cannot be parsed
         if problems.found
-        else packed(own | reasons, headers)
+        else packed(own | marks, headers)
     )
     system = _fifo(message.group_id or message.message_id, message.message_id) if is_fifo else {}
     dead = _message(message.message_id, message.body, attributes, system)

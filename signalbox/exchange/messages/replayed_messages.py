@@ -6,6 +6,7 @@ from datetime import datetime
 
 from signalbox.exchange.messages.headers import HEADERS, MAXIMUM_ATTRIBUTES, OWN_NAMES
 from signalbox.exchange.messages.properties import (
+    MESSAGE_ID,
     DeliveredMessage,
     InvalidDelivery,
     InvalidPublication,
@@ -104,7 +105,8 @@ def original_of_dead_letter(dead_letter: Message, *, exchange: ExchangeName | No
     """Return the original of a dead letter: a copy that was not consumed, or a publication of an exchange's queue.
 
     `exchange` is the exchange of the dead-letter queue, whose messages users have sent: of these, no attribute is
-    believed but the topic. Only the stage sends to a declared queue. Raises `InvalidPublication` and `InvalidDelivery`.
+    believed but the topic, and the id, which the router writes. Only the stage sends to a declared queue. Raises
+    `InvalidPublication` and `InvalidDelivery`.
     """
     if exchange is None and "exchange" in dead_letter.attributes:
         found = DeliveredMessage.parse(dead_letter)
@@ -122,10 +124,16 @@ def original_of_dead_letter(dead_letter: Message, *, exchange: ExchangeName | No
         dead_letter.message_id,
         exchange or ExchangeName(UNKNOWN),
         properties,
-        dead_letter.message_id,
+        dead_letter.message_id if exchange is None else _marked_id(dead_letter),
         UNKNOWN,
         moment(dead_letter.system_attributes["SentTimestamp"]),
     )
+
+
+def _marked_id(dead_letter: Message) -> MessageId:
+    """Return the id in the publication's dead letter; the own one if an earlier version wrote it."""
+    mark = dead_letter.attributes.get(MESSAGE_ID)
+    return MessageId((mark and mark.text) or dead_letter.message_id)
 
 
 UNREADABLE = (InvalidPublication, InvalidDelivery)

@@ -155,7 +155,7 @@ def test_a_header_that_sqs_would_refuse_is_no_attribute_of_a_copy(value) -> None
     dead = dead_letter_message(message, own_names={"topic"}, reason="no", is_fifo=False)
 
     assert set(copy.attributes) == {"topic", "exchange", "message_id", "publisher", "published_at", "headers"}
-    assert set(dead.attributes) == {"topic", "Reason", "headers"}
+    assert set(dead.attributes) == {"topic", "message_id", "Reason", "headers"}
     assert DeliveredMessage.parse(as_received(copy)).attributes["good"].text == "text"
 
 
@@ -300,8 +300,8 @@ def test_own_attributes_of_a_sender_are_headers_of_its_dead_letter() -> None:
 
     dead = dead_letter_message(message, own_names=["topic"], reason="no", is_fifo=False)
 
-    assert set(dead.attributes) == {"topic", "Reason", "headers"}
-    assert dead.attributes["Reason"].text == "no"
+    assert set(dead.attributes) == {"topic", "message_id", "Reason", "headers"}
+    assert (dead.attributes["message_id"].text, dead.attributes["Reason"].text) == (message.message_id, "no")
     assert json.loads(dead.attributes["headers"].text) == dict.fromkeys(forged, "forged")
 
 
@@ -319,7 +319,7 @@ def test_headers_that_cannot_be_read_lie_among_the_dead_as_they_were() -> None:
 
     dead = dead_letter_message(raw(**attributes), own_names=["topic"], reason="no JSON", is_fifo=False)
 
-    assert set(dead.attributes) == {"headers", "Reason"}
+    assert set(dead.attributes) == {"headers", "message_id", "Reason"}
     kept = json.loads(dead.attributes["headers"].text)
     assert kept["headers"] == "{"
     assert kept["h0"] == {"DataType": "Number", "StringValue": "1"}

@@ -94,6 +94,7 @@ def test_a_dead_letter_of_an_exchange_is_the_publication_without_its_reason():
     )
     letter = replace(
         dead_letter_message(published, own_names=["topic"], reason="no", is_fifo=False),
+        message_id=MessageId("dead"),
         system_attributes={"SentTimestamp": "1000"},
     )
 
@@ -101,14 +102,15 @@ def test_a_dead_letter_of_an_exchange_is_the_publication_without_its_reason():
 
     assert found.properties == MessageProperties(RoutingKey("a"), "body", {"color": Attribute("String", "red")})
     assert (found.exchange, found.publisher, found.sequence) == ("xs", "unknown", None)
+    assert (found.origin, found.message_id) == ("dead", "m-2")
     assert found.published_at == datetime.fromtimestamp(1, UTC)
 
 
 def test_a_dead_letter_of_an_exchange_is_believed_neither_its_exchange_nor_its_publisher():
-    """SQS itself moves a message there as its sender wrote it."""
-    copy = replace(
-        replayed_copy(ORIGINAL, "forged", into="q_a", expires_at=NOON), system_attributes={"SentTimestamp": "1000"}
-    )
+    """Its sender, or an earlier version without the message's id, wrote these attributes."""
+    copy = replayed_copy(ORIGINAL, "forged", into="q_a", expires_at=NOON)
+    unmarked = {name: one for name, one in copy.attributes.items() if name != "message_id"}
+    copy = replace(copy, attributes=unmarked, system_attributes={"SentTimestamp": "1000"})
 
     found = original_of_dead_letter(copy, exchange=ExchangeName("xs"))
 
