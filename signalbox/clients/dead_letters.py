@@ -14,8 +14,11 @@ from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
     from mypy_boto3_sqs.type_defs import MessageTypeDef
 
+VISIBLE: "QueueAttributeNameType" = "ApproximateNumberOfMessages"
+IN_FLIGHT: "QueueAttributeNameType" = "ApproximateNumberOfMessagesNotVisible"
 # SQS gives the dead letter an id of its own: these attributes have that by which `signalbox trace` knows the message.
 IDS = ("message_id", "OriginalMessageId")
 
@@ -35,17 +38,17 @@ class DeadLetter:
 def dead_letters(
     sqs: "SQSClient", queue_url: str, *, exchange: ExchangeName | None, maximum: int
 ) -> tuple[Sequence[DeadLetter], int]:
-    """Return up to `maximum` dead letters of a queue, the oldest first, and how many it has.
+    """Return up to `maximum` dead letters of a queue, the oldest first, and how many it has, also in flight.
 
     `exchange` is the exchange whose dead-letter queue it is.
 
     Of a FIFO queue, SQS returns at most ten messages of a group. Needs sqs:GetQueueAttributes, sqs:ReceiveMessage and
     sqs:ChangeMessageVisibility on the queue; raises the client's errors.
     """
-    counted = sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["ApproximateNumberOfMessages"])
-    count = int(counted["Attributes"]["ApproximateNumberOfMessages"])
-    if count == 0:
-        return (), 0
+    counted = sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=[VISIBLE, IN_FLIGHT])["Attributes"]
+    count = int(counted[VISIBLE]) + int(counted[IN_FLIGHT])
+    if counted[VISIBLE] == "0":
+        return (), count
     received = peek(sqs, queue_url, most=maximum)
     found = sorted((_dead_letter(one, exchange) for one in received), key=lambda one: one.sent_at)
     return found[:maximum], max(count, len(found))

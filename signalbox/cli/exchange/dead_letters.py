@@ -68,7 +68,7 @@ def dead_letters(
     print_list(documents, COLUMNS, rows, none="no dead letters", as_json=options.as_json)
     for source, (letters, count) in zip(sources, read, strict=True):
         if count > len(letters):
-            say(f"{source.name} has about {count}, of which {len(letters)} are shown")
+            say(f"{source.name} has about {count}, of which {len(letters)} are shown; not those in flight")
 
 
 def _declared(client: "ExchangeClient") -> Iterator[_Source]:

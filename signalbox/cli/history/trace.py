@@ -110,9 +110,9 @@ def _found(
     from signalbox.exchange.messages.headers import file_id
     from signalbox.history.trace.search import NotTraced, linked_events
 
+    bucket = output(deployment, "HistoryBucket")
     say(f"reading the last {over} of the history of {deployment.place}")
-    s3 = deployment.session().client("s3")
-    lookup = S3EventLookup(s3, output(deployment, "HistoryBucket"), now=datetime.now(UTC))
+    lookup = S3EventLookup(deployment.session().client("s3"), bucket, now=datetime.now(UTC))
     found = linked_events(lookup, [asked, file_id(asked)], window)
     usage = lookup.usage
     say(f"read {usage.bytes:,} bytes in {usage.requests} requests")

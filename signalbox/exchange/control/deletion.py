@@ -128,7 +128,10 @@ class DeletionService:
         bindings = self._bindings(resource)
         if bindings:
             more = f" and {len(bindings) - SHOWN_BINDINGS} more" if len(bindings) > SHOWN_BINDINGS else ""
-            shown = ", ".join(f"{one.exchange} to {one.target.name}" for one in bindings[:SHOWN_BINDINGS]) + more
+            shown = (
+                ", ".join(f"{one.exchange} to {one.target.name} by {one.pattern}" for one in bindings[:SHOWN_BINDINGS])
+                + more
+            )
             raise ResourceInUse(f"{resource} is bound ({shown}): unbind it first, or delete with force")
         users = self._users_of(resource)
         if users:

@@ -86,6 +86,14 @@ def test_a_longer_queue_is_cut_and_says_so(stage):
     assert "xpublic has about 3, of which 2 are shown" in result.stderr
 
 
+def test_dead_letters_in_flight_are_counted(stage):
+    bury("q_alice-dlq", **MARKS)
+    sqs = boto3.client("sqs")
+    sqs.receive_message(QueueUrl=sqs.get_queue_url(QueueName="q_alice-dlq")["QueueUrl"])
+
+    assert signalbox("dead-letters").stderr == "· q_alice has about 1, of which 0 are shown; not those in flight\n"
+
+
 def test_without_any_there_is_a_line(stage):
     assert signalbox("dead-letters").stdout == "no dead letters\n"
 

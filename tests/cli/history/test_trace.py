@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,12 +12,14 @@ import boto3
 import pytest
 from typer.testing import CliRunner, Result
 
-from signalbox.cli.history.trace import MAXIMUM_STORIES
+from signalbox.cli.history.trace import MAXIMUM_STORIES, _found
 from signalbox.cli.history.trace_text import SHOWN, story_lines
 from signalbox.cli.main import app
+from signalbox.clients.deployment import LocalDeployment
 from signalbox.errors import RejectedError
 from signalbox.exchange.messages.headers import file_id
 from signalbox.history.event import HistoryEvent
+from signalbox.history.lookup import EventWindow
 from signalbox.history.trace.search import MAXIMUM_IDS, NotTraced
 from signalbox.history.trace.story import stories
 from signalbox.kept.objects import kept_batch
@@ -153,6 +156,15 @@ def test_objects_that_are_not_readable_are_named_and_counted(trial):
 def test_an_unknown_id_ends_with_what_may_help(trial: Trial):
     with pytest.raises(NotTraced, match=r"no event of the last 2d names 'm-9'\n.*about a minute; `--over 30d`"):
         trial.run("m-9", "--over", "2d")
+
+
+def test_a_stage_without_history_is_refused_before_anything_is_said(capsys):
+    stage = LocalDeployment({"Capabilities": "exchange"}, "us-east-1", "", "http://127.0.0.1:1", Path())
+
+    with pytest.raises(RejectedError, match="the stage has no history: its capabilities are exchange"):
+        _found(stage, "id", EventWindow(START, START), over="7d")
+
+    assert capsys.readouterr().err == ""
 
 
 def test_the_name_of_a_queue_leads_to_the_command_that_shows_it(trial: Trial):
