@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 STACK_SECONDS, PAUSE_SECONDS = 3600, 2.0
 # The minimum of KMS, within which a deletion can be cancelled.
 RECOVERY_DAYS = 7
-DELETED_AT_ONCE = 1000  # objects, by S3's DeleteObjects
 DEPLOY_FIRST = "deploy the stage again, so that its functions give consumers their queues back; then remove it"
 REMEDY = "correct the cause, then run this command again: it continues where it stopped"
 
@@ -214,14 +213,11 @@ class Removal:
     def _bucket(self, name: str) -> None:
         client: Any = self._session.client("s3")  # its stubs do not know the two lists by a variable name
         try:
-            for page in client.get_paginator("list_object_versions").paginate(Bucket=name):
-                found = [one for listed in ("Versions", "DeleteMarkers") for one in page.get(listed, ())]
-                for first in range(0, len(found), DELETED_AT_ONCE):
-                    objects = [
-                        {"Key": one["Key"], "VersionId": one["VersionId"]}
-                        for one in found[first : first + DELETED_AT_ONCE]
-                    ]
-                    client.delete_objects(Bucket=name, Delete={"Objects": objects, "Quiet": True})
+            # Each list from the start: the marker of a next page is a deleted version, which emulators do not find.
+            while objects := _versions(client.list_object_versions(Bucket=name)):
+                done = client.delete_objects(Bucket=name, Delete={"Objects": objects, "Quiet": True})
+                for one in done.get("Errors", ()):
+                    raise UnavailableError(f"{one['Code']} at DeleteObjects of {one['Key']}: {one['Message']}")
             client.delete_bucket(Bucket=name)
         except ClientError as error:
             if error.response["Error"]["Code"] != "NoSuchBucket":
@@ -232,6 +228,11 @@ class Removal:
         # A key that is deleted already is in an invalid state for it.
         with suppress(client.exceptions.NotFoundException, client.exceptions.KMSInvalidStateException):
             client.schedule_key_deletion(KeyId=key_id, PendingWindowInDays=RECOVERY_DAYS)
+
+
+def _versions(page: Mapping[str, Any]) -> list[dict[str, str]]:
+    found = (one for listed in ("Versions", "DeleteMarkers") for one in page.get(listed, ()))
+    return [{"Key": one["Key"], "VersionId": one["VersionId"]} for one in found]
 
 
 def _split(items: Iterable[Item], is_first: Callable[[Item], bool]) -> tuple[list[Item], list[Item]]:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from signalbox.errors import UnavailableError
@@ -16,17 +17,22 @@ SECONDS, PAUSE_SECONDS = 900, 2.0
 
 
 def sessions(session: "boto3.Session", table: str) -> Iterator[tuple[str, str]]:
-    """Yield the target and name of each session, and of each split without sessions that has not ended."""
+    """Yield the target and name of each session, and of each split without sessions that has not ended.
+
+    There are none if the table is gone: an earlier removal deleted it after the last split had ended.
+    """
     from signalbox.aws.shared.dynamodb import DynamoTable
     from signalbox.aws.splitting.splits import DynamoSplits
     from signalbox.splitting.ports import UnreadableSplit
 
-    for found in DynamoSplits(DynamoTable(session.client("dynamodb"), table)).every():
-        if isinstance(found, UnreadableSplit):
-            yield found.target, "(a split of another version)"
-        else:
-            names = [str(one.session_id) for one in found.split.sessions] or ["(ending)"]
-            yield from ((str(found.split.target), name) for name in names)
+    client = session.client("dynamodb")
+    with suppress(client.exceptions.ResourceNotFoundException):
+        for found in DynamoSplits(DynamoTable(client, table)).every():
+            if isinstance(found, UnreadableSplit):
+                yield found.target, "(a split of another version)"
+            else:
+                names = [str(one.session_id) for one in found.split.sessions] or ["(ending)"]
+                yield from ((str(found.split.target), name) for name in names)
 
 
 def end_all(session: "boto3.Session", outputs: Mapping[str, str], *, seconds: float = SECONDS) -> None:

@@ -248,8 +248,8 @@ def test_a_local_stage_is_known_whatever_its_capabilities_are(tmp_path, monkeypa
 
 def test_everything_includes_the_data(stage):
     boto3.client("s3").put_bucket_versioning(Bucket="lake", VersioningConfiguration={"Status": "Enabled"})
-    for body in (b"1", b"2"):
-        boto3.client("s3").put_object(Bucket="lake", Key="raw/event", Body=body)
+    for number in range(1_200):  # in more than one page of a list
+        boto3.client("s3").put_object(Bucket="lake", Key="raw/event", Body=str(number))
     boto3.client("s3").delete_object(Bucket="lake", Key="raw/event")
 
     document = removed("signalbox", "--everything", "--confirm", "signalbox")
@@ -259,6 +259,17 @@ def test_everything_includes_the_data(stage):
     assert boto3.client("s3").list_buckets()["Buckets"] == []
     keys = [boto3.client("kms").describe_key(KeyId=one["KeyId"]) for one in boto3.client("kms").list_keys()["Keys"]]
     assert [one["KeyMetadata"]["KeyState"] for one in keys] == ["PendingDeletion"]
+
+
+def test_a_removal_of_everything_continues_where_the_tables_are_gone(stage):
+    tables = boto3.client("dynamodb")
+    for name in tables.list_tables()["TableNames"]:
+        tables.update_table(TableName=name, DeletionProtectionEnabled=False)
+        tables.delete_table(TableName=name)
+
+    document = removed("signalbox", "--everything", "--confirm", "signalbox")
+
+    assert (stacks(), document["stays"], document["failed"]) == ([], [], [])
 
 
 @pytest.mark.parametrize("arguments", [("--yes",), ("--yes", "--confirm", "signalbax")], ids=["not", "wrongly"])
