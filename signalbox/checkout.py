@@ -11,5 +11,6 @@ def require_checkout() -> None:
     """Raise `RejectedError` without a checkout."""
     if not (CHECKOUT / "app.py").exists():
         raise RejectedError(
-            "this command needs a checkout of Signalbox: clone its repository and run the command there"
+            "this command needs a checkout of Signalbox, not an installation: clone its repository, run `make up` or "
+            "`make deploy` there, and then its .venv/bin/signalbox"
         )

@@ -97,6 +97,12 @@ def test_counts_are_those_of_all_closing_lines() -> None:
     assert Counts.of(output) == Counts(passed=25, failed=2, skipped=2)
 
 
+def test_before_the_first_run_the_summary_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_results, "RESULTS", tmp_path / "none")
+
+    assert check_results.summary([]) == "no tier has run in this checkout"
+
+
 def test_each_run_leaves_a_line_and_the_summary_names_its_failures(tmp_path: Path) -> None:
     file = tmp_path / "results.jsonl"
     good = CheckResult("tests", passed=True, output="20 passed in 1.00s\n", seconds=1, processor_seconds=2)

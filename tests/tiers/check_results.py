@@ -87,6 +87,8 @@ def _failures(results: Iterable[CheckResult]) -> Iterator[str]:
 
 def summary(files: Sequence[str]) -> str:
     """Return a line for each run in these files, or in `RESULTS`, with its failed tests, and the sums by tier."""
+    if not files and not RESULTS.exists():
+        return "no tier has run in this checkout"
     texts = [Path(file).read_text() for file in files or [str(RESULTS)]]
     runs = [json.loads(line) for text in texts for line in text.splitlines()]
     by_tier = {
