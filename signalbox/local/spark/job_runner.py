@@ -7,16 +7,27 @@ import json
 import runpy
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from py4j.java_gateway import JavaPackage, JVMView
 
+from signalbox.errors import RejectedError
+from signalbox.local.spark.jobs import REFUSAL
+
 
 def main(commands: Sequence[Sequence[str]]) -> None:
-    """Run each script with its arguments; the first that fails ends the process."""
+    """Run each script with its arguments; the first that fails ends the process.
+
+    What the script refuses is a text in the file `REFUSAL` of the working folder, without the way to it.
+    """
     for command in commands:
         sys.argv = list(command)
-        runpy.run_path(command[0], run_name="__main__")
+        try:
+            runpy.run_path(command[0], run_name="__main__")
+        except RejectedError as error:
+            Path(REFUSAL).write_text(str(error))
+            sys.exit(1)
 
 
 def cache_java_names() -> None:

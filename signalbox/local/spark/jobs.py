@@ -70,6 +70,7 @@ appender.stderr.layout.pattern = %p %c{1}: %m%n%ex{short}
 """
 IGNORED_VARIABLES = ("AWS_", "SPARK_", "PYSPARK_", "HADOOP_", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "PYTHONPATH")
 TAIL_LINES = 15
+REFUSAL = "refusal"  # the file with the text of an input that a job refuses
 ADVICE = {
     "Connection refused": "Nothing responds at the endpoint: `signalbox local status` shows whether the emulator runs.",
     "Status Code: 403": "The credentials do not allow reading or writing; those of a previous emulator are invalid.",
@@ -92,8 +93,8 @@ def run_jobs(
 
     With `when`, Spark starts at once, and the jobs when `when` returns. Each line of the output is passed to `on_line`;
     `s3://` is the endpoint's S3. The first run downloads the archives that PySpark lacks. The first job that fails ends
-    the run. Raises `UnavailableError` with the end of Spark's output if a job fails, and `RejectedError` if a job does
-    not exist.
+    the run. Raises `UnavailableError` with the end of Spark's output if a job fails, and `RejectedError` for what it
+    refuses and if it does not exist.
     """
     commands = [[str(_script(name)), *_words(arguments)] for name, arguments in jobs]
     class_path = f"{jars(on_line)}/*"
@@ -113,6 +114,9 @@ def run_jobs(
             given=json.dumps(commands),
             when=when,
         )
+        refusal = folder / REFUSAL
+        if refusal.exists():
+            raise RejectedError(refusal.read_text())
     if failure is not None:
         names = ", ".join(name for name, _arguments in jobs)
         advice = [advice for sign, advice in ADVICE.items() if any(sign in line for line in failure)]

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from glue_jobs import replay
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.emulator.lifecycle import Credentials
 from signalbox.local.spark import jobs
@@ -54,6 +55,19 @@ def test_the_error_of_a_failed_job_has_the_cause_without_stack_frames(tmp_path):
     assert said == heard == ["Py4JJavaError: no bucket"]
 
 
+def test_what_a_job_refuses_is_the_error_without_the_way_to_it():
+    given = dict.fromkeys(("replay_id", *replay.STAGE), "r") | {"rate": "fast"}
+    heard = []
+
+    with pytest.raises(RejectedError, match=r"^rate 'fast': expected 1 to") as refused:
+        jobs.run_jobs(
+            [("replay", given)], endpoint_url="", credentials=CREDENTIALS, region="us-east-1", on_line=heard.append
+        )
+
+    assert len(str(refused.value).splitlines()) == 1
+    assert heard == []
+
+
 @pytest.mark.parametrize("sign", jobs.ADVICE)
 def test_the_error_of_a_failed_job_ends_with_what_to_do(monkeypatch, sign):
     monkeypatch.setattr(jobs, "_run", lambda *_, **__: ["Traceback", f"a.b: {sign}: words"])
@@ -80,7 +94,8 @@ def test_jobs_of_one_spark_session_run_one_after_another_with_their_own_argument
     commands = json.dumps([[str(script), "--day", "1"], [str(script), "--day", "2"]])
     heard = []
 
-    jobs._run([sys.executable, str(jobs.JOB_RUNNER)], {}, folder=tmp_path, on_line=heard.append, given=commands)
+    own = {"PYTHONPATH": str(jobs.CHECKOUT)}
+    jobs._run([sys.executable, str(jobs.JOB_RUNNER)], own, folder=tmp_path, on_line=heard.append, given=commands)
 
     assert heard == ["__main__ --day 1", "__main__ --day 2"]
 
