@@ -154,6 +154,8 @@ class DeliveredMessage:
         """Return the delivered message. Raises `InvalidDelivery` with all missing properties."""
         problems = Problems()
         attributes = message.attributes
+        if "exchange" not in attributes:
+            raise InvalidDelivery("no exchange sent it: the attribute `exchange` is missing")
         delivered = cls(
             key=_topic_of(message, problems),
             body=message.body,

@@ -274,11 +274,16 @@ def test_a_group_that_is_not_that_of_the_key_is_refused() -> None:
 
 
 def test_a_message_that_no_exchange_sent_is_an_invalid_delivery() -> None:
+    with pytest.raises(InvalidDelivery, match=r"^no exchange sent it: the attribute `exchange` is missing$"):
+        DeliveredMessage.parse(raw(topic=Attribute("String", "a")))
+
+
+def test_an_invalid_delivery_names_all_missing_properties() -> None:
     with pytest.raises(InvalidDelivery) as caught:
-        DeliveredMessage.parse(raw(sequence=Attribute("String", "first")))
+        DeliveredMessage.parse(raw(exchange=Attribute("String", "xs"), sequence=Attribute("String", "first")))
 
     text = str(caught.value)
-    missing = ("topic", "exchange", "message_id", "publisher", "published_at")
+    missing = ("topic", "message_id", "publisher", "published_at")
     assert all(f"{name}: " in text for name in missing)
     assert "sequence: expected a whole number, not 'first'" in text
 
