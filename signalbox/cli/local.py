@@ -161,11 +161,11 @@ def _print_addresses(local: dict[str, Any]) -> None:
 
 def _confirm_loss(stage_folder: "StageFolder", *, yes: bool, as_json: bool = False) -> None:
     """Ask before a running stage is deleted, also one that does not respond; not if its data was destroyed before."""
-    from signalbox.cli.shared.deployment import DESTROYED
+    from signalbox.cli.shared.deployment import DESTROYED, EVERYTHING
     from signalbox.local.emulator import lifecycle
     from signalbox.local.files import read_json
 
-    is_empty = (read_json(stage_folder.local) or {}).get(DESTROYED, False)
+    is_empty = (read_json(stage_folder.local) or {}).get(DESTROYED) == EVERYTHING
     if not is_empty and lifecycle.process_id(stage_folder) is not None:
         where = f"The stage in {stage_folder.path} runs{_on_port(stage_folder)}."
         confirm(f"{where} Delete it with all of its queues, tables and messages?", yes=yes, as_json=as_json)

@@ -63,12 +63,12 @@ def destroy(
 
 def _note_destroyed(*, everything: bool) -> None:
     """Let the commands that use the local stage report that it was destroyed, with its data or without."""
-    from signalbox.cli.shared.deployment import DESTROYED, find_deployment
+    from signalbox.cli.shared.deployment import DESTROYED, EVERYTHING, find_deployment
     from signalbox.clients.deployment import require_local
     from signalbox.local.files import read_json, write_json
 
     path = require_local(find_deployment(is_being_destroyed=True)).folder / "local.json"
-    write_json(path, {**(read_json(path) or {}), DESTROYED: everything})
+    write_json(path, {**(read_json(path) or {}), DESTROYED: EVERYTHING if everything else "resources"})
 
 
 def _session(stage: str, *, aws: bool) -> "boto3.Session":

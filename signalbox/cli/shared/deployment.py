@@ -29,7 +29,8 @@ from signalbox.exchange.model.issuers import LOOPBACK
 from signalbox.nearest import suggestion
 
 LOCAL = Path(".signalbox", "local.json")
-DESTROYED = "destroyed"  # in that file, until the stage is deployed again: whether its data was deleted, too
+DESTROYED = "destroyed"  # in that file, until the stage is deployed again: what was removed
+EVERYTHING = "everything"  # that with its data
 DEFAULT_STAGE = "signalbox"
 WHICH_REGION = "the region is that of AWS_REGION, AWS_DEFAULT_REGION or the profile; `--stage` names the stage"
 

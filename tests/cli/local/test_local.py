@@ -112,10 +112,10 @@ def test_a_stage_is_stopped_after_a_yes_only(stage, monkeypatch):
 def test_a_stage_whose_data_was_destroyed_is_stopped_without_a_question(stage, monkeypatch):
     stage_folder, emulator = stage
     monkeypatch.chdir(stage_folder.path.parent)
-    stage_folder.local.write_text(json.dumps({"destroyed": False}))
+    stage_folder.local.write_text(json.dumps({"destroyed": "resources"}))
     with pytest.raises(RejectedError, match="give --yes"):
         local("down")
-    stage_folder.local.write_text(json.dumps({"destroyed": True}))
+    stage_folder.local.write_text(json.dumps({"destroyed": "everything"}))
 
     assert local("down").stdout.startswith("Stopped: ")
 
