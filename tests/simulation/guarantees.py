@@ -69,7 +69,9 @@ def history_loses_no_event(world: World) -> Iterator[str]:
 
 
 def no_chain_is_long(world: World) -> Iterator[str]:
-    """SQS moves no message of a stage's queue to a dead-letter queue by itself, so no chain may become that long."""
+    """SQS moves no message of a stage's queue to a dead-letter queue by itself, and functions only for its content or
+    its addressee (`lambdas/shared/poison.py`), so no chain may become that long.
+    """
     for name, function in world.functions.items():
         most = MOST_RECONCILES if function.loops else LONGEST_CHAIN
         if function.longest_chain > most:
