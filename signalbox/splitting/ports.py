@@ -102,11 +102,11 @@ class Registries(Protocol):
 class Samples(Protocol):
     """The newest samples of the temporary queues' counters."""
 
-    def add(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
-        """Add a sample for each queue; older samples are dropped unless the check for emptiness needs them."""
+    def add(self, target: Target, samples: Mapping[QueueName, Sample]) -> Mapping[QueueName, tuple[Sample, ...]]:
+        """Add a sample for each queue of a split, and return the samples that are kept, oldest first.
 
-    def of(self, target: Target) -> Mapping[QueueName, tuple[Sample, ...]]:
-        """Return the samples of a split's temporary queues, oldest first."""
+        Older samples are dropped unless the check for emptiness needs them.
+        """
 
 
 class Annotations(Protocol):

@@ -128,13 +128,11 @@ class MemorySamples:
 
     samples: dict[Target, dict[QueueName, tuple[Sample, ...]]] = field(default_factory=dict)
 
-    def add(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
+    def add(self, target: Target, samples: Mapping[QueueName, Sample]) -> Mapping[QueueName, tuple[Sample, ...]]:
         known = self.samples.setdefault(target, {})
         for name, sample in samples.items():
             known[name] = (*known.get(name, ()), sample)
-
-    def of(self, target: Target) -> Mapping[QueueName, tuple[Sample, ...]]:
-        return dict(self.samples.get(target, {}))
+        return dict(known)
 
 
 @dataclass

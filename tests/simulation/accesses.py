@@ -5,7 +5,7 @@ commute if neither writes what the other reads or writes.
 """
 
 from collections import defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cache
 
 from tests.simulation.dynamodb import partition_of
@@ -16,12 +16,24 @@ from tests.simulation.world import World
 Place = tuple[str, ...]
 Accesses = frozenset[tuple[Place, bool]]
 """Places, each with whether it is written."""
-Node = tuple[str, int]
-"""An agent with the number of its calls until now: a position in its program."""
+Node = tuple[str, int, float]
+"""An agent with the number of its calls until now and the time: what others do at a later time follows anyway."""
 NONE: Accesses = frozenset()
 # Items that no rule of order depends on: counters, and the paces of polls, which the scopes do not follow.
 UNSEEN, UNSEEN_SORTS = ("statistics#", "distinct#", "key#", "pace"), "minute#"
+QUEUE_NAMES: Place = ("names of queues",)
 READS = ("Get", "List", "Query", "Scan", "BatchGet")
+
+OF_QUEUES: dict[str, Callable[[str], Iterable[tuple[Place, bool]]]] = {
+    "ListQueues": lambda _: {(QUEUE_NAMES, False)},
+    "ListDeadLetterSourceQueues": lambda _: {(("sqs",), False)},
+    "GetQueueUrl": lambda name: {(("sqs", name, "queue"), False)},
+    "ListQueueTags": lambda name: {(("sqs", name, "queue"), False)},
+    "TagQueue": lambda name: {(("sqs", name, "queue"), True)},
+    "CreateQueue": lambda name: {(("sqs", name), True), ((*QUEUE_NAMES, name), True)},
+    "DeleteQueue": lambda name: {(("sqs", name), True), ((*QUEUE_NAMES, name), True)},
+}
+"""The places of operations on whole queues, by the queue's name."""
 
 
 def is_unseen(partition: str = "", sort: str = "") -> bool:
@@ -93,10 +105,8 @@ def _of_queue(world: World, operation: str, request: Request) -> Iterator[tuple[
             yield from of_receipt(world, name, entry["ReceiptHandle"], is_shown=entry.get("VisibilityTimeout") == 0)
     elif operation == "ReceiveMessage":
         yield from received(name)
-    elif operation in ("GetQueueUrl", "ListQueueTags", "TagQueue"):
-        yield ("sqs", name, "queue"), operation == "TagQueue"
-    else:  # a list is one of all queues
-        yield ("sqs",) if operation.startswith("List") else ("sqs", name), not operation.startswith(READS)
+    else:
+        yield from OF_QUEUES.get(operation, lambda one: {(("sqs", one), not operation.startswith(READS))})(name)
 
 
 def received(name: str) -> Accesses:

@@ -30,13 +30,14 @@ NOT_REPEATED = ("KMS.ThrottlingException", "RequestThrottled")
 
 @dataclass(frozen=True)
 class Outage:
-    """A time in which a service refuses or leaves unanswered a share of its calls."""
+    """A time in which a service leaves a share of its calls unanswered, or refuses it by one `code`, from 0 to 1."""
 
     service: str
     begin: float
     end: float
     share: float
     hangs: bool
+    code: float
 
 
 class Calls:
@@ -73,13 +74,15 @@ class Calls:
         key = kernel.next_key()
         kernel.sleep(self._latency(key))
         outage = self._outage(service, key)
+        if outage is not None and outage.hangs:
+            return self._unanswered(service, operation)
         if outage is not None:
-            return self._refused(service, operation, hangs=outage.hangs)
+            return self._refused(service, operation, outage.code)
         rates = kernel.rates
         if process.sandbox is not None and kernel.is_faulty(f"killed before {operation}", rates.killed_before, key=key):
             self._kill(process)
         if kernel.is_faulty(f"{operation} is refused", rates.refused, key=key):
-            return self._refused(service, operation, hangs=False)
+            return self._refused(service, operation, kernel.random())
         answer = self._effect(service, operation, request)
         if process.sandbox is not None and kernel.is_faulty(f"killed after {operation}", rates.killed_after, key=key):
             self._kill(process)
@@ -117,13 +120,14 @@ class Calls:
                 return one
         return None
 
-    def _refused(self, service: str, operation: str, *, hangs: bool) -> "_Repeatable":
-        if hangs:
-            self.kernel.note(f"{operation} has no answer")
-            self.kernel.sleep(_read_timeout(service))
-            return _Repeatable(ReadTimeoutError(endpoint_url=service), is_repeated=True)
+    def _unanswered(self, service: str, operation: str) -> "_Repeatable":
+        self.kernel.note(f"{operation} has no answer")
+        self.kernel.sleep(_read_timeout(service))
+        return _Repeatable(ReadTimeoutError(endpoint_url=service), is_repeated=True)
+
+    def _refused(self, service: str, operation: str, chance: float) -> "_Repeatable":
         codes = REFUSALS.get(service, USUAL_REFUSALS)
-        code, status = codes[self.kernel.number(len(codes))]
+        code, status = codes[int(chance * len(codes))]
         self.kernel.note(f"{operation} -> {code}")
         return _Repeatable(Refusal(code, status=status), is_repeated=code not in NOT_REPEATED)
 

@@ -32,7 +32,7 @@ from tests.simulation.functions import Failure, Mapping_
 from tests.simulation.kernel import START, Fault, Kernel, Killed, Process, Task
 from tests.simulation.queue import SimulatedQueue
 from tests.simulation.services import Answer, Refusal, Request
-from tests.simulation.stored import stored
+from tests.simulation.stored import NAMES, canonical, in_order, stored
 from tests.simulation.world import World
 
 # What would happen within this time happens at once, and a sleep that is not short takes as long at least; moments are
@@ -97,7 +97,7 @@ class ExploringKernel(Kernel):
         self.taken: list[int] = []
         self.turns: list[Turn] = []
         self.pending: dict[str, Accesses] = {}
-        self.histories: dict[Task, bytes] = {}
+        self.histories: dict[Task, str] = {}
         self.made: Counter[str] = Counter()
         self.agent = "stage"
         self.is_changed = False
@@ -141,7 +141,7 @@ class ExploringKernel(Kernel):
         return Turn(at, agent, name, subject, values, call)
 
     def node(self, agent: str) -> Node:
-        return agent, self.made[agent]
+        return agent, self.made[agent], self.now
 
     def footprint(self, turn: Turn) -> Accesses:
         """Return the accesses of a turn; none is done at once, as no other step sees it."""
@@ -186,8 +186,7 @@ class ExploringKernel(Kernel):
         footprint = self.footprint(turn)
         if footprint:
             self.is_changed |= any(is_written for _, is_written in footprint)
-            if turn.agent not in self.pending:
-                self.learned.access(self.node(turn.agent), footprint)
+            self.learned.access(self.node(turn.agent), footprint)
         self.noted = self.protocol()
         turn.call()
         if not isinstance(turn.subject, Mapping_):
@@ -247,10 +246,10 @@ class ExploringKernel(Kernel):
 
     def _remember(self, choice: str) -> None:
         """Note the state at a choice: at one within a turn, whose turn it is belongs to it. Raises `Seen`."""
-        tasks = sorted((task.key, digest) for task, digest in self.histories.items() if task.process.tasks)
-        due = sorted((turn.agent, turn.name, turn.at) for turn in self.turns if not turn.is_over)
+        tasks = in_order((task.key, found) for task, found in self.histories.items() if task.process.tasks)
+        due = in_order((turn.agent, turn.name, turn.at) for turn in self.turns if not turn.is_over)
         state = (stored(self.world), tasks, due, sorted(self.left.items()), choice, self.now)
-        digest = blake2b(repr(state).encode(errors="surrogatepass"), digest_size=8).digest()
+        digest = _digest(canonical(state, self.now))
         if digest in self.search.states or len(self.search.states) >= self.search.most_states:
             raise Seen
         self.search.states.add(digest)
@@ -287,11 +286,10 @@ class ExploringKernel(Kernel):
         return low
 
     def message_id(self, queue: SimulatedQueue, body: str) -> str:
-        """Return an id that the message alone determines, so that paths that send the same have equal states."""
-        before = sum(one.body == body for one in queue.log)
-        return blake2b(
-            f"{queue.name} {body} {self.now} {before}".encode(errors="surrogatepass"), digest_size=8
-        ).hexdigest()
+        """Return an id by what the message says, so that paths that send the same have equal states and agents."""
+        said = NAMES.sub("", body)
+        before = sum(one.sent_at == self.now and NAMES.sub("", one.body) == said for one in queue.log)
+        return _digest(f"{queue.name} {said} {self.now} {before}")
 
     def first_of(self, _keys: Sequence[str]) -> int:
         return 0
@@ -309,7 +307,7 @@ class ExploringKernel(Kernel):
 
     def spawn(self, process: Process, key: str, work: Callable[[], object]) -> Task:
         task = super().spawn(process, key, work)
-        self.histories[task] = b""
+        self.histories[task] = repr(getattr(getattr(work, "__self__", None), "event", ""))
         return task
 
     def end(self) -> None:
@@ -332,9 +330,7 @@ class ExploringKernel(Kernel):
 
     def remember_answer(self, answer: object) -> None:
         """Add an answer to the history of the current task, which with the task's code is its state."""
-        task = self.current
-        text = repr((answer, self.now)).encode(errors="surrogatepass")
-        self.histories[task] = blake2b(self.histories[task] + text, digest_size=8).digest()
+        self.histories[self.current] += repr((answer, self.now))
 
     @contextmanager
     def step(self, found: Accesses) -> Iterator[None]:
@@ -358,7 +354,7 @@ class ExploringKernel(Kernel):
 
     def forget(self, known: object) -> None:
         """Note that what the current task got matters no more, but for something that it knows."""
-        self.histories[self.current] = repr(known).encode()
+        self.histories[self.current] = repr(known)
 
     def protocol(self) -> Mapping[str, str]:
         """Return the states of the protocol, unless an earlier run has had this turn."""
@@ -371,6 +367,10 @@ class ExploringKernel(Kernel):
         for one, state in self.noted.items():
             if before[one] != state:
                 self.search.steps.setdefault((before[one], step, state))
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
 def _deleted(_: object, handles: Sequence[str], result: Any) -> list[str]:
@@ -426,7 +426,7 @@ class Search:
     learned: Learned
     is_reduced: bool = True
     waiting: list[list[int]] = field(default_factory=lambda: [[]])
-    states: set[bytes] = field(default_factory=set)
+    states: set[str] = field(default_factory=set)
     ends: set[str] = field(default_factory=set)
     steps: dict[Step, None] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
@@ -469,7 +469,7 @@ def _run(made: Made, checks: Checks, search: Search) -> None:
     except Seen:
         kernel.end()
         return
-    search.ends.add(repr((stored(world), sorted(kernel.left.items()))))
+    search.ends.add(canonical((stored(world), sorted(kernel.left.items())), world.end))
     kernel.end()
     for check in checks:
         for problem in check(world):

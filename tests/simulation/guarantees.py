@@ -563,6 +563,17 @@ def only_queues_of_this_stage_are_deleted(world: SplittingWorld) -> Iterator[str
         yield f"the queue {FOREIGN} of another owner was deleted"
 
 
+def a_use_is_recorded_first(world: SplittingWorld) -> Iterator[str]:
+    """A queue with uses has received nothing later than one function timeout after its last use."""
+    items = world.dynamodb.tables["Splits"].items
+    for queue in world.sqs.made:
+        if queue.name.startswith(SPLIT_PREFIX) and queue.log:
+            use = items.get(f"use#{queue.name}", {}).get("use", {})
+            latest = float(use.get("until", 0)) / 1000 + world.functions["split"].timeout
+            late = [one for one in queue.log if one.sent_at > latest]
+            yield from (f"{one.body} was sent to {queue.name} {one.sent_at - latest:.0f} s too late" for one in late)
+
+
 def only_kills_cost_receives(world: SplittingWorld) -> Iterator[str]:
     """A function that is killed while it holds a message costs a receive, and the redrive policy is its owner's."""
     for queue in TARGETS.values():
@@ -580,6 +591,7 @@ SPLITTING: tuple[Callable[[SplittingWorld], Iterator[str]], ...] = (
     messages_are_not_changed,
     nothing_comes_twice_without_faults,
     only_queues_of_this_stage_are_deleted,
+    a_use_is_recorded_first,
     the_consumer_is_restored,
     only_kills_cost_receives,
     *EVERYWHERE,

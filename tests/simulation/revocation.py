@@ -23,7 +23,7 @@ from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from tests.simulation.clients import SetUpClient, shared_client
 from tests.simulation.exchange import begin_of_stage
 from tests.simulation.functions import Mapping_
-from tests.simulation.live import CONFIG, ENVIRONMENT, NAMES, REALM, SECRET, LiveWorld
+from tests.simulation.live import CONFIG, ENVIRONMENT, NAMES, REALM, SECRET, TOPICS, LiveWorld
 from tests.simulation.services import arn_of
 from tests.simulation.splitting import CONTROL_SECONDS, CONTROL_VISIBILITY
 from tests.simulation.sqs import URL
@@ -102,10 +102,17 @@ class RevocationWorld(LiveWorld):
         while kernel.now < self.end - 600:
             self._ask("grant")
             kernel.sleep(kernel.between(20, 150))
+            self.actor(f"busy publisher {kernel.now:.0f}", self._publish_often)
             self._ask("ungrant")
             ended = kernel.now
             kernel.sleep(kernel.between(10, 60))
             self.without.append((ended, kernel.now))
+
+    def _publish_often(self) -> None:
+        """Publish before and after the reply, so that an instance that delivers has read the rights just before."""
+        for number in range(8):
+            self._publish(TOPICS[0], f"sqs busy {self.kernel.now:.0f}.{number}", "busy publisher")
+            self.kernel.sleep(0.4)
 
     def _ask(self, command: str) -> None:
         """Send a command until it is answered."""

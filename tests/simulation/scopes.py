@@ -12,13 +12,13 @@ from signalbox.exchange.model.records import OrderBy
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.sarracenia.rights.names import UserName
 from tests.simulation import guarantees, run
-from tests.simulation.accesses import accesses
+from tests.simulation.accesses import QUEUE_NAMES, accesses
 from tests.simulation.connections import SimulatedSocket
 from tests.simulation.explore import CONNECTIONS, CUT, ExploredCalls, ExploringKernel, Search, Step, explore
 from tests.simulation.kernel import START
 from tests.simulation.live import INBOX, OUTBOX, TOPICS, USER, LiveWorld
 from tests.simulation.rendezvous import BROKER, PREFIX, RendezvousWorld
-from tests.simulation.splitting import DEVELOPERS, OTHERS, PARAMETERS, SplittingWorld
+from tests.simulation.splitting import DEVELOPERS, FOREIGN, OTHERS, PARAMETERS, SplittingWorld
 from tests.simulation.splitting import PREFIX as SPLIT_PREFIX
 from tests.simulation.splitting import REPLIES as SPLIT_REPLIES
 from tests.simulation.sqs import URL
@@ -31,7 +31,7 @@ REPLIES = ("no reply", "one reply", "two replies", "three replies")
 PUBLISHED_AT, IDLE_AT = 10.0, 20.0
 PARAMETER = "/demo/memes"
 SHORT_WAITS = {"SPLIT_PARAMETER_SECONDS": "3", "SPLIT_EMPTY_SECONDS": "3", "SPLIT_TIMEOUT_SECONDS": "2"}
-STARTED_AT, SENT_AT, RECEIVED_AFTER, SPLIT_ENDS = 5.0, 30.0, 26.0, 400.0
+STARTED_AT, SENT_AT, RECEIVED_AFTER, SPLIT_ENDS = 5.0, 40.0, 36.0, 400.0
 POLLS = {0: (0.0,), 1: (0.0, 10.0)}
 
 
@@ -224,7 +224,7 @@ class SmallSplitting(SmallWorld, SplittingWorld):
         self._ask("start", developer, owner=developer, config={"feature": {"split_queues": {"*": entry}}})
         for wait in (RECEIVED_AFTER, 1.0):
             self.kernel.sleep(wait)
-            self.kernel.begin_step(("sqs",))
+            self.kernel.begin_step(QUEUE_NAMES)
             names = [name for name in self.sqs.queues if name.startswith(SPLIT_PREFIX) and developer in name]
             self.kernel.remember_answer(names)
             for name in names:
@@ -245,9 +245,9 @@ class SmallSplitting(SmallWorld, SplittingWorld):
             self.kernel.forget("")
 
     def is_at_rest(self) -> bool:
-        queues = [queue for name, queue in self.sqs.queues.items() if name != SPLIT_REPLIES]
+        queues = [queue for name, queue in self.sqs.queues.items() if name not in (SPLIT_REPLIES, FOREIGN)]
         return (
-            self.kernel.now > START + SENT_AT + RECEIVED_AFTER
+            self.kernel.now > START + STARTED_AT + RECEIVED_AFTER + 1
             and not any(queue.messages or queue.name.startswith(SPLIT_PREFIX) for queue in queues)
             and "split" not in self.dynamodb.tables["Splits"].items.get(f"split#ssm/{PARAMETER}", {})
             and not any(function.running for function in self.functions.values())
@@ -288,6 +288,7 @@ SCOPES: Mapping[str, tuple[Callable[[ExploringKernel], World], Any]] = {
 STATED = (
     ("rendezvous", (), 1000),
     ("live", (), 2000),
+    ("splitting", (), 6000),
 )
 COMPARED, MOST_COMPARED = ("rendezvous", "live"), 20_000
 
@@ -298,20 +299,26 @@ def explored(scope: str, most_states: int, faults: Sequence[str], *, is_reduced:
     return explore(made, (*checks, run.unexpected_errors), most_states, faults, is_reduced=is_reduced)
 
 
-def are_all_explored(scopes: Sequence[str]) -> bool:
-    """Explore scopes with the faults and within the numbers of states that are stated, and compare their ends."""
-    found = [is_explored(scope, most, faults) for scope, faults, most in STATED if scope in scopes]
+def are_all_explored(scopes: Sequence[str], table_of_page: Callable[[str], str]) -> bool:
+    """Explore scopes with the faults and within the numbers of states that are stated, and compare ends and pages."""
+    found = []
+    for scope, faults, most_states in STATED:
+        if scope in scopes:
+            search = explored(scope, most_states, faults)
+            found.append(is_kept(scope, search))
+            if not faults and table(search.steps) != table_of_page(scope):
+                found.append(False)
+                print(f"the page of {scope} has another table: run python -m tests.simulation --tables")
     return all([*found, *(are_ends_kept(scope) for scope in COMPARED if scope in scopes)])
 
 
-def is_explored(scope: str, most_states: int, faults: Sequence[str], *, has_table: bool = False) -> bool:
-    """Explore a scope, print its size, and return whether no order is left and no guarantee is broken."""
-    found = explored(scope, most_states, faults)
+def is_kept(scope: str, found: Search, *, has_table: bool = False) -> bool:
+    """Print the size of an exploration, and return whether no order is left and no guarantee is broken."""
     if has_table:
         print(table(found.steps))
     end = "no other state is left" if found.is_complete else f"{len(found.waiting)} orders are left"
     sizes = f"{len(found.states)} states, {found.runs} runs, {found.repetitions} repetitions, {found.seconds:.0f} s"
-    print(f"{scope} with {' and '.join(faults) or 'no fault'}: {sizes}; {end}", flush=True)
+    print(f"{scope} with {' and '.join(found.faults) or 'no fault'}: {sizes}; {end}", flush=True)
     for name, problem in found.broken.items():
         print(f"BROKEN {name}: {problem}")
     return found.is_complete and not found.broken

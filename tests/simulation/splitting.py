@@ -236,13 +236,14 @@ class SplittingWorld(World):
                 kernel.note(f"gives up: {error}")
 
     def _use(self, name: str, client: SessionClient) -> None:
-        """Start a session, consume for a time, and stop it or leave it."""
+        """Start a session, consume for a time or wait in a debugger, and stop it or leave it."""
         kernel = self.kernel
+        is_paused = kernel.random() < 0.3
         status = client.start(timeout=timedelta(minutes=10))
         self.account.sessions += 1
         until, beat_at = kernel.now + kernel.between(30, 300), kernel.now
         while kernel.now < until:
-            for queue in status.queues:
+            for queue in () if is_paused else status.queues:
                 self._handle(name, queue.url)
             if kernel.now - beat_at >= 10:
                 beat_at = kernel.now

@@ -115,8 +115,8 @@ class World:
             service = self.services[int(kernel.draw(f"{key} service") * len(self.services))]
             share = (0.3, 1.0)[int(kernel.draw(f"{key} share") * 2)]
             hangs = kernel.draw(f"{key} hangs") < 0.3
-            end = min(begin + length, self.faults_end)
-            self.calls.outages.append(Outage(service, begin, end, share, hangs))
+            end, code = min(begin + length, self.faults_end), kernel.draw(f"{key} code")
+            self.calls.outages.append(Outage(service, begin, end, share, hangs, code))
             kernel.at(begin, partial(self._tell_outage, key, service, end))
 
     def _tell_outage(self, key: str, service: str, end: float) -> None:

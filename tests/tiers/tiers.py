@@ -58,7 +58,6 @@ FOLDERS = {
         "tests/local/emulator",
     ),
 }
-SIMULATION = "tests/simulation"
 CORE_TESTS = ("tests/unit", "tests/adapters", "tests/golden")
 # Tests of whole commands, of which most need a stage in moto: a third of the time of all tests without a marker.
 COMMAND_TESTS = "tests/cli"
@@ -150,8 +149,7 @@ def _simulation() -> Check:
     simulation = (sys.executable, "-m", "tests.simulation")
     seeds = (*simulation, "--seconds", str(SIMULATION_SECONDS), "--shrink")
     results = (sys.executable, "-m", "tests.simulation.results")
-    steps = _pytest(SIMULATION, "-m", "release")
-    return Check("simulation", (steps, (*simulation, "--explore"), seeds, results)).giving_way()
+    return Check("simulation", ((*simulation, "--explore"), seeds, results)).giving_way()
 
 
 def _kubernetes() -> Check:

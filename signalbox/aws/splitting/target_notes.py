@@ -21,15 +21,12 @@ class DynamoSamples:
     table: DynamoTable
     timings: Timings = field(default_factory=Timings)
 
-    def add(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
-        """Add a sample for each queue; older samples are dropped unless the check for emptiness needs them."""
-        kept = with_samples(self.of(target), samples, timings=self.timings)
-        self.table.write(Put(split_key(target, "samples") | {"samples": samples_text(kept)}))
-
-    def of(self, target: Target) -> Mapping[QueueName, tuple[Sample, ...]]:
-        """Return the samples of a split's temporary queues, oldest first."""
+    def add(self, target: Target, samples: Mapping[QueueName, Sample]) -> Mapping[QueueName, tuple[Sample, ...]]:
+        """Add a sample for each queue of a split, and return the samples that are kept, oldest first."""
         item = self.table.get(split_key(target, "samples"))
-        return read_samples(item["samples"]) if item else {}
+        kept = with_samples(read_samples(item["samples"]) if item else {}, samples, timings=self.timings)
+        self.table.write(Put(split_key(target, "samples") | {"samples": samples_text(kept)}))
+        return kept
 
 
 @dataclass(frozen=True, slots=True)

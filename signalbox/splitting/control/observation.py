@@ -27,8 +27,7 @@ class SplitObserver:
     def observe(self, split: Split, registry: Registry, *, now: datetime) -> ObservedState:
         """Return the observed state and store the samples. Raises `EffectRefused` and `EffectFailed`."""
         found = self.resources.queues.observe(temporary_names(split), now=now)
-        self.store.samples.add(split.target, {name: sample for name, (_, sample) in found.items()})
-        samples = self.store.samples.of(split.target)
+        samples = self.store.samples.add(split.target, {name: sample for name, (_, sample) in found.items()})
         uses = self.store.uses.of([name for name in _being_emptied(split) if name in found])
         return ObservedState(
             target=self._target_state(split, registry),

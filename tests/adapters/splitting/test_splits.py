@@ -112,7 +112,7 @@ class TestSplits:
         assert store.splits.forget(stored)
 
         assert store.splits.find(APP) is None
-        assert (dict(store.annotations.of(APP)), dict(store.samples.of(APP))) == ({}, {})
+        assert (dict(store.annotations.of(APP)), dict(store.samples.add(APP, {}))) == ({}, {})
         assert store.splits.create(of(OTHER, MEMES), documents=[]) is not None
 
     def test_a_deleted_record_can_be_neither_written_nor_deleted_again(self, store):
@@ -195,10 +195,11 @@ class TestSamples:
     def test_samples_are_returned_oldest_first(self, store):
         first, second = Sample(START, 0, 0), Sample(START + 1.5 * SECOND, 0, 0)
         store.samples.add(APP, {MEMES: first, ORDERS: first})
-        store.samples.add(APP, {MEMES: second})
 
-        assert dict(store.samples.of(APP)) == {MEMES: (first, second), ORDERS: (first,)}
-        assert dict(store.samples.of(OTHER)) == {}
+        added = store.samples.add(APP, {MEMES: second})
+
+        assert dict(added) == {MEMES: (first, second), ORDERS: (first,)}
+        assert dict(store.samples.add(OTHER, {ORDERS: second})) == {ORDERS: (second,)}
 
 
 class TestNotes:
