@@ -29,7 +29,7 @@ from tests.simulation.accesses import (
 )
 from tests.simulation.calls import Calls
 from tests.simulation.functions import Failure, Mapping_
-from tests.simulation.kernel import START, Fault, Kernel, Killed, Process, Task
+from tests.simulation.kernel import START, Fault, Kernel, Process, Task
 from tests.simulation.queue import SimulatedQueue
 from tests.simulation.services import Answer, Refusal, Request
 from tests.simulation.stored import NAMES, canonical, in_order, stored
@@ -309,16 +309,6 @@ class ExploringKernel(Kernel):
         task = super().spawn(process, key, work)
         self.histories[task] = repr(getattr(getattr(work, "__self__", None), "event", ""))
         return task
-
-    def end(self) -> None:
-        """End all tasks: what a suspended one holds is never freed."""
-        for task in self.histories:
-            task.process.is_alive = False
-        for task in self.histories:
-            while task.thread:  # which may wait for threads while it ends
-                self.current = task
-                task.thread.throw(Killed)
-        self.current = None
 
     def resume(self, task: Task) -> None:
         self._lead_to(task.key)

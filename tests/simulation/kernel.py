@@ -113,6 +113,7 @@ class Kernel:
         self.story: list[tuple[float, str, str]] | None = [] if has_story else None
         self.current: Task | None = None
         self.calls = 0
+        self.tasks: dict[Task, None] = {}
         self._turns: list[tuple[float, int, Callable[[], None]]] = []
         self._number = 0
         self._hub = getcurrent()
@@ -140,6 +141,7 @@ class Kernel:
         task = Task(process, key, greenlet(None, parent=self._hub))
         task.thread.run = partial(self._work, task, work)
         process.tasks.append(task)
+        self.tasks[task] = None
         self.at(self.now, partial(self.resume, task))
         return task
 
@@ -193,6 +195,18 @@ class Kernel:
             task.is_done = True
             if task in task.process.tasks:
                 task.process.tasks.remove(task)
+            self.tasks.pop(task, None)
+
+    def end(self) -> None:
+        """End all tasks: what a suspended one holds is never freed."""
+        left = list(self.tasks)
+        for task in left:
+            task.process.is_alive = False
+        for task in left:
+            while task.thread:  # which may wait for threads while it ends
+                self.current = task
+                task.thread.throw(Killed)
+        self.current = None
 
     # Draws and faults.
 

@@ -186,7 +186,8 @@ class SplittingWorld(World):
             if kernel.now - read_at >= READ_AGAIN_SECONDS:
                 url, read_at = self._read(parameter, url), kernel.now
             if not self._handle(f"consumer of {parameter}", url):
-                kernel.sleep(2)
+                is_busy = kernel.random() < 0.01 and kernel.now < self.faults_end  # with something else
+                kernel.sleep(kernel.between(30, 180) if is_busy else 2)
 
     def _read(self, parameter: str, before: str) -> str:
         try:
