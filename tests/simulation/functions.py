@@ -83,7 +83,8 @@ class Function:
         self.invocations += 1
         kernel, is_cold = self.kernel, not self.idle
         sandbox = Sandbox(self) if is_cold else self.idle.pop()
-        process = Process(f"{self.name}#{self.invocations}", f"{self.name}/{key}", sandbox, self.identity, chain)
+        name = f"{self.name}#{self.invocations}"
+        process = Process(name, f"{self.name}/{key}", sandbox, self.identity, chain, began=kernel.now)
         self.running.append(process)
         call = _Invocation(self, process, event, ended, kernel.now + self.timeout + (COLD_START if is_cold else 0))
         kernel.after(COLD_START if is_cold else 0.001, call.begin)

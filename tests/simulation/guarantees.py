@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
+from signalbox.aws.splitting.locks import USE_KEPT_FOR
 from signalbox.exchange.model.names import is_dead_letter_name
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.queues import is_fifo
@@ -574,6 +575,18 @@ def a_use_is_recorded_first(world: SplittingWorld) -> Iterator[str]:
             yield from (f"{one.body} was sent to {queue.name} {one.sent_at - latest:.0f} s too late" for one in late)
 
 
+def a_closed_queue_gets_nothing(world: SplittingWorld) -> Iterator[str]:
+    """Calls of a closed queue's session route its messages to the next match."""
+    items = world.dynamodb.tables["Splits"].items
+    for queue in world.sqs.made:
+        use = items.get(f"use#{queue.name}", {}).get("use", {})
+        if use.get("is_closed"):
+            closed_at = float(use["expires_at"]) - USE_KEPT_FOR.total_seconds() + 0.5
+            last = max(closed_at, float(use.get("until", 0)) / 1000)
+            late = [one for one in queue.log if one.began > last]
+            yield from (f"{one.body} was sent to {queue.name} by a call after its end" for one in late)
+
+
 def only_kills_cost_receives(world: SplittingWorld) -> Iterator[str]:
     """A function that is killed while it holds a message costs a receive, and the redrive policy is its owner's."""
     for queue in TARGETS.values():
@@ -592,6 +605,7 @@ SPLITTING: tuple[Callable[[SplittingWorld], Iterator[str]], ...] = (
     nothing_comes_twice_without_faults,
     only_queues_of_this_stage_are_deleted,
     a_use_is_recorded_first,
+    a_closed_queue_gets_nothing,
     the_consumer_is_restored,
     only_kills_cost_receives,
     *EVERYWHERE,

@@ -29,6 +29,7 @@ class Process:
     sandbox: Any = None
     identity: str = "123456789012"
     chain: Mapping[str, int] = field(default_factory=dict)
+    began: float = 0.0
     is_alive: bool = True
     tasks: "list[Task]" = field(default_factory=list)
 

@@ -29,7 +29,8 @@ IN_FLIGHT = "MessageNotInflight"
 class StoredMessage:
     """A message of a queue; `visible_at` is in the future while it is in flight or delayed.
 
-    `chain` counts the invocations of each function that led to it, as the trace header of a message does.
+    `chain` counts the invocations of each function that led to it, as the trace header of a message does. `began` is
+    the time at which the invocation that sent it began.
     """
 
     id: str
@@ -40,6 +41,7 @@ class StoredMessage:
     number: int
     sender: str
     chain: Mapping[str, int] = field(default_factory=dict)
+    began: float = 0.0
     group: str | None = None
     deduplication_id: str | None = None
     receives: int = 0
@@ -115,6 +117,7 @@ class SimulatedQueue:
             number=self.numbers,
             sender=sender.identity if sender else ACCOUNT,
             chain=sender.chain if sender else {},
+            began=sender.began if sender else now,
             group=group,
             deduplication_id=deduplication_id,
         )

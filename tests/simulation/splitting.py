@@ -162,7 +162,7 @@ class SplittingWorld(World):
         kernel, number = self.kernel, 0
         authors = (*DEVELOPERS, OTHERS)
         while kernel.now < self.end - QUIET_SECONDS:
-            kernel.sleep(kernel.between(1, 15))
+            kernel.sleep(kernel.between(0.1, 1) if kernel.random() < 0.5 else kernel.between(1, 30))
             number += 1
             group, author = f"g{kernel.number(GROUPS)}", authors[kernel.number(len(authors))]
             body = json.dumps({"queue": queue, "number": number, "author": author, "group": group})
