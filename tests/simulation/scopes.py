@@ -14,7 +14,17 @@ from signalbox.sarracenia.rights.names import UserName
 from tests.simulation import guarantees, run
 from tests.simulation.accesses import QUEUE_NAMES, accesses
 from tests.simulation.connections import SimulatedSocket
-from tests.simulation.explore import CONNECTIONS, CUT, ExploredCalls, ExploringKernel, Search, Step, explore
+from tests.simulation.explore import (
+    CONNECTIONS,
+    CRASH,
+    CUT,
+    DUPLICATE,
+    ExploredCalls,
+    ExploringKernel,
+    Search,
+    Step,
+    explore,
+)
 from tests.simulation.kernel import START
 from tests.simulation.live import INBOX, OUTBOX, TOPICS, USER, LiveWorld
 from tests.simulation.rendezvous import BROKER, PREFIX, RendezvousWorld
@@ -287,6 +297,8 @@ SCOPES: Mapping[str, tuple[Callable[[ExploringKernel], World], Any]] = {
 # The faults of each scope that are explored completely, and the largest number of states.
 STATED = (
     ("rendezvous", (), 1000),
+    ("rendezvous", (CRASH,), 10_000),
+    ("rendezvous", (DUPLICATE,), 12_000),
     ("live", (), 2000),
     ("splitting", (), 6000),
 )

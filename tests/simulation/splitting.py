@@ -89,6 +89,7 @@ class SplittingWorld(World):
         super().__init__(seed, **options)
         self.weather = replace(self.weather, calm_for=CALM_SECONDS)
         self.account = SplittingAccount()
+        self.has_deployments = self.kernel.draw("deployments") < 0.3
         self._make_resources()
         self._make_functions()
         self._make_clients()
@@ -135,6 +136,8 @@ class SplittingWorld(World):
     def _make_clients(self) -> None:
         for parameter, queue in PARAMETERS.items():
             self.actor(f"consumer of {queue}", partial(self._consumer, parameter))
+            if self.has_deployments:
+                self.actor(f"deployment of {queue}", partial(self._deploy, parameter))
         for target, queue in TARGETS.items():
             self.actor(f"producer of {queue}", partial(self._producer, queue), after=1)
             for developer in DEVELOPERS:
@@ -188,6 +191,15 @@ class SplittingWorld(World):
             if not self._handle(f"consumer of {parameter}", url):
                 is_busy = kernel.random() < 0.01 and kernel.now < self.faults_end  # with something else
                 kernel.sleep(kernel.between(30, 180) if is_busy else 2)
+
+    def _deploy(self, parameter: str) -> None:
+        """Deploy the consumer now and then, so that it reads its original queue."""
+        kernel = self.kernel
+        while kernel.now < self.faults_end:
+            kernel.sleep(kernel.between(50, 300))
+            with suppress(Refusal, BotoCoreError):
+                self.call("ssm", "PutParameter", Name=parameter, Value=URL + PARAMETERS[parameter], Overwrite=True)
+            kernel.note(f"deploys {parameter}")
 
     def _read(self, parameter: str, before: str) -> str:
         try:
