@@ -397,6 +397,16 @@ def what_is_published_is_logged_once(world: LiveWorld) -> Iterator[str]:
             yield f"number {place[1]} of {place[0]} is that of {sorted(several)}"
 
 
+def what_is_published_has_one_id(world: LiveWorld) -> Iterator[str]:
+    """A repeated event has the same publication id and the same `_seq`."""
+    ids: dict[str, int] = {}
+    for follower in world.account.followers.values():
+        for _, event in follower.events:
+            text = str(event.payload.arguments[0]) if event.payload.arguments else ""
+            if ids.setdefault(text, event.publication) != event.publication:
+                yield f"{text!r} has the publication ids {ids[text]} and {event.publication}"
+
+
 def an_acknowledged_event_is_logged(world: LiveWorld) -> Iterator[str]:
     """PUBLISHED follows the events."""
     got = {str(event.payload.arguments[0]) for one in world.account.followers.values() for _, event in one.events}
@@ -453,6 +463,7 @@ LIVE: tuple[Callable[[LiveWorld], Iterator[str]], ...] = (
     no_event_is_missed,
     each_event_once_and_in_order,
     what_is_published_is_logged_once,
+    what_is_published_has_one_id,
     an_acknowledged_event_is_logged,
     what_a_session_publishes_keeps_its_order,
     events_follow_their_subscription,
