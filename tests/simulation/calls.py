@@ -24,7 +24,6 @@ REFUSALS = {
 USUAL_REFUSALS = (("ThrottlingException", 400), ("ServiceUnavailable", 503))
 # How long a call waits for an answer.
 READ_TIMEOUT, USUAL_READ_TIMEOUT = {"kubernetes": 5.0}, 60.0
-LOOK_SECONDS = 1.0  # between the looks of a call that waits for messages
 NOT_REPEATED = ("KMS.ThrottlingException", "RequestThrottled")
 
 
@@ -41,7 +40,9 @@ class Outage:
 
 
 class Calls:
-    """The way from a client to the simulated services."""
+    """The way from a client to the simulated services; a call that waits for messages looks every `look_seconds`."""
+
+    look_seconds = 0.5
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -96,8 +97,8 @@ class Calls:
             answer = self.services[service](operation, request)
             left = request.get("WaitTimeSeconds", 0) if operation == "ReceiveMessage" else 0
             while left > 0 and not answer:
-                left -= LOOK_SECONDS
-                self.kernel.sleep(LOOK_SECONDS)
+                left -= self.look_seconds
+                self.kernel.sleep(self.look_seconds)
                 answer = self.services[service](operation, request)
         except Refusal as refusal:
             self.kernel.note(f"{operation} {summary(request)} -> {refusal.code}")

@@ -375,6 +375,7 @@ class ExploredCalls(Calls):
     """The calls of an explored run, without latency; their answers are remembered, and their effects are steps."""
 
     kernel: ExploringKernel
+    look_seconds = 1.0
 
     def _latency(self, _key: str) -> float:
         return 0.0
