@@ -42,7 +42,7 @@ class Outage:
 class Calls:
     """The way from a client to the simulated services; a call that waits for messages looks every `look_seconds`."""
 
-    look_seconds = 0.5
+    look_seconds = 0.2
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
