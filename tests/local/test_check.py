@@ -47,7 +47,7 @@ def test_marked_tests_are_in_the_folders_that_their_checks_run(marker: str) -> N
 
 
 def test_tests_that_are_left_to_a_release_are_in_one_of_its_parts() -> None:
-    known = (*tiers.PARTS.values(), *tiers.CORE_TESTS, *tiers.FOLDERS["spark"], tiers.SIMULATION)
+    known = (*tiers.PARTS.values(), *tiers.CORE_TESTS, *tiers.FOLDERS["spark"])
 
     assert [path for path in files_with("release") if sum(is_within(path, (folder,)) for folder in known) != 1] == []
 
