@@ -1,7 +1,8 @@
 """The routing graph: exchanges compiled for matching, with their bindings and alternates."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from signalbox.exchange.matching.trie import BindingTrie
@@ -17,25 +18,57 @@ MAXIMUM_WORDS = 500_000
 MAXIMUM_OF_INSTANCE = 2 * MAXIMUM_WORDS
 ANYWAY = WILDCARDS | {""}  # first words of patterns that match keys of any first word, or the empty key
 NO_WORDS: frozenset[str] = frozenset()
-Permit = Callable[[ExchangeName], bool]
-"""Decides whether a message may pass into an exchange."""
-
-
-def permit_all(_exchange: ExchangeName) -> bool:
-    """Permit every way."""
-    return True
 
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """The queues that get a message, each once. `by_alternate` is whether an exchange used its alternate on the way.
-
-    `passed` are the exchanges on the way.
-    """
+    """The queues that get a message, each once. `by_alternate` is whether an exchange used its alternate on the way."""
 
     queues: tuple[DeclaredName, ...]
     by_alternate: bool
-    passed: frozenset[ExchangeName] = field(default=frozenset(), compare=False)
+
+
+@dataclass(slots=True)
+class Ways:
+    """The ways of a key from `root`, for which the bindings of each exchange are matched once.
+
+    `exchanges` are the exchanges that each exchange passes the key to, and `queues` the exchanges from which each queue
+    gets it. `alternates` are the exchanges that pass it to their alternates.
+    """
+
+    root: ExchangeName
+    exchanges: dict[ExchangeName, list[ExchangeName]] = field(default_factory=dict)
+    queues: dict[DeclaredName, list[ExchangeName]] = field(default_factory=dict)
+    alternates: set[ExchangeName] = field(default_factory=set)
+
+    def passed(self, start: ExchangeName, *, around: Collection[ExchangeName] = ()) -> set[ExchangeName]:
+        """Return the exchanges that a message passes from `start` on, if it does not pass into those of `around`."""
+        found = {start}
+        waiting = [start]
+        while waiting:
+            new = [one for one in self.exchanges.get(waiting.pop(), ()) if one not in found and one not in around]
+            found.update(new)
+            waiting += new
+        return found
+
+    def routes(self, passed: AbstractSet[ExchangeName]) -> Routes:
+        """Return the queues that get a message from some of the exchanges."""
+        queues = tuple(queue for queue, sources in self.queues.items() if not passed.isdisjoint(sources))
+        return Routes(queues, not passed.isdisjoint(self.alternates))
+
+    def readers(self, realms: AbstractSet[ExchangeName]) -> Mapping[ExchangeName, Collection[DeclaredName]]:
+        """Return those of the live exchanges that a message passes, with the queues whose users' denies there count.
+
+        A queue that gets the message around all live exchanges but `root` depends on no deny of the others.
+        """
+        realms &= self.passed(self.root)
+        direct = self.passed(self.root, around=realms)
+        through = {queue: sources for queue, sources in self.queues.items() if direct.isdisjoint(sources)}
+        found: dict[ExchangeName, Collection[DeclaredName]] = {}
+        for realm in realms - {self.root}:
+            behind = self.passed(realm) if through else direct
+            found[realm] = [queue for queue, sources in through.items() if not behind.isdisjoint(sources)]
+        return found | dict.fromkeys(realms & {self.root}, self.queues.keys())
 
 
 @dataclass(slots=True)
@@ -151,42 +184,32 @@ class RoutingGraph:
         found = ((name, self._compiled.get(name)) for name in self.reachable(root))
         return frozenset(name for name, known in found if known is not None and known.exchange.live is not None)
 
-    def readers(self, root: ExchangeName, key: RoutingKey) -> Mapping[ExchangeName, Iterable[DeclaredName]]:
-        """Return the live exchanges that a message passes, each with the queues whose users' denies there count.
+    def ways(self, root: ExchangeName, key: RoutingKey) -> Ways:
+        """Return the ways of a key. As in RabbitMQ, an exchange passes unmatched messages to its alternate.
 
-        A queue that gets the message around all live exchanges but `root` depends on no deny of the others.
+        Each exchange is visited once, so that cycles of bindings are harmless.
         """
-        every = self.routes(root, key)
-        realms = every.passed & self.realms(root)
-        others = realms - {root}
-        around = self.routes(root, key, permit=lambda name: name not in others) if others else every
-        through = frozenset(every.queues).difference(around.queues)
-        behind = {one: through.intersection(self.routes(one, key).queues) if through else through for one in others}
-        return dict.fromkeys(realms, every.queues) | behind
-
-    def routes(self, root: ExchangeName, key: RoutingKey, *, permit: Permit = permit_all) -> Routes:
-        """Return the queues that get a message. As in RabbitMQ, an exchange passes unmatched messages to its alternate.
-
-        Each exchange is visited once, so that cycles of bindings are harmless. A message passes into no exchange that
-        `permit` refuses.
-        """
-        queues: dict[DeclaredName, None] = {}
-        seen = {root}
+        found = Ways(root)
         waiting = [root]
-        by_alternate = False
         while waiting:
             name = waiting.pop()
             known = self._compiled.get(name)
-            if known is None:
+            if known is None or name in found.exchanges:
                 continue
+            leads_to = found.exchanges[name] = []
             targets = known.bindings.matching(key)
             if not targets and known.exchange.alternate:
-                by_alternate = True
-                targets = [ResourceRef(ResourceKind.EXCHANGE, known.exchange.alternate)]
+                found.alternates.add(name)
+                leads_to.append(known.exchange.alternate)
             for target in targets:
                 if target.kind is ResourceKind.QUEUE:
-                    queues[DeclaredName(target.name)] = None
-                elif target.name not in seen and permit(ExchangeName(target.name)):
-                    seen.add(ExchangeName(target.name))
-                    waiting.append(ExchangeName(target.name))
-        return Routes(tuple(queues), by_alternate, frozenset(seen))
+                    found.queues.setdefault(DeclaredName(target.name), []).append(name)
+                else:
+                    leads_to.append(ExchangeName(target.name))
+            waiting += leads_to
+        return found
+
+    def routes(self, root: ExchangeName, key: RoutingKey) -> Routes:
+        """Return the queues that get a message."""
+        ways = self.ways(root, key)
+        return ways.routes(ways.passed(root))

@@ -1,6 +1,7 @@
 """The topic matcher: a trie of binding patterns that is searched once for each message."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import chain
 from sys import intern
 from typing import Any, Generic, TypeVar
 
@@ -10,7 +11,7 @@ from signalbox.exchange.model.topics import RoutingKey, words_of
 Target = TypeVar("Target", bound=Hashable)
 
 NO_EDGES: dict[str, Any] = {}  # shared by all nodes without edges; never written to
-FEW = 8  # up to this number of targets a tuple is searched as fast as a dict
+FEW = 8  # up to this number of targets or words a sequence is searched as fast as a dict or a set is made
 
 
 class _Node(Generic[Target]):
@@ -83,8 +84,8 @@ class _Node(Generic[Target]):
 class BindingTrie(Generic[Target]):
     """Bindings of any hashable targets: queues, exchanges, sessions.
 
-    Matching visits each node at most once for each word, for any number of `#`, and never visits a binding whose first
-    words differ from the key's.
+    Matching visits each node at most once for a key, whatever the key, and never visits a binding whose first words
+    differ from the key's.
     """
 
     __slots__ = ("_root",)
@@ -120,40 +121,73 @@ class BindingTrie(Generic[Target]):
     def matching(self, key: RoutingKey) -> list[Target]:
         """Return every target with a binding that matches, each once."""
         # A `*` or `#` in a key is an ordinary word, which a pattern can match only with a wildcard; no edge has it.
-        # A reached `#` node matches any word, so it stays; the nodes in `here` were reached by the current word.
-        # A node has one parent, and no node in `here` is a `#`, so no node is visited twice for a word.
+        words = words_of(key)
         here = [self._root]
-        staying: dict[_Node[Target], None] = {}
-        _stay(self._root.many, staying)
-        for word in words_of(key):
+        many = [] if self._root.many is None else [(self._root.many, 0)]
+        for number, word in enumerate(words, 1):
             after = []
-            for node in (*here, *staying) if staying else here:
+            for node in here:
                 child = node.edges.get(word)
                 if child is not None:
                     after.append(child)
                     if child.many is not None:
-                        _stay(child.many, staying)
+                        many.append((child.many, number))
                 child = node.one
                 if child is not None:
                     after.append(child)
                     if child.many is not None:
-                        _stay(child.many, staying)
-            if not after and not staying:
-                return []
+                        many.append((child.many, number))
             here = after
-        return _targets((*staying, *here) if staying else here)
+        if many:
+            _add_behind(many, words, here)
+        return _targets(here)
 
 
-def _stay(many: _Node[Target] | None, staying: dict[_Node[Target], None]) -> None:
-    """Add a `#` node to `staying`, and those after it, since `#` matches no word too."""
-    while many is not None and many not in staying:
-        staying[many] = None
-        many = many.many
+def _add_behind(many: Sequence[tuple[_Node[Target], int]], words: Sequence[str], found: list[_Node[Target]]) -> None:
+    """Add `#` nodes and the nodes behind them that a key ends at. Each `#` node has the number of words before it."""
+    waiting = []
+    known = words if len(many) <= FEW else set(words)
+    for node, number in many:
+        if node.one is not None or node.many is not None or not node.edges.keys().isdisjoint(known):
+            waiting.append((node, -1 << number))
+        else:
+            found.append(node)
+    if waiting:
+        places: dict[str, int] = {}
+        end = 1
+        for word in words:
+            end <<= 1
+            places[word] = places.get(word, 0) | end
+        _walk(waiting, places, end, found)
+
+
+def _walk(
+    waiting: list[tuple[_Node[Target], int]], places: Mapping[str, int], end: int, found: list[_Node[Target]]
+) -> None:
+    """Add the nodes that a key ends at, of nodes and all behind them.
+
+    Behind a `#` a node may be reached after different numbers of words. They are the bits of one integer, so that no
+    node is visited twice, however many words a key repeats. `places` are those bits of each word, and `end` is the last
+    one.
+    """
+    every = 2 * end - 1
+    while waiting:
+        node, reached = waiting.pop()
+        if reached & end:
+            found.append(node)
+        if node.many is not None:
+            waiting.append((node.many, -(reached & -reached)))
+        after = (reached << 1) & every
+        if node.one is not None and after:
+            waiting.append((node.one, after))
+        for word in node.edges if len(node.edges) < len(places) else places:
+            if word in node.edges and word in places:
+                then = places[word] & after
+                if then:
+                    waiting.append((node.edges[word], then))
 
 
 def _targets(nodes: Sequence[_Node[Target]]) -> list[Target]:
     """Return the targets of nodes, each once."""
     found = [node.targets for node in nodes if node.targets]
-    if len(found) == 1:
-        return list(found[0])
-    return list(dict.fromkeys(target for targets in found for target in targets))
+    return list(dict.fromkeys(chain.from_iterable(found)) if len(found) > 1 else found[0] if found else ())

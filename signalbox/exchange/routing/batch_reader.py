@@ -104,9 +104,11 @@ class BatchReader:
 
     def _denied(self, exchange: ExchangeName, publishers: Mapping[RoutingKey, Collection[str]]) -> RouteDenies:
         """Read the denies that may take a way of a message: of its publishers, and of the users of its queues."""
-        if not self.graph.realms(exchange):
-            return RouteDenies(exchange, {}, {})
-        readers = {key: self.graph.readers(exchange, key) for key in publishers}
+        ways = {key: self.graph.ways(exchange, key) for key in publishers}
+        realms = self.graph.realms(exchange)
+        if not realms:
+            return RouteDenies(exchange, ways, {}, {})
+        readers = {key: found.readers(realms) for key, found in ways.items()}
         queues = {queue for by_realm in readers.values() for reached in by_realm.values() for queue in reached}
         owners = self.copy_settings.owners(queues, now=self.now())
         asked = {
@@ -119,7 +121,7 @@ class BatchReader:
         denies: dict[UserName, dict[ExchangeName, Denies]] = {}
         for (realm, user), found in self.denies.of(sorted(asked)).items():
             denies.setdefault(user, {})[realm] = found
-        return RouteDenies(exchange, denies, owners)
+        return RouteDenies(exchange, ways, denies, owners)
 
     def _entry(
         self,
@@ -135,9 +137,9 @@ class BatchReader:
         # The control plane and sessions have checked the rights of the users that they name; and a message with a
         # number is in the log already, and others may have received it.
         is_checked = self.senders.trust(message) or message.message_id in heads.get(key, Head()).recent
-        if not is_checked and denied.refuse(Right.WRITE, key, [publisher], realm=exchange):
+        if not is_checked and exchange in denied.closed(Right.WRITE, key, publisher):
             return Rejection(message, f"user {publisher!r} is denied to publish to this topic of {str(exchange)!r}")
-        routes = denied.routes(self.graph, key, publisher)
+        routes = denied.routes(key, publisher)
         published = publication(message, content, routes, publisher, self.senders)
         record = self.graph.exchange(exchange)
         reason = self.metadata_problem(published) if record.live else None

@@ -1,9 +1,9 @@
 """The routes of a publication that no deny takes away: from its writer, and through realms to the users of queues."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from signalbox.exchange.matching.graph import Routes, RoutingGraph
+from signalbox.exchange.matching.graph import Routes, Ways
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.denies import Denies
 from signalbox.exchange.model.topics import RoutingKey
@@ -12,46 +12,37 @@ from signalbox.sarracenia.rights.permissions import Right
 
 Owners = Mapping[DeclaredName, Collection[UserName]]
 Realms = frozenset[ExchangeName]
-OPEN: Realms = frozenset()
-NOWHERE = Routes((), by_alternate=False)
 
 
 @dataclass(frozen=True, slots=True)
 class RouteDenies:
-    """The denies that may concern a batch of `root`, by user and realm, and the users of its queues."""
+    """The ways of the keys of a batch from `root`, the denies that may concern it, and the users of its queues."""
 
     root: ExchangeName
+    ways: Mapping[RoutingKey, Ways]
     denies: Mapping[UserName, Mapping[ExchangeName, Denies]]
     owners: Owners
 
-    def refuse(self, right: Right, key: RoutingKey, users: Iterable[str], *, realm: ExchangeName) -> bool:
-        """Return whether one of the users is denied a topic of a realm."""
-        found = (self.denies.get(UserName(user), {}).get(realm) for user in users)
-        return any(one is not None and one.match(right, key) for one in found)
+    def closed(self, right: Right, key: RoutingKey, user: str) -> Realms:
+        """Return the realms in which a user is denied a topic."""
+        found = self.denies.get(UserName(user), {}).items()
+        return frozenset(realm for realm, denies in found if denies.match(right, key))
 
-    def routes(self, graph: RoutingGraph, key: RoutingKey, publisher: str) -> Routes:
+    def routes(self, key: RoutingKey, publisher: str) -> Routes:
         """Return the routes of a publication that no deny takes away.
 
         A queue gets it on a way through realms in which none of the queue's users is denied its topic.
         """
-        every = self._routes(graph, key, publisher, closed=OPEN)
+        ways, refused = self.ways[key], self.closed(Right.WRITE, key, publisher) - {self.root}
+        every = ways.routes(ways.passed(self.root, around=refused))
         if not self.denies:
             return every
-        closed = {queue: self._closed(key, queue) for queue in every.queues}
-        reached = {realms: self._routes(graph, key, publisher, closed=realms).queues for realms in {*closed.values()}}
-        return replace(every, queues=tuple(queue for queue in every.queues if queue in reached[closed[queue]]))
-
-    def _closed(self, key: RoutingKey, queue: DeclaredName) -> Realms:
-        """Return the realms in which a user of a queue may not read a topic."""
-        found = (one for user in self.owners.get(queue, ()) for one in self.denies.get(user, {}).items())
-        return frozenset(realm for realm, denies in found if denies.match(Right.READ, key))
-
-    def _routes(self, graph: RoutingGraph, key: RoutingKey, publisher: str, *, closed: Realms) -> Routes:
-        """Return the routes around the realms that are closed, and those to which the publisher may not write."""
-        if self.root in closed:
-            return NOWHERE
-
-        def permit(realm: ExchangeName) -> bool:
-            return realm not in closed and not self.refuse(Right.WRITE, key, [publisher], realm=realm)
-
-        return graph.routes(self.root, key, permit=permit)
+        owners = {queue: self.owners.get(queue, ()) for queue in every.queues}
+        by_user = {user: self.closed(Right.READ, key, user) for users in owners.values() for user in users}
+        closed = {queue: refused.union(*map(by_user.__getitem__, users)) for queue, users in owners.items()}
+        passed = {
+            realms: set() if self.root in realms else ways.passed(self.root, around=realms)
+            for realms in {*closed.values()}
+        }
+        queues = (queue for queue in every.queues if not passed[closed[queue]].isdisjoint(ways.queues[queue]))
+        return replace(every, queues=tuple(queues))

@@ -1,5 +1,10 @@
 """The trie of bindings: each matching target once, as the rules say, in bounded time."""
 
+import sys
+from collections import Counter
+from itertools import product
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -91,3 +96,20 @@ def test_stars_in_a_key_are_met_once():
     trie = trie_of((".".join(["*"] * 128), "q"))
 
     assert trie.matching(RoutingKey(".".join(["*"] * 128))) == ["q"]
+
+
+@pytest.mark.parametrize("before", [("#",), ("a", "#"), ("#", "a", "#"), ("*",)])
+@pytest.mark.parametrize("end", ["a", "z"])
+def test_no_node_is_visited_twice_however_often_a_key_repeats_a_word(before, end):
+    """The keys of an attacker, and some of the 20,000 bindings that one user's hundred queues may have."""
+    patterns = [(*before, *words, end) for words in product("a*", repeat=9)]
+    trie = trie_of(*((".".join(pattern), "q") for pattern in patterns))
+    nodes = len({pattern[:length] for pattern in patterns for length in range(len(pattern) + 1)})
+    calls: Counter[str] = Counter()
+
+    sys.setprofile(lambda _frame, event, _argument: calls.update([event]))
+    found = trie.matching(RoutingKey(".".join(["a"] * 126)))
+    sys.setprofile(None)
+
+    assert calls["c_call"] < 6 * nodes
+    assert found == (["q"] if end == "a" and "#" in before else [])

@@ -1,9 +1,12 @@
 """A deny wins on every way of a message: from the publisher's queue, into realms, and into queues that are bound."""
 
+import sys
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
+from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.model.records import LiveSettings, User
 from signalbox.live.admin.denies import KEPT_FOR, CachedDenies, StoredDenies
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -228,6 +231,28 @@ def test_realms_that_a_user_binds_cost_the_users_of_other_queues_no_read(denied,
 
     assert {realm for realm, _ in denied.reader.asked} == {f"xs_feed_{number}.fifo" for number in range(realms)}
     assert {user for _, user in denied.reader.asked} == ({"alice", "feed"} if realms else set())
+
+
+def test_the_bindings_of_each_exchange_are_matched_once_for_a_message(denied):
+    """A source binds a public exchange to many realms of its own, each to all others, and denies bob some of them."""
+    realms = [f"xs_feed_{number}.fifo" for number in range(6)]
+    for number, name in enumerate(realms):
+        denied.world.declare(name)
+        denied.make_live(name)
+        denied.world.bind(OTHER, "#", to=name)
+        denied.world.bind(name, "#", queue=f"q_bob_{number}")
+        for other in realms:
+            denied.world.bind(name, "#", to=other)
+    for name in realms[:3]:
+        deny(denied.grants, name, "bob", "read", "secret.")
+    calls: Counter[str] = Counter()
+
+    sys.setprofile(lambda frame, event, _argument: calls.update([frame.f_code.co_name] if event == "call" else []))
+    found = denied.routed("secret.a", exchange=OTHER)
+    sys.setprofile(None)
+
+    assert found.keys() == {f"q_bob_{number}" for number in range(3, 6)}
+    assert calls[BindingTrie.matching.__name__] == len([OTHER, *realms])
 
 
 def test_a_queue_that_is_bound_before_and_behind_a_realm_is_refused_on_no_way_but_that_one(denied):
