@@ -22,6 +22,7 @@ def outbox_writer() -> OutboxWriter:
         log=DynamoTopicLog(wiring.table(), inner_map, is_late=instance.is_late),
         connections=connections(),
         now=instance.CLOCK.now,
+        redelivered_after=instance.settings().seconds("LIVE_VISIBILITY_SECONDS"),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from aws_cdk import Aws
 
+from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
 from stacks.shared.function import selected
@@ -25,6 +26,7 @@ NEEDS = {
     "deliver": (
         *("LIVE_TABLE", "EXCHANGE_TABLE", "HISTORY_STREAM"),
         *("LIVE_INBOX_URL", "LIVE_OUTBOX_URL", "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL", "LIVE_CONNECTIONS_URL"),
+        "LIVE_VISIBILITY_SECONDS",
     ),
     "page": (
         *("LIVE_TABLE", "EXCHANGE_TABLE", "LIVE_INBOX_URL", "LIVE_OUTBOX_URL", "LIVE_WEBSOCKET_URL"),
@@ -40,6 +42,7 @@ def environment(function: str, resources: Mapping[str, str], *, api_id: str, con
         "STAGE": config.stage,
         "EXCHANGE_PREFIX": config.exchange_prefix,
         "LIVE_CONNECTIONS_URL": _connections_url(api_id, config),
+        "LIVE_VISIBILITY_SECONDS": str(VISIBILITY_PER_TIMEOUT * config.live_timeout_seconds),
         "LIVE_WEBSOCKET_URL": _websocket_url(api_id, config),
         "PAGE_LISTS_REALMS": "yes" if config.page_lists_realms else "no",
     }

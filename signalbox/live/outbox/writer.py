@@ -69,6 +69,8 @@ class OutboxWriter:
     connections: Connections
     now: Callable[[], datetime]
     texts: EventTexts = field(default_factory=EventTexts)
+    redelivered_after: timedelta = timedelta(0)
+    """The visibility timeout of outboxes: items of a failed or killed call wait so long, however fast the client is."""
 
     def read(self, batches: Mapping[ConnectionId, Sequence[OutboxItem]]) -> Mapping[ConnectionId, ConnectionSnapshot]:
         """Read the snapshots of the connections that have items in a batch."""
@@ -91,7 +93,7 @@ class OutboxWriter:
         result = BatchResult(connection, snapshot.session, incoming[0].message_id)
         delivery = ConnectionDelivery(self.snapshots, self.connections, self.now, until, result, snapshot)
         wamp, arvados = WampDialect(self.log, self.texts), ArvadosDialect(self.log)
-        return _BatchWriter(delivery, wamp, arvados).write(incoming)
+        return _BatchWriter(delivery, wamp, arvados, self.redelivered_after).write(incoming)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ class _BatchWriter:
     delivery: ConnectionDelivery
     wamp: WampDialect
     arvados: ArvadosDialect
+    redelivered_after: timedelta
     _newest: dict[RoutingKey, int] = field(default_factory=dict)
 
     def write(self, incoming: Sequence[ReceivedItem]) -> BatchResult:
@@ -152,7 +155,7 @@ class _BatchWriter:
 
     def _post_reply(self, item: Reply, waited: timedelta) -> DeliveryOutcome:
         delivery = self.delivery
-        action = reply_action(item.item_id, delivery.outbox, waited=waited)
+        action = reply_action(item.item_id, delivery.outbox, waited=waited - self.redelivered_after)
         if action is ItemAction.CLOSE:
             is_repeated = item.item_id == delivery.outbox.unconfirmed_reply
             return DeliveryOutcome.UNCONFIRMED if is_repeated else DeliveryOutcome.TOO_SLOW
@@ -195,7 +198,7 @@ class _BatchWriter:
                 break
             self._complete(candidate)
             dialect, snapshot = self._dialect, delivery.current()
-            action = dialect.action(candidate, snapshot, waited=waited)
+            action = dialect.action(candidate, snapshot, waited=waited - self.redelivered_after)
             if action is ItemAction.CLOSE or (action is ItemAction.POST and self._is_far_behind(candidate, waited)):
                 return DeliveryOutcome.TOO_SLOW
             if action is ItemAction.POST and not frame.add(candidate.event, dialect.text(candidate, snapshot)):

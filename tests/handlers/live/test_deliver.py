@@ -155,6 +155,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
         "LIVE_OUTBOX_URL": urls[0],
         "LIVE_INBOX_URL": urls[1],
         "LIVE_CONNECTIONS_URL": "/connections",
+        "LIVE_VISIBILITY_SECONDS": "60",
         "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL": urls[2],
     }
     for name, value in settings.items():

@@ -78,6 +78,7 @@ class World:
     newest_number: int = 0
     looks: int = 0
     maximum_topics: int = 1_000
+    redelivered_after: timedelta = timedelta(0)
     is_current: bool = True
     """Whether a batch of events finds current rights and a current session."""
     copied: Session | None = None
@@ -116,7 +117,7 @@ class World:
 
     def deliver(self, *items: OutboxItem, waited: timedelta = timedelta(0), seconds: float = 60) -> BatchResult:
         incoming = [ReceivedItem(MessageId(f"m-{item.item_id}"), item, self.moment - waited) for item in items]
-        deliverer = OutboxWriter(self, self.log, self, lambda: self.moment)
+        deliverer = OutboxWriter(self, self.log, self, lambda: self.moment, redelivered_after=self.redelivered_after)
         return deliverer.deliver(CONNECTION, incoming, until=self.moment + timedelta(seconds=seconds))
 
     def posted(self) -> list[Any]:
@@ -183,6 +184,15 @@ def test_a_client_that_receives_too_slowly_is_disconnected(world: World, item: O
     delivered = world.deliver(item, waited=MAXIMUM_WAIT + timedelta(seconds=1))
 
     assert (delivered.outcome, world.posted(), world.connections.closed) == (DeliveryOutcome.TOO_SLOW, [], {CONNECTION})
+
+
+@pytest.mark.parametrize("item", [published(), event_batch(event(1))], ids=["a reply", "an event"])
+def test_an_item_of_a_killed_call_disconnects_no_client(world: World, item: OutboxItem) -> None:
+    world.redelivered_after = MAXIMUM_WAIT
+
+    delivered = world.deliver(item, waited=MAXIMUM_WAIT + timedelta(seconds=1))
+
+    assert (delivered.outcome, len(world.posted()), world.connections.closed) == (DeliveryOutcome.DONE, 1, set())
 
 
 def test_the_duration_of_a_backfill_disconnects_no_client(world: World) -> None:
