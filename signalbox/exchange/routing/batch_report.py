@@ -103,10 +103,10 @@ class BatchReport:
         self, publication: Publication, exchange: ExchangeName, *, sequence: int | None, is_live: bool
     ) -> None:
         """Add a publication that no binding matched. A live exchange keeps it in its log, so it is not dropped."""
-        queues = publication.routes.queues
-        if (queues or is_live) and not publication.routes.by_alternate:
+        is_passed_on = bool(publication.routes.queues) and publication.routes.by_alternate
+        if not is_passed_on and (publication.routes.queues or is_live):
             return
-        outcome = "alternate" if queues else "dropped"
+        outcome = "alternate" if is_passed_on else "dropped"
         self._counts[ResourceRef(ResourceKind.EXCHANGE, exchange)][outcome] += 1
         self.events.append(events.unrouted(publication, outcome, exchange=exchange, sequence=sequence, at=self.at))
 

@@ -150,8 +150,11 @@ def test_live_delivery_ignores_exchanges_that_are_not_live() -> None:
     assert (live.delivered, live.acknowledged) == ([], [])
 
 
-def test_a_logged_message_without_bindings_is_not_dropped(world_and_live) -> None:
+@pytest.mark.parametrize("alternate", [None, "xalternate"])
+def test_a_logged_message_without_bindings_is_not_dropped(world_and_live, alternate: str | None) -> None:
     world, _ = world_and_live
+    world.declare("xalternate")
+    world.table.set_alternate(LOG, alternate)
     world.publish(LOG, "a.b")
 
     routed = world.route(LOG)
