@@ -80,7 +80,7 @@ def _matches_record(pattern: Mapping[str, Any], record: Mapping[str, Any]) -> bo
 def _json(body: str) -> object:
     try:
         value = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ABSENT
     return value if isinstance(value, dict) else ABSENT
 

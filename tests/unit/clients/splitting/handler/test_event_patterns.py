@@ -69,6 +69,7 @@ def test_rules_on_the_body_match_as_lambda_documents(pattern, body, passes):
         ({"body": ["hello"]}, "hello", True),
         ({"body": ["hello"]}, "other", False),
         ({"body": {"a": [1]}}, "plain", False),
+        ({"body": {"a": [1]}}, "[" * 100_000, False),
         ({"body": ['{"a": 1}']}, '{"a": 1}', False),
         ({"awsRegion": ["us-east-1"]}, "plain", True),
         ({"awsRegion": ["us-east-1"]}, '{"a": 1}', True),
