@@ -208,7 +208,7 @@ def dead_letter_message(message: Message, *, own_names: Collection[str], reason:
     """Return a message for a dead-letter queue: the original message with its id and the reason as attributes.
 
     The attributes in `own_names` stay: those that the exchange wrote. The others are headers. If the message would be
-    too large, headers move into one attribute and the body is truncated.
+    too large, headers move into one attribute and the body is truncated; attributes too large by themselves go.
     """
     own = {name: one for name, one in message.attributes.items() if name in own_names and name != HEADERS}
     marks = {
@@ -224,7 +224,12 @@ def dead_letter_message(message: Message, *, own_names: Collection[str], reason:
     )
     system = _fifo(message.group_id or message.message_id, message.message_id) if is_fifo else {}
     dead = _message(message.message_id, message.body, attributes, system)
-    return dead if size_bytes(dead) <= MAXIMUM_BYTES else replace(dead, body=dead.body[:KEPT_CHARACTERS])
+    if size_bytes(dead) <= MAXIMUM_BYTES:
+        return dead
+    shorter = replace(dead, body=dead.body[:KEPT_CHARACTERS])
+    if size_bytes(shorter) <= MAXIMUM_BYTES:
+        return shorter
+    return replace(shorter, attributes={**marks, MESSAGE_ID: Attribute("String", message.message_id)})
 
 
 def _message(

@@ -20,7 +20,7 @@ from signalbox.exchange.messages.properties import (
 )
 from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.messages import MAXIMUM_BYTES, Attribute, Message, MessageId, outgoing
+from signalbox.messages import MAXIMUM_BYTES, Attribute, Message, MessageId, outgoing, size_bytes
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.unit.exchange.routing.naive_sqs import START as SENT_AT
 from tests.unit.exchange.routing.naive_sqs import as_received
@@ -106,6 +106,21 @@ def test_a_dead_letter_says_all_that_the_message_did_and_why_it_died(key, header
     assert (found.key, found.headers, found.sequence) == (key, headers, 1)
     assert dead.attributes["Reason"].text.startswith("no: ")
     assert dead.group_id == (group_of(key) if is_fifo else None)
+
+
+@pytest.mark.parametrize("name", ["h", "topic", "message_id"])
+@pytest.mark.parametrize("character", ["A", '"', "é"])
+def test_a_dead_letter_leaves_out_attributes_that_are_too_large(name: str, character: str) -> None:
+    def published(length: int) -> Message:
+        return raw(**{"topic": Attribute("String", "a.b"), name: Attribute("String", character * length)})
+
+    free = MAXIMUM_BYTES - size_bytes(published(1))
+    large = published(1 + free // len(character.encode()))
+
+    dead = dead_letter_message(large, own_names=("topic", "message_id"), reason="too large", is_fifo=True)
+
+    assert size_bytes(dead) <= MAXIMUM_BYTES
+    assert (dead.attributes["Reason"].text, dead.body) == ("too large", large.body)
 
 
 def test_headers_that_fit_are_attributes_of_their_own() -> None:
