@@ -20,7 +20,7 @@ from signalbox.aws.live.tokens import JwtVerifier
 from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.exchange.model.names import StageNames
 from signalbox.history.event import HistoryEvent
-from signalbox.live.ports import LiveStore, SessionPorts
+from signalbox.live.ports import LiveStore, LiveSubscribers, SessionPorts
 from signalbox.live.procedures.realm_subscribers import CachedRealmSubscribers
 from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.wamp.codec import MAXIMUM_ID
@@ -38,8 +38,10 @@ def ports() -> SessionPorts:
             sessions=wiring.sessions(),
             realm_sessions=DynamoRealmSessions(table),
             accounts=DynamoAccounts(table, _exchanges(), pepper()),
-            subscribers=subscribers,
             log=DynamoTopicLog(table, inner_map, is_late=instance.is_late),
+        ),
+        subscribers=LiveSubscribers(
+            subscribers, CachedRealmSubscribers(CachedSubscriberDirectory(subscribers, instance.CLOCK.now), Lock())
         ),
         inbox=wiring.inbox(),
         timers=wiring.timers(),
@@ -50,7 +52,6 @@ def ports() -> SessionPorts:
         overview_calls=SqsOverviewCalls(instance.sqs(), settings.text("LIVE_OVERVIEW_URL")),
         names=StageNames(settings.text("STAGE"), settings.text("EXCHANGE_PREFIX")),
         pepper=pepper(),
-        realm_subscribers=CachedRealmSubscribers(CachedSubscriberDirectory(subscribers, instance.CLOCK.now), Lock()),
         now=instance.CLOCK.now,
         random_id=lambda: secrets.randbelow(MAXIMUM_ID) + 1,
         nonce=lambda: secrets.token_hex(NONCE_BYTES),

@@ -204,8 +204,15 @@ class LiveStore:
     sessions: Sessions
     realm_sessions: RealmSessions
     accounts: Accounts
-    subscribers: Subscribers
     log: TopicLog
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSubscribers:
+    """The subscribers of realms, as they are stored and as a function instance knows them."""
+
+    stored: Subscribers
+    known: RealmSubscribers
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +224,7 @@ class SessionPorts:
     """
 
     store: LiveStore
+    subscribers: LiveSubscribers
     inbox: Inbox
     outboxes: Outboxes
     timers: Timers
@@ -224,7 +232,6 @@ class SessionPorts:
     overview_calls: OverviewCalls
     names: StageNames
     pepper: str
-    realm_subscribers: RealmSubscribers
     now: Callable[[], datetime]
     random_id: Callable[[], int]
     nonce: Callable[[], str]

@@ -24,7 +24,7 @@ from signalbox.live.model.state import JOIN_TIMEOUT, Account, ConnectionId, Sess
 from signalbox.live.outbox.items import ItemId, OutboxItem
 from signalbox.live.outbox.overview_calls import OverviewCall
 from signalbox.live.outbox.ports import PostResult, Subscriber
-from signalbox.live.ports import Attached, LiveStore, Member, RealmAccess, SessionPorts, Stored
+from signalbox.live.ports import Attached, LiveStore, LiveSubscribers, Member, RealmAccess, SessionPorts, Stored
 from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants, Rights
 from signalbox.live.rights.principals import GroupName
 from signalbox.live.session.inbox import signal_body
@@ -389,7 +389,8 @@ class MemoryLive:
 
     def ports(self) -> SessionPorts:
         return SessionPorts(
-            store=LiveStore(self.sessions, self.realm_sessions, self.accounts, self.subscribers, self.log),
+            store=LiveStore(self.sessions, self.realm_sessions, self.accounts, self.log),
+            subscribers=LiveSubscribers(self.subscribers, self.subscribers),
             inbox=self.inbox,
             outboxes=self.outboxes,
             timers=self.timers,
@@ -397,7 +398,6 @@ class MemoryLive:
             overview_calls=self.overview_calls,
             names=StageNames("signalbox", "stage-"),
             pepper=PEPPER,
-            realm_subscribers=self.subscribers,
             now=self.now,
             random_id=lambda: next(self.numbers),
             nonce=lambda: f"nonce-{next(self.numbers)}",

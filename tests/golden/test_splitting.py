@@ -197,7 +197,7 @@ def test_golden_items_are_read(split_table) -> None:
     assert [splits.find(APP), splits.of_queue(ORDERS), splits.find(SERVICE)] == [full, full, new]
     assert sorted(splits.every(), key=str) == sorted([full, new], key=str)
     assert DynamoRegistries(split_table).find(APP) == REGISTRY
-    assert DynamoSamples(split_table).of(APP) == {name: (sample,) for name, sample in SAMPLES.items()}
+    assert DynamoSamples(split_table).add(APP, {}) == {name: (sample,) for name, sample in SAMPLES.items()}
     assert annotations.of(APP) == {
         "environment:trial-split-ann-memes": '{"MEMES":"trial-split-ann-memes"}',
         "queue:trial-split-ann-memes": "no tags",

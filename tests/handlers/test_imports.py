@@ -31,7 +31,7 @@ BUDGET = {
     "exchange.control": (LIVE, 147),
     "live.connect": (LIVE, 57),
     "live.receive": (LIVE, 55),
-    "live.session": (LIVE, 115),
+    "live.session": (LIVE, 116),
     "live.deliver": (LIVE, 96),
     "live.page": (LIVE, 30),
     # It summarizes every capability.

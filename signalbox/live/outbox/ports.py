@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
@@ -17,8 +17,10 @@ from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import OutboxItem
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.patterns import TopicPattern
-from signalbox.parallel import ParallelMap
 from signalbox.sarracenia.rights.names import ExchangeName
+
+if TYPE_CHECKING:
+    from signalbox.parallel import ParallelMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class TopicLog(Protocol):
     """The logs of topics, as backfills and history requests read them, several of them with `parallel_map`."""
 
     @property
-    def parallel_map(self) -> ParallelMap:
+    def parallel_map(self) -> "ParallelMap":
         """Return how several topics are read."""
 
     def request(self, reader: Hashable) -> "AbstractContextManager[TopicLog]":

@@ -51,7 +51,7 @@ def _subscriptions(context: CallContext) -> Iterator[tuple[SessionId, TopicPatte
 
 def one_by_pattern(context: CallContext, payload: Payload) -> list[RealmSubscription]:
     """Return the subscription to the pattern in the arguments, if a session has it, without its sessions."""
-    shared = context.ports.realm_subscribers.shared(context.realm, [_pattern(payload)])
+    shared = context.ports.subscribers.known.shared(context.realm, [_pattern(payload)])
     return [RealmSubscription(pattern, context.cause.at, frozenset()) for pattern in shared]
 
 
@@ -63,7 +63,7 @@ def one_by_id(context: CallContext, payload: Payload) -> list[RealmSubscription]
 
 
 def _with_times(context: CallContext, pattern: TopicPattern) -> list[RealmSubscription]:
-    attached = context.ports.realm_subscribers.attached(context.realm, pattern)
+    attached = context.ports.subscribers.known.attached(context.realm, pattern)
     if not attached:
         return []
     created_at = min(one.created_at for one in attached)

@@ -71,7 +71,7 @@ class ContextReader:
     def _room(self, session: Session) -> int:
         if session.realm is None or session.listener is None:
             return 0
-        find = self.ports.realm_subscribers.room
+        find = self.ports.subscribers.known.room
         return find(session.realm, session.listener.authid, is_anonymous=session.is_anonymous)
 
     def _token_context(

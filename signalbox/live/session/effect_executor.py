@@ -116,7 +116,7 @@ class FrameEffects:
         """Attach a subscription, and only then request its past events, so that no event is missed in between."""
         listener, pattern, at = self._listener, effect.pattern, self.cause.at
         subscriber = Subscriber(self.session.connection, pattern, listener)
-        self.ports.store.subscribers.attach(self._realm, subscriber, at=at, expires_at=self._expires_at)
+        self.ports.subscribers.stored.attach(self._realm, subscriber, at=at, expires_at=self._expires_at)
         if _requests_past(effect):
             self._put(BackfillRequest(self._item_id(), pattern, effect.get_retained, effect.history))
         is_first = not self._shared([pattern], meta_events.ON_CREATE)
@@ -190,7 +190,7 @@ class FrameEffects:
     def _detach(self, listener: Listener, patterns: Sequence[TopicPattern]) -> None:
         if not patterns:
             return
-        self.ports.store.subscribers.detach(self._realm, patterns, self.session.connection)
+        self.ports.subscribers.stored.detach(self._realm, patterns, self.session.connection)
         shared = self._shared(patterns, meta_events.ON_DELETE)
         for pattern in patterns:
             self._publish_meta(meta_events.detached(listener, pattern, is_last=pattern not in shared))
@@ -200,7 +200,7 @@ class FrameEffects:
         """Return the patterns to which other sessions are subscribed; all if no session receives a meta topic."""
         if topic not in self.watched():
             return patterns
-        return self.ports.realm_subscribers.shared(self._realm, patterns, without=self._listener.session)
+        return self.ports.subscribers.known.shared(self._realm, patterns, without=self._listener.session)
 
     def _publish_meta(self, found: Iterable[MetaEvent]) -> None:
         """Publish the meta events whose topics have subscribers; most realms have none."""

@@ -135,7 +135,7 @@ class InboxProcessor:
         realm, listener = outcome.session.realm, outcome.session.listener
         for effect in outcome.effects:
             if isinstance(effect, Attach) and realm is not None and listener is not None:
-                self.ports.realm_subscribers.reserve(realm, Subscriber(self.connection, effect.pattern, listener))
+                self.ports.subscribers.known.reserve(realm, Subscriber(self.connection, effect.pattern, listener))
 
     def _saved(self, session: Session, stored: Stored) -> Stored:
         if session == stored.session:
@@ -179,7 +179,7 @@ class InboxProcessor:
         """Return the meta topics of the realm with subscribers; read once, after the batch's messages were sent."""
         if self._watched is None:
             self._watched = (
-                [] if session.realm is None else self.ports.realm_subscribers.watched(session.realm, meta_events.EVERY)
+                [] if session.realm is None else self.ports.subscribers.known.watched(session.realm, meta_events.EVERY)
             )
         return self._watched
 

@@ -51,14 +51,14 @@ MUTANTS = (
     _mutant(
         "events that reach no outbox are done",
         module=DISTRIBUTOR,
-        old="                failed |= {decoded.message_id for batch in line for decoded, _ in batch.events}\n",
-        new="",
+        old="        {message_id for message_id, _ in left}, [one",
+        new="        set(), [one",
     ),
     _mutant(
         "new subscribers get nothing",
         module=DISTRIBUTOR,
-        old="return failed | self._send(_batches(events, added.__getitem__), realm)",
-        new="return failed",
+        old="        self._send(others, realm)\n        return _distribution([*batches, *others])",
+        new="        return _distribution(batches)",
     ),
     _mutant(
         "events are not in the log before they are sent",
@@ -69,13 +69,15 @@ MUTANTS = (
     _mutant(
         "the past is requested before the subscription is stored",
         module=EFFECTS,
-        old="        self.ports.store.subscribers.attach(self._realm, subscriber, at=at, expires_at=self._expires_at)\n"
+        old="        self.ports.subscribers.stored.attach("
+        "self._realm, subscriber, at=at, expires_at=self._expires_at)\n"
         "        if _requests_past(effect):\n"
         "            self._put(BackfillRequest(self._item_id(), pattern, effect.get_retained, effect.history))\n",
         new="        if _requests_past(effect):\n"
         "            self._put(BackfillRequest(self._item_id(), pattern, effect.get_retained, effect.history))\n"
         "            self._flush()\n"
-        "        self.ports.store.subscribers.attach(self._realm, subscriber, at=at, expires_at=self._expires_at)\n",
+        "        self.ports.subscribers.stored.attach("
+        "self._realm, subscriber, at=at, expires_at=self._expires_at)\n",
     ),
     _mutant(
         "a repeated frame has other effects",

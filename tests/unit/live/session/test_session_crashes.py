@@ -23,7 +23,7 @@ from tests.fakes.exchange import Countdown, Killed, Killing
 from tests.fakes.live import REALM, MemoryLive
 from tests.unit.live.session.conversation import FIRST, Client, published
 
-STORED = ("sessions", "realm_sessions", "accounts", "subscribers", "log")
+STORED = ("sessions", "realm_sessions", "accounts", "log")
 OTHERS = ("inbox", "outboxes", "timers", "sender", "overview_calls")
 Step = Callable[[Client], object]
 
@@ -78,7 +78,13 @@ def state_after(step: Step, countdown: Countdown | None) -> tuple[Any, bool]:
 def killing(ports: SessionPorts, countdown: Countdown) -> SessionPorts:
     """Return ports with which a function is killed before one of its calls."""
     store = replace(ports.store, **{name: Killing(getattr(ports.store, name), countdown) for name in STORED})
-    return replace(ports, store=store, **{name: Killing(getattr(ports, name), countdown) for name in OTHERS})
+    subscribers = replace(ports.subscribers, stored=Killing(ports.subscribers.stored, countdown))
+    return replace(
+        ports,
+        store=store,
+        subscribers=subscribers,
+        **{name: Killing(getattr(ports, name), countdown) for name in OTHERS},
+    )
 
 
 def seen(world: MemoryLive, client: Client) -> Any:
