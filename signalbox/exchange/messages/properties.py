@@ -224,12 +224,9 @@ def dead_letter_message(message: Message, *, own_names: Collection[str], reason:
     )
     system = _fifo(message.group_id or message.message_id, message.message_id) if is_fifo else {}
     dead = _message(message.message_id, message.body, attributes, system)
-    if size_bytes(dead) <= MAXIMUM_BYTES:
-        return dead
     shorter = replace(dead, body=dead.body[:KEPT_CHARACTERS])
-    if size_bytes(shorter) <= MAXIMUM_BYTES:
-        return shorter
-    return replace(shorter, attributes={**marks, MESSAGE_ID: Attribute("String", message.message_id)})
+    bare = replace(shorter, attributes={**marks, MESSAGE_ID: Attribute("String", message.message_id)})
+    return next((one for one in (dead, shorter) if size_bytes(one) <= MAXIMUM_BYTES), bare)
 
 
 def _message(

@@ -87,7 +87,7 @@ class StageOverview:
 
 @dataclass(frozen=True, slots=True)
 class OverviewContext:
-    """A call of an overview procedure: its sources, the caller with realm and rights there, and the time of the call.
+    """A call of an overview procedure: its sources, the caller's realm and rights there, and the time of the call.
 
     `may_read` decides about exchanges, the realm and others.
     """
