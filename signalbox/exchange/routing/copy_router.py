@@ -92,7 +92,6 @@ class CopyRouter:
                 break
         outcome.stuck += [copy for part in waiting for copy in part]
         failed |= {copy.message_id for copy in outcome.stuck}
-        self.remember(outcome.done, left=failed)
         return RoutedEntries(handled, kept, outcome, failed)
 
     def remember(self, sent: Sequence[SentCopy], *, left: Collection[MessageId]) -> None:

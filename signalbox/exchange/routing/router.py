@@ -1,12 +1,12 @@
 """The router: sends each publication to every queue with a matching binding, or accounts for it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.routing.batch_reader import NO_POISON, BatchReader, Entry, ReadBatch
-from signalbox.exchange.routing.batch_report import Reporter, RoutingResult
+from signalbox.exchange.routing.batch_report import BatchReport, Reporter, RoutingResult
 from signalbox.exchange.routing.copy_router import CopyRouter, RoutedEntries
 from signalbox.exchange.routing.detours import Detours
 from signalbox.exchange.routing.numbering import BatchNumbers, Numberer
@@ -55,15 +55,15 @@ class Router:
     def _route_standard(self, batch: ReadBatch) -> RoutingResult:
         """Copy all publications at once."""
         numbers, work = BatchNumbers(), FifoBatch([(entry.message, entry) for entry in batch.entries], is_fifo=False)
-        report = self.reporter.report(batch, self._copied(work, batch, numbers), sequences={})
-        return self.reporter.finish(report, work)
+        routed = self._copied(work, batch, numbers)
+        return self._finish(self.reporter.report(batch, routed, sequences={}), work, routed)
 
     def _route_ordered(self, batch: ReadBatch) -> RoutingResult:
         """Store the numbers of publications, and copy them in the order of each key."""
         numbers = self.numberer.number(batch)
         work = numbers.fifo_batch(batch.entries)
-        report = self.reporter.report(batch, self._copied(work, batch, numbers), sequences=numbers.sequences)
-        result = self.reporter.finish(report, work)
+        routed = self._copied(work, batch, numbers)
+        result = self._finish(self.reporter.report(batch, routed, sequences=numbers.sequences), work, routed)
         self._release(batch, numbers, result)
         return result
 
@@ -77,15 +77,15 @@ class Router:
             last = partial(_acknowledge, live, batch, work)
         else:
             last = partial(_deliver_and_acknowledge, live, logged, batch, work, sent)
+        routed = self._copied(work, batch, logged.numbers)
         report = self.reporter.report(
             batch,
-            self._copied(work, batch, logged.numbers),
+            routed,
             sequences=logged.numbers.sequences,
             publication_id=live.publication_id,
             is_counted=at_once is not None,
         )
-        result = self.reporter.finish(report, work, last)
-        self.copies.remember(sent, left=result.not_done)
+        result = self._finish(report, work, routed, last, delivered=sent)
         self._release(batch, logged.numbers, result)
         return result
 
@@ -115,6 +115,19 @@ class Router:
             for message_id in routed.failed:
                 work.fail(message_id)
         return outcomes
+
+    def _finish(
+        self,
+        report: BatchReport,
+        work: FifoBatch[Entry],
+        routed: Sequence[RoutedEntries],
+        *tasks: Callable[[], None],
+        delivered: Sequence[SentCopy] = (),
+    ) -> RoutingResult:
+        """Store the report of a batch, and only then which copies the next attempt leaves out, without events."""
+        result = self.reporter.finish(report, work, *tasks)
+        self.copies.remember([*delivered, *(copy for one in routed for copy in one.outcome.done)], left=result.not_done)
+        return result
 
     def _release(self, batch: ReadBatch, numbers: BatchNumbers, result: RoutingResult) -> None:
         """End holds of keys, except for the messages with a number that are not done."""

@@ -16,7 +16,16 @@ from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
-from tests.unit.exchange.routing.routing_world import CONTROL_ID, DEAD, NAMES, ORDERED_RETRIES, RETRIES, World, copy_id
+from tests.unit.exchange.routing.routing_world import (
+    CONTROL_ID,
+    DEAD,
+    NAMES,
+    ORDERED_RETRIES,
+    RETRIES,
+    Killed,
+    World,
+    copy_id,
+)
 
 LOG = "xlog.fifo"
 HEAD = ExchangeName(LOG), RoutingKey("a.b")
@@ -578,6 +587,27 @@ def test_copies_that_are_more_than_an_invocation_can_send_are_sent_by_several_ea
     for queue in queues:
         assert world.bodies(queue) == ["0", "1", "2"] if exchange == LOG else sorted(world.bodies(queue)) == [*"012"]
     assert {queue: world.counters.of_queue(queue)["received"] for queue in queues} == dict.fromkeys(queues, 3)
+
+
+def test_a_kill_before_the_report_loses_no_event_of_a_copy(world):
+    written = []
+
+    def record(events):
+        if not written:
+            written.append(())
+            raise Killed
+        written.extend(event for event in events if event.outcome == "delivered")
+
+    world.part_copies, world.is_late = 1, True
+    world.use(record=record)
+    world.publish("xs", "a.b")
+    with pytest.raises(Killed):
+        world.route("xs")
+    for _ in range(3):
+        world.moment += VISIBILITY
+        world.route("xs")
+
+    assert {event.destination for event in written[1:]} == {"q_a", "q_all"}
 
 
 def test_a_large_message_ends_a_part(world, monkeypatch):
