@@ -104,6 +104,11 @@ class Workers:
                 os.killpg(worker.pid, signal.SIGKILL)
                 worker.wait()
 
+    def log(self) -> str:
+        """Return the last output of the workers."""
+        path = self.folder / "workers.log"
+        return path.read_text(errors="replace")[-20_000:] if path.exists() else ""
+
 
 @contextmanager
 def workers_in(folder: Path, stage_folder: Path, *, visibility_seconds: int) -> Iterator[Workers]:
@@ -113,3 +118,4 @@ def workers_in(folder: Path, stage_folder: Path, *, visibility_seconds: int) -> 
         yield workers
     finally:
         workers.kill()
+        print(workers.log())  # which pytest shows of a failed test
