@@ -68,8 +68,10 @@ class ProxyPaces(Protocol):
     def all(self) -> Paces:
         """Return the pace of each group; groups that never polled are missing."""
 
-    def add(self, group: ProxyGroup, polls: Mapping[ProxyKind, int], *, now: datetime) -> Pace:
-        """Add polls to a group and return its pace; the first poll of a group makes it."""
+    def add(
+        self, group: ProxyGroup, polls: Mapping[ProxyKind, int], *, networks: Mapping[int, int], now: datetime
+    ) -> Pace:
+        """Add polls, and the same by network group, to a group and return its pace; the first poll makes it."""
 
     def replace(self, group: ProxyGroup, pace: Pace, *, replaced: Pace) -> bool:
         """Store a new pace and return True, or return False if another instance replaced `replaced` before."""

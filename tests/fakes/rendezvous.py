@@ -159,10 +159,12 @@ class MemoryPaces:
     def all(self) -> Mapping[ProxyGroup, Pace]:
         return dict(self.paces)
 
-    def add(self, group: ProxyGroup, polls: Mapping[ProxyKind, int], *, now: datetime) -> Pace:
+    def add(
+        self, group: ProxyGroup, polls: Mapping[ProxyKind, int], *, networks: Mapping[int, int], now: datetime
+    ) -> Pace:
         pace = self.paces.get(group) or first_pace(now)
-        counts = Counter(pace.polls) + Counter(polls)
-        self.paces[group] = replace(pace, polled_at=now, polls=counts)
+        counts, of_networks = Counter(pace.polls) + Counter(polls), Counter(pace.networks) + Counter(networks)
+        self.paces[group] = replace(pace, polled_at=now, polls=counts, networks=of_networks)
         return self.paces[group]
 
     def replace(self, group: ProxyGroup, pace: Pace, *, replaced: Pace) -> bool:

@@ -64,7 +64,8 @@ EXPIRED_OFFER = offer("ampcache:expired", method=RendezvousMethod.AMP, **EXPIRED
 OFFERS = (SPARSE_OFFER, PARKED_OFFER, MATCHED_OFFER, ANSWERED_OFFER, EXPIRED_OFFER)
 
 WEBEXT, BADGE = ProxyKind(Nat.RESTRICTED, "webext"), ProxyKind(Nat.UNKNOWN, "badge")
-PACE = Pace(30 * SECOND, AT + 60 * SECOND, AT, polls_per_second=2.5, known={WEBEXT: 70, BADGE: 5})
+COUNTED = {"polls_per_second": 2.5, "known": {WEBEXT: 70, BADGE: 5}, "networks": {7: 3}}
+PACE = Pace(30 * SECOND, AT + 60 * SECOND, AT, followed=20 * SECOND, **COUNTED)
 LEASE = Lease(QueueName("trial-snowflake-client-c1"), QUEUE, "rendezvous", AT.replace(microsecond=0))
 
 
@@ -79,8 +80,8 @@ def write_rendezvous(table, monkeypatch: pytest.MonkeyPatch) -> None:
     offers.open(expired)
     offers.close(expired, state=OfferState.EXPIRED, reply='{"error":"e"}')
     paces = DynamoPaces(table)
-    paces.add(ProxyGroup.RESTRICTED, {WEBEXT: 4}, now=AT)
-    counted = paces.add(ProxyGroup.UNRESTRICTED, {}, now=AT)
+    paces.add(ProxyGroup.RESTRICTED, {WEBEXT: 4}, networks={17: 4}, now=AT)
+    counted = paces.add(ProxyGroup.UNRESTRICTED, {}, networks={}, now=AT)
     paces.replace(ProxyGroup.UNRESTRICTED, PACE, replaced=counted)
     monkeypatch.setattr("secrets.token_bytes", lambda size: DAY_KEY[:size])
     statistics = DynamoStatistics(table, shard=0)
@@ -138,7 +139,7 @@ def test_golden_items_are_read(rendezvous_table) -> None:
     assert [offers.find(record) for record in OFFERS] == list(OFFERS)
     assert offers.matched_by("p1", since=AT) in (MATCHED_OFFER, ANSWERED_OFFER)
     assert DynamoPaces(rendezvous_table).all() == {
-        ProxyGroup.RESTRICTED: replace(first_pace(AT), polls={WEBEXT: 4}),
+        ProxyGroup.RESTRICTED: replace(first_pace(AT), polls={WEBEXT: 4}, networks={17: 4}),
         ProxyGroup.UNRESTRICTED: PACE,
     }
     leases = DynamoQueueLeases(rendezvous_table, str(QUEUE).removesuffix("c1"), KEPT_FOR)

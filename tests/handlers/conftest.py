@@ -56,7 +56,7 @@ class Stage:
     def expect_proxies(self, *nats: Nat) -> None:
         """Record a recent poll of each of these NAT types, by default of an unrestricted one, which serves all."""
         for nat in nats or (Nat.UNRESTRICTED,):
-            wiring.paces().add(proxy_group(nat), {}, now=datetime.now(UTC))
+            wiring.paces().add(proxy_group(nat), {}, networks={}, now=datetime.now(UTC))
 
     def end_lease(self, client_id: str) -> None:
         """Let a client's offer be so old that the lease of its queue ends now."""

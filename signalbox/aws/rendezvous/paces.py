@@ -1,6 +1,6 @@
 """The paces of the groups of proxies, in the table `Rendezvous`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -11,8 +11,8 @@ from signalbox.rendezvous.model.pace import Pace, Paces, ProxyGroup, ProxyKind, 
 from signalbox.rendezvous.wire.nat import Nat
 
 PARTITION = "pace"
-# The attributes of the numbers by kind of proxy: `polls|restricted|webext`.
-POLLS, KNOWN, SEPARATOR = "polls", "known", "|"
+# The attributes of the numbers by kind of proxy, `polls|restricted|webext`, and by network group, `n|17`.
+POLLS, KNOWN, NETWORKS, SEPARATOR = "polls", "known", "n", "|"
 MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -26,8 +26,10 @@ class DynamoPaces:
         """Return the pace of each group; groups that never polled are missing."""
         return {ProxyGroup(item["sk"]): _pace(item) for item in self.table.query(attr("pk").eq(PARTITION))}
 
-    def add(self, group: ProxyGroup, polls: Mapping[ProxyKind, int], *, now: datetime) -> Pace:
-        """Add polls to a group and return its pace; the first poll of a group makes it."""
+    def add(
+        self, group: ProxyGroup, polls: Mapping[ProxyKind, int], *, networks: Mapping[int, int], now: datetime
+    ) -> Pace:
+        """Add polls, and the same by network group, to a group and return its pace; the first poll makes it."""
         since, interval = attr("since"), attr("interval")
         update = Update(
             _key(group),
@@ -36,7 +38,7 @@ class DynamoPaces:
                 "since": since.otherwise(milliseconds(now)),
                 "interval": interval.otherwise(first_pace(now).interval // MILLISECOND),
             },
-            adds={_name(POLLS, kind): number for kind, number in polls.items()},
+            adds=_kinds(POLLS, polls) | _networks(networks),
         )
         return _pace(self.table.written(update) or {})
 
@@ -46,9 +48,10 @@ class DynamoPaces:
             "interval": pace.interval // MILLISECOND,
             "since": milliseconds(pace.since),
             "polled_at": milliseconds(pace.polled_at),
+            "followed": pace.followed // MILLISECOND,
             "polls_per_second": Decimal(f"{pace.polls_per_second:.6f}"),
-            **{_name(KNOWN, kind): number for kind, number in pace.known.items()},
         }
+        item |= _kinds(KNOWN, pace.known) | _networks(pace.networks)
         return self.table.write(Put(item, attr("since").eq(milliseconds(replaced.since))))
 
 
@@ -56,8 +59,12 @@ def _key(group: ProxyGroup) -> Item:
     return {"pk": PARTITION, "sk": group}
 
 
-def _name(what: str, kind: ProxyKind) -> str:
-    return SEPARATOR.join((what, kind.nat, kind.proxy_type))
+def _kinds(what: str, numbers: Mapping[ProxyKind, int]) -> dict[str, int]:
+    return {SEPARATOR.join((what, kind.nat, kind.proxy_type)): number for kind, number in numbers.items()}
+
+
+def _networks(numbers: Mapping[int, int]) -> dict[str, int]:
+    return {f"{NETWORKS}{SEPARATOR}{network}": number for network, number in numbers.items()}
 
 
 def _pace(item: Item) -> Pace:
@@ -65,12 +72,20 @@ def _pace(item: Item) -> Pace:
         interval=int(item["interval"]) * MILLISECOND,
         since=moment(item["since"]),
         polled_at=moment(item["polled_at"]),
-        polls=_numbers(item, POLLS),
+        followed=int(item.get("followed") or item["interval"]) * MILLISECOND,
+        polls=_by_kind(item, POLLS),
+        networks={int(network): number for (network,), number in _numbers(item, NETWORKS)},
         polls_per_second=float(item.get("polls_per_second", 0)),
-        known=_numbers(item, KNOWN),
+        known=_by_kind(item, KNOWN),
     )
 
 
-def _numbers(item: Item, what: str) -> Mapping[ProxyKind, int]:
-    named = ((name.split(SEPARATOR), value) for name, value in item.items() if name.startswith(what + SEPARATOR))
-    return {ProxyKind(Nat(nat), proxy_type): int(value) for (_, nat, proxy_type), value in named}
+def _by_kind(item: Item, what: str) -> Mapping[ProxyKind, int]:
+    return {ProxyKind(Nat(nat), proxy_type): number for (nat, proxy_type), number in _numbers(item, what)}
+
+
+def _numbers(item: Item, what: str) -> Iterator[tuple[list[str], int]]:
+    for name, number in item.items():
+        kind, *rest = name.split(SEPARATOR)
+        if kind == what:
+            yield rest, int(number)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from math import log
+from math import exp, log
 
 from signalbox.rendezvous.wire.nat import Nat
 
@@ -14,10 +14,16 @@ SHORTEST_INTERVAL, LONGEST_INTERVAL = timedelta(seconds=1), timedelta(hours=1)
 FIRST_INTERVAL = timedelta(seconds=2)
 # A function instance adds its polls to the stored pace this often, and reads it then.
 SHARED_EVERY = timedelta(seconds=10)
-# Polls are counted for this long before the interval changes.
-COUNTED_FOR = timedelta(seconds=30)
-# Nearly all proxies have polled again after as many intervals.
-KNOWN_AFTER = 2
+# Polls are counted for two intervals before the interval changes, but for so long at least and at most.
+COUNTED_INTERVALS, COUNTED_FOR, LONGEST_COUNTED_FOR = 2, timedelta(seconds=30), timedelta(minutes=3)
+# An interval is at most so many times the one before, and at least the reciprocal.
+LARGEST_CHANGE = 2
+# Networks are counted in as many groups, by a hash, so that the item of a pace stays below one write unit.
+NETWORK_GROUPS = 64
+# One network group has this share of the target; if fewer than eight groups poll, one and a half times its even part.
+SHARE_OF_NETWORK, SHARE_OF_FEW = 0.2, 1.5
+# What the network groups polled before a period counts like this time of it.
+REMEMBERED = timedelta(seconds=30)
 # The longest wait of a proxy in intervals.
 LONGEST_WAIT = 3
 # More polls than this multiple of the target are of proxies that ignore `NextPoll`.
@@ -43,15 +49,18 @@ class ProxyKind:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The pace of a group: its interval, and the polls by kind that were counted since `since`.
+    """The pace of a group: its interval, and the polls that were counted since `since`, by kind and by network group.
 
     `polls_per_second` and `known`, the estimated number of proxies, are of the last period that was counted.
+    `followed` is the mean interval that proxies followed at `since`: most did not know the new one yet.
     """
 
     interval: timedelta
     since: datetime
     polled_at: datetime
+    followed: timedelta
     polls: Mapping[ProxyKind, int] = field(default_factory=dict)
+    networks: Mapping[int, int] = field(default_factory=dict)
     polls_per_second: float = 0
     known: Mapping[ProxyKind, int] = field(default_factory=dict)
 
@@ -66,28 +75,49 @@ def proxy_group(nat: Nat) -> ProxyGroup:
 
 def first_pace(now: datetime) -> Pace:
     """Return the pace of a group whose first proxy polls."""
-    return Pace(FIRST_INTERVAL, since=now, polled_at=now)
+    return Pace(FIRST_INTERVAL, since=now, polled_at=now, followed=FIRST_INTERVAL)
 
 
 def next_pace(pace: Pace, *, now: datetime, target: float) -> Pace | None:
     """Return the pace after a period of counting, or None while it lasts; `target` is in polls a second.
 
-    Proxies that follow it poll once in an interval, so their number is the product of both. The next period begins when
-    function instances and nearly all proxies know the new interval.
+    Proxies that follow an interval poll once in it, so their number is the product of the polls a second and of the
+    interval. Polls of a network beyond its share are not counted: a stranger must not slow the others down.
     """
-    if now - pace.since < COUNTED_FOR:
+    elapsed = now - pace.since
+    if elapsed < min(max(COUNTED_INTERVALS * pace.interval, COUNTED_FOR), LONGEST_COUNTED_FOR):
         return None
-    # Other instances add the polls of their last seconds too late.
-    counted_for = now - pace.since - SHARED_EVERY / 2
-    estimated = {kind: number * (pace.interval / counted_for) for kind, number in pace.polls.items()}
+    allowed, polled = allowed_polls(pace, now=now, target=target), sum(pace.networks.values())
+    counted = sum(min(number, allowed) for number in pace.networks.values()) / polled if polled else 1
+    periods = counted * (_followed(pace, elapsed / 2) / elapsed)
+    estimated = {kind: number * periods for kind, number in pace.polls.items()}
     interval = timedelta(seconds=sum(estimated.values()) / target)
+    interval = min(max(interval, pace.interval / LARGEST_CHANGE), pace.interval * LARGEST_CHANGE)
+    remembered = REMEMBERED / (REMEMBERED + elapsed)
     return Pace(
         interval=min(max(interval, SHORTEST_INTERVAL), LONGEST_INTERVAL),
-        since=now + max(KNOWN_AFTER * pace.interval, SHARED_EVERY),
+        since=now,
         polled_at=pace.polled_at,
-        polls_per_second=sum(pace.polls.values()) / counted_for.total_seconds(),
+        followed=_followed(pace, elapsed),
+        networks={network: kept for network, number in pace.networks.items() if (kept := round(number * remembered))},
+        polls_per_second=counted * sum(pace.polls.values()) / elapsed.total_seconds(),
         known={kind: max(round(number), 1) for kind, number in estimated.items()},
     )
+
+
+def _followed(pace: Pace, after: timedelta) -> timedelta:
+    """Return the mean interval that proxies follow some time after `since`.
+
+    Waits are distributed exponentially, so the proxies that did not poll since then decrease exponentially.
+    """
+    earlier = exp(-(after / pace.followed))
+    return pace.interval / (earlier * (pace.interval / pace.followed) + 1 - earlier)
+
+
+def allowed_polls(pace: Pace, *, now: datetime, target: float) -> float:
+    """Return the polls of one network group that may be counted and served, of those in `pace.networks`."""
+    share = max(SHARE_OF_NETWORK, SHARE_OF_FEW / max(len(pace.networks), 1))
+    return share * target * (max(now - pace.since, timedelta(0)) + REMEMBERED).total_seconds()
 
 
 def waiting_time(pace: Pace, *, random: float) -> timedelta:

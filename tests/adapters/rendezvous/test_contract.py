@@ -258,19 +258,22 @@ class TestPaces:
     WEBEXT, BADGE = ProxyKind(Nat.RESTRICTED, "webext"), ProxyKind(Nat.UNKNOWN, "badge")
 
     def test_polls_add_up_and_the_first_one_makes_the_pace(self, paces: ProxyPaces) -> None:
-        first = paces.add(self.GROUP, {self.WEBEXT: 1}, now=START)
-        added = paces.add(self.GROUP, {self.WEBEXT: 2, self.BADGE: 3}, now=START + SECOND)
+        first = paces.add(self.GROUP, {self.WEBEXT: 1}, networks={}, now=START)
+        added = paces.add(self.GROUP, {self.WEBEXT: 2, self.BADGE: 3}, networks={17: 5}, now=START + SECOND)
 
         assert first == replace(first_pace(START), polls={self.WEBEXT: 1})
-        assert added == replace(first, polled_at=START + SECOND, polls={self.WEBEXT: 3, self.BADGE: 3})
+        assert added == replace(
+            first, polled_at=START + SECOND, polls={self.WEBEXT: 3, self.BADGE: 3}, networks={17: 5}
+        )
         assert paces.all() == {self.GROUP: added}
 
     def test_a_poll_that_is_not_counted_is_remembered(self, paces: ProxyPaces) -> None:
-        assert paces.add(self.GROUP, {}, now=START) == first_pace(START)
+        assert paces.add(self.GROUP, {}, networks={}, now=START) == first_pace(START)
 
     def test_a_pace_is_replaced_once(self, paces: ProxyPaces) -> None:
-        counted = paces.add(self.GROUP, {self.WEBEXT: 1}, now=START)
-        newer = Pace(7 * SECOND, START + SECOND, START, polls_per_second=0.5, known={self.WEBEXT: 4})
+        counted = paces.add(self.GROUP, {self.WEBEXT: 1}, networks={}, now=START)
+        counts = {"polls_per_second": 0.5, "known": {self.WEBEXT: 4}, "networks": {17: 3}}
+        newer = Pace(7 * SECOND, START + SECOND, START, followed=5 * SECOND, **counts)
 
         assert paces.replace(self.GROUP, newer, replaced=counted)
         assert not paces.replace(self.GROUP, newer, replaced=counted)

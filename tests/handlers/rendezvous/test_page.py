@@ -30,7 +30,9 @@ def page(path: str, **changes: object) -> dict:
 
 
 def expect_a_proxy() -> None:
-    wiring.paces().add(ProxyGroup.RESTRICTED, {ProxyKind(Nat.RESTRICTED, "webext"): 1}, now=datetime.now(UTC))
+    wiring.paces().add(
+        ProxyGroup.RESTRICTED, {ProxyKind(Nat.RESTRICTED, "webext"): 1}, networks={}, now=datetime.now(UTC)
+    )
 
 
 def test_the_page_debug_counts_the_known_proxies(stage):

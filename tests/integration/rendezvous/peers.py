@@ -226,7 +226,7 @@ class Parties:
     def expect_proxies(self, *nats: Nat) -> None:
         """Record a recent poll of these NAT types."""
         for nat in nats:
-            self.paces.add(proxy_group(nat), {}, now=datetime.now(UTC))
+            self.paces.add(proxy_group(nat), {}, networks={}, now=datetime.now(UTC))
 
     def forget_polls(self) -> None:
         """Delete the paces of all groups of proxies."""

@@ -9,12 +9,13 @@ import pytest
 from signalbox.rendezvous.model.pace import (
     COUNTED_FOR,
     FIRST_INTERVAL,
+    LONGEST_COUNTED_FOR,
     LONGEST_INTERVAL,
-    SHARED_EVERY,
     SHORTEST_INTERVAL,
     Pace,
     ProxyGroup,
     ProxyKind,
+    allowed_polls,
     first_pace,
     has_compatible_proxy,
     known_proxies,
@@ -31,7 +32,7 @@ END = START + COUNTED_FOR
 
 
 def counted(polls: int, *, interval: timedelta = FIRST_INTERVAL) -> Pace:
-    return replace(first_pace(START), interval=interval, polls={WEBEXT: polls})
+    return replace(first_pace(START), interval=interval, followed=interval, polls={WEBEXT: polls})
 
 
 def test_a_pace_stays_until_polls_were_counted_for_some_time() -> None:
@@ -39,8 +40,8 @@ def test_a_pace_stays_until_polls_were_counted_for_some_time() -> None:
 
 
 def test_the_interval_is_the_number_of_proxies_by_the_target_polls() -> None:
-    """500 polls in 30 s, of which the last five may miss some, are those of 100 proxies that poll each 5 s."""
-    pace = replace(counted(0, interval=5 * SECOND), polls={WEBEXT: 375, BADGE: 125})
+    """600 polls in 30 s are those of 100 proxies that poll each 5 s."""
+    pace = replace(counted(0, interval=5 * SECOND), polls={WEBEXT: 450, BADGE: 150})
 
     found = next_pace(pace, now=END, target=10)
 
@@ -48,27 +49,64 @@ def test_the_interval_is_the_number_of_proxies_by_the_target_polls() -> None:
     assert found.interval == 10 * SECOND
     assert found.known == {WEBEXT: 75, BADGE: 25}
     assert found.polls_per_second == 20
-    assert found.polls == {}
+    assert (found.since, found.polls) == (END, {})
 
 
 @pytest.mark.parametrize(
-    ("polls", "interval"), [(0, SHORTEST_INTERVAL), (1, SHORTEST_INTERVAL), (10**9, LONGEST_INTERVAL)]
+    ("polls", "interval", "following"),
+    [
+        (0, FIRST_INTERVAL, SHORTEST_INTERVAL),
+        (10**9, FIRST_INTERVAL, 2 * FIRST_INTERVAL),
+        (0, 600 * SECOND, 300 * SECOND),
+        (0, SHORTEST_INTERVAL, SHORTEST_INTERVAL),
+        (10**9, LONGEST_INTERVAL, LONGEST_INTERVAL),
+    ],
 )
-def test_the_interval_has_limits(polls: int, interval: timedelta) -> None:
-    found = next_pace(counted(polls), now=END, target=1)
-
-    assert found is not None
-    assert found.interval == interval
-
-
-@pytest.mark.parametrize(("interval", "begins"), [(SECOND, SHARED_EVERY), (60 * SECOND, 120 * SECOND)])
-def test_polls_are_counted_again_when_proxies_and_instances_know_the_interval(
-    interval: timedelta, begins: timedelta
+def test_an_interval_at_most_doubles_or_halves_within_its_limits(
+    polls: int, interval: timedelta, following: timedelta
 ) -> None:
-    found = next_pace(counted(5, interval=interval), now=END, target=1)
+    found = next_pace(counted(polls, interval=interval), now=START + LONGEST_COUNTED_FOR, target=1)
 
     assert found is not None
-    assert found.since == END + begins
+    assert found.interval == following
+
+
+@pytest.mark.parametrize(("interval", "counted_for"), [(1, 30), (60, 120), (3600, 180)])
+def test_polls_are_counted_for_two_intervals_or_three_minutes(interval: int, counted_for: int) -> None:
+    pace = counted(5, interval=interval * SECOND)
+
+    assert next_pace(pace, now=START + (counted_for - 1) * SECOND, target=1) is None
+    assert next_pace(pace, now=START + counted_for * SECOND, target=1) is not None
+
+
+def test_proxies_that_still_follow_the_former_interval_are_not_estimated_as_more() -> None:
+    """A hundred proxies of which nearly all still poll each 1,000 s, after the interval became 2,000 s."""
+    pace = replace(counted(18, interval=2000 * SECOND), followed=1000 * SECOND)
+
+    found = next_pace(pace, now=START + LONGEST_COUNTED_FOR, target=0.1)
+
+    assert found is not None
+    assert found.known[WEBEXT] == pytest.approx(100, rel=0.1)
+    assert found.followed.total_seconds() == pytest.approx(1000 / (1 - (1 - exp(-0.18)) / 2))
+
+
+def test_polls_of_a_network_beyond_a_fifth_of_the_target_are_not_counted() -> None:
+    """Of ten networks nine poll twice a second and one a hundred times: it counts for two and the memory of as many."""
+    networks = dict.fromkeys(range(9), 60) | {9: 3000}
+    pace = replace(counted(9 * 60 + 3000), networks=networks)
+
+    found = next_pace(pace, now=END, target=20)
+
+    assert found is not None
+    assert found.polls_per_second == pytest.approx(18 + 4 * 2, rel=0.05)
+    assert found.networks == dict.fromkeys(range(9), 30) | {9: 1500}
+
+
+@pytest.mark.parametrize(("networks", "share"), [(0, 1.5), (1, 1.5), (3, 0.5), (8, 0.2), (64, 0.2)])
+def test_few_networks_have_one_and_a_half_times_their_even_part(networks: int, share: float) -> None:
+    pace = replace(counted(0), networks=dict.fromkeys(range(networks), 1))
+
+    assert allowed_polls(pace, now=END, target=10) == pytest.approx(share * 10 * 60)
 
 
 @pytest.mark.parametrize(("random", "seconds"), [(0, 1), (1 - exp(-1), 60), (0.999, 1 + 3 * 59)])

@@ -120,7 +120,7 @@ class World:
     def expect_proxies(self, *nats: Nat) -> None:
         """Record a recent poll of these NAT types, by default of all."""
         for nat in nats or tuple(Nat):
-            self.paces.add(proxy_group(nat), {}, now=self.clock.now())
+            self.paces.add(proxy_group(nat), {}, networks={}, now=self.clock.now())
 
     def wait(self, seconds: float) -> None:
         self.clock.sleep(seconds)

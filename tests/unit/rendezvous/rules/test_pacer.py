@@ -1,7 +1,7 @@
 """The pacer of polls: however many proxies there are, they poll as often as the target says."""
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from random import Random
@@ -15,7 +15,7 @@ from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.rendezvous import START, MemoryPaces
 from tests.unit.rendezvous.rules.services import proxy
 
-SECOND = timedelta(seconds=1)
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 POLICY = RendezvousPolicy(polls_per_minute=900)
 TARGET = 10  # of unrestricted proxies: two thirds of 15 a second
 
@@ -55,7 +55,9 @@ def test_disobedient_proxies_are_served_as_often_as_the_target() -> None:
         now = START + number * SECOND / 1000
         poll = proxy(str(number), nat=Nat.UNRESTRICTED)
         pacer.count(poll, network=None, now=now)
-        served += now >= START + 40 * SECOND and pacer.is_served(poll, network=None, random=number * 7919 % 1000 / 1000)
+        served += now >= START + 40 * SECOND and pacer.is_served(
+            poll, network=None, now=now, random=number * 7919 % 1000 / 1000
+        )
 
     assert served == pytest.approx(2 * TARGET * 20, rel=0.2)
 
@@ -69,19 +71,6 @@ def test_an_instance_shares_its_polls_each_ten_seconds() -> None:
     assert sum(paces.paces[ProxyGroup.UNRESTRICTED].polls.values()) == 11
 
 
-def test_polls_of_a_period_that_another_instance_ended_are_not_counted_in_the_next() -> None:
-    paces = MemoryPaces()
-    pacer = Pacer(paces, POLICY)
-    pacer.count(proxy(nat=Nat.UNRESTRICTED), network=None, now=START)
-    pacer.count(proxy(nat=Nat.UNRESTRICTED), network=None, now=START + SECOND)
-    stored = paces.paces[ProxyGroup.UNRESTRICTED]
-    paces.paces[ProxyGroup.UNRESTRICTED] = replace(stored, since=START + 5 * SECOND, polls={})
-
-    pace = pacer.count(proxy(nat=Nat.UNRESTRICTED), network=None, now=START + 10 * SECOND)
-
-    assert pace.polls == {}
-
-
 def test_the_pace_of_the_faster_of_two_instances_stays() -> None:
     paces = MemoryPaces()
     pacer = Pacer(paces, POLICY)
@@ -93,16 +82,48 @@ def test_the_pace_of_the_faster_of_two_instances_stays() -> None:
     assert pace.interval == FIRST_INTERVAL
 
 
-def test_a_network_that_floods_the_stage_is_neither_counted_nor_served_beyond_its_share() -> None:
-    """Else the others would poll less often, and would get «no match» as often as the stranger."""
-    pacer = Pacer(MemoryPaces(), POLICY)
-    poll = proxy(nat=Nat.UNRESTRICTED)
-    pacer.count(poll, network=7, now=START)
+@dataclass
+class Flood:
+    """Obedient proxies at some instances, and one address that polls at fifty others or at one, without a pause."""
 
-    for _ in range(1000):
-        pacer.count(poll, network=7, now=START + SECOND)
-    pacer.count(poll, network=8, now=START + SECOND)
+    proxies: int
+    instances: int
+    paces: MemoryPaces = field(default_factory=MemoryPaces)
+    random: Random = field(default_factory=lambda: Random(1))  # noqa: S311 - a simulation
+    served: Counter[tuple[str, int]] = field(default_factory=Counter)
 
-    assert pacer.uncounted[ProxyGroup.UNRESTRICTED].total() == TARGET * 10 / 5 + 1
-    assert not pacer.is_served(poll, network=7, random=0)
-    assert pacer.is_served(poll, network=8, random=0)
+    def run(self, *, begins: int, minutes: int, each: timedelta) -> None:
+        pacers = [Pacer(self.paces, POLICY) for _ in range(self.instances)]
+        due = [(START + FIRST_INTERVAL * n / self.proxies, n) for n in range(1, self.proxies + 1)]
+        due.append((START + begins * MINUTE, 0))
+        heapify(due)
+        turn = 0
+        while due[0][0] < START + minutes * MINUTE:
+            now, number = heappop(due)
+            turn += not number
+            pacer = pacers[turn % self.instances] if not number else self.random.choice(pacers)
+            poll = proxy(str(number), nat=Nat.UNRESTRICTED)
+            pace = pacer.count(poll, network=number, now=now)
+            is_served = pacer.is_served(poll, network=number, now=now, random=self.random.random())
+            self.served["stranger" if not number else "others", (now - START) // MINUTE] += is_served
+            wait = waiting_time(pace, random=self.random.random()) if number else each
+            heappush(due, (now + wait, number))
+
+    def interval(self) -> float:
+        return self.paces.paces[ProxyGroup.UNRESTRICTED].interval.total_seconds()
+
+    def served_a_second(self, who: str, minutes: range) -> float:
+        return sum(self.served[who, minute] for minute in minutes) / len(minutes) / 60
+
+
+@pytest.mark.parametrize("instances", [1, 50])
+@pytest.mark.parametrize("proxies", [20, 1000])
+def test_one_address_neither_slows_the_others_down_nor_has_more_than_its_share(proxies: int, instances: int) -> None:
+    """A share that each instance counted for itself let one address at fifty set the interval to an hour."""
+    flood = Flood(proxies, instances)
+
+    flood.run(begins=20, minutes=35, each=SECOND / 50)
+
+    assert flood.interval() <= 1.5 * max(proxies / TARGET, 1)
+    assert flood.served_a_second("others", range(25, 35)) >= 0.6 * TARGET
+    assert flood.served_a_second("stranger", range(25, 35)) <= 0.3 * TARGET
