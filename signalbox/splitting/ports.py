@@ -6,12 +6,17 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Protocol
 
+from signalbox.errors import RejectedError
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
 from signalbox.splitting.model.observed_state import Forwarder, QueueUse, Sample, TargetState, TemporaryQueue
 from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
+
+
+class SplitTooLarge(RejectedError):
+    """Raised when the stage cannot store a split: too many queues or sessions, or long filters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,24 +9,20 @@ from botocore.exceptions import ClientError
 
 from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment, reasons
 from signalbox.aws.shared.expressions import IS_NEW, Delete, Item, Put, Write, attr
-from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.model.records import (
     UnreadableRecord,
+    documents_text,
     read_record,
     record_text,
 )
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.ports import APPLIED, StoredRegistry, StoredSplit, UnreadableSplit
+from signalbox.splitting.ports import APPLIED, SplitTooLarge, StoredRegistry, StoredSplit, UnreadableSplit
 
 SPLIT, REGISTRY = "split", "registry"
 SPLIT_KEY = "split#"
 BESIDE = ("samples", "notes")  # deleted with a split
-
-
-class SplitTooLarge(RejectedError):
-    """Raised when a split's record exceeds DynamoDB's item size: too many queues or sessions, or long filters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +91,7 @@ class DynamoRegistries:
         item = {
             "kind": REGISTRY,
             "target": str(registry.target),
-            "documents": _json(registry.documents),
+            "documents": documents_text(registry.documents),
             "applied_at": milliseconds(registry.applied_at),
         }
         if registry.source != APPLIED:
@@ -124,7 +120,7 @@ def _item(stored: StoredSplit) -> Item:
     return split_key(stored.split.target, SPLIT) | {
         "kind": SPLIT,
         "record": record_text(stored.split),
-        "documents": _json(stored.documents),
+        "documents": documents_text(stored.documents),
         "version": stored.version,
     }
 
@@ -144,10 +140,6 @@ def _registry(item: Item) -> StoredRegistry:
     documents = tuple(json.loads(item["documents"]))
     source = str(item.get("source", APPLIED))
     return StoredRegistry(Target.parse(item["target"]), documents, moment(item["applied_at"]), source)
-
-
-def _json(documents: Sequence[object]) -> str:
-    return json.dumps(list(documents), separators=(",", ":"))
 
 
 @contextmanager

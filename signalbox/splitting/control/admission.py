@@ -1,6 +1,7 @@
 """Admission of splits and sessions: all checks, and the record that names every queue before it exists."""
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -8,13 +9,17 @@ from signalbox.errors import RejectedError, UnavailableError
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import ConsumedQueue
 from signalbox.splitting.model.claims import DEPLOYED, SessionId
+from signalbox.splitting.model.records import MAXIMUM_BYTES, longest
 from signalbox.splitting.model.session_config import QueueId, SessionConfig
 from signalbox.splitting.model.split import JOINABLE, Phase, Replay, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import SplitTooLarge
 from signalbox.splitting.queues.names import QueueNames
 
 MINIMUM_RECEIVES = 2
 """The lowest `maxReceiveCount` of a queue that can be split: one receive is that of a killed call."""
+# Of all sessions of a split. Their samples share one item, and their variables another, with other annotations.
+MAXIMUM_TEMPORARY_QUEUES, MAXIMUM_VARIABLES_BYTES = 200, 150_000
 
 
 class SessionRejected(RejectedError):
@@ -118,6 +123,22 @@ def with_session(
         replay=request.replay,
     )
     return replace(split, sessions=(*split.sessions, session))
+
+
+def check_room(split: Split, documents: Sequence[object], environment: Mapping[str, str]) -> None:
+    """Raise `SplitTooLarge` if a later step of a split with a new session could exceed an item.
+
+    No later step is refused for its size, so that every session can end. `environment` is that of the new session; the
+    others have the same variables.
+    """
+    sizes = {
+        "temporary queues": (len(split.queues) * (len(split.sessions) + 1), MAXIMUM_TEMPORARY_QUEUES),
+        "bytes in its record": (longest(split, documents), MAXIMUM_BYTES),
+        "bytes of variables": (len(json.dumps(dict(environment))) * len(split.sessions), MAXIMUM_VARIABLES_BYTES),
+    }
+    excess = [f"{size} {unit}; at most {most} are allowed" for unit, (size, most) in sizes.items() if size > most]
+    if excess:
+        raise SplitTooLarge(f"with this session, the split of {split.target} would have {' and '.join(excess)}")
 
 
 def _originals(split: Split, is_meant: Callable[[QueueId], bool]) -> frozenset[QueueName]:

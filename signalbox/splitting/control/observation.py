@@ -60,8 +60,11 @@ class SplitObserver:
 
 
 def record_start(annotations: Annotations, split: Split, original: QueueName, *, now: datetime) -> None:
-    """Record a start of forwarding: unfinished calls that began earlier are not counted any more."""
-    annotations.put(split.target, f"{STARTED}:{original}:{now.isoformat()}", now.isoformat())
+    """Record a start of forwarding instead of earlier ones: unfinished calls of those are not counted any more."""
+    earlier = [name for name in annotations.of(split.target) if name.startswith(f"{STARTED}:{original}:")]
+    name = f"{STARTED}:{original}:{now.isoformat()}"
+    annotations.put(split.target, name, now.isoformat())
+    annotations.remove(split.target, [one for one in earlier if one != name])
 
 
 def _being_emptied(split: Split) -> list[QueueName]:

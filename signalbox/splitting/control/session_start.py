@@ -12,7 +12,13 @@ from signalbox.history.event import HistoryEvent
 from signalbox.optimistic_update import optimistic_update
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.consumers.registry_file import queues_of_other_brokers
-from signalbox.splitting.control.admission import AdmissionRequest, SessionRejected, new_split, with_session
+from signalbox.splitting.control.admission import (
+    AdmissionRequest,
+    SessionRejected,
+    check_room,
+    new_split,
+    with_session,
+)
 from signalbox.splitting.control.chains import Chains
 from signalbox.splitting.control.commands import Start
 from signalbox.splitting.control.keeping import KeepService
@@ -28,14 +34,13 @@ from signalbox.splitting.model.split import Split, SplitSession
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import Splits, StoredSplit
 
-MAXIMUM_CONFIG_BYTES = 32_768  # all sessions' configs share one item: DynamoDB's limit is 400 KB
-MAXIMUM_CONFIGS_BYTES = 200_000
+MAXIMUM_CONFIG_BYTES = 32_768  # all sessions' configs share one item
 # The names that Kubernetes allows: https://kubernetes.io/docs/tasks/inject-data-application/define-environment-variable-container/
 VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
 
 class ConfigTooLarge(RejectedError):
-    """Raised when the filters of a session, or of all sessions of a target, are too large to be stored."""
+    """Raised when the filters of a session are too large to be stored."""
 
 
 class QueueAlreadySplit(RejectedError):
@@ -123,14 +128,12 @@ class Admissions:
     def _admission(self, joinable: JoinableSplit, request: AdmissionRequest, *, now: datetime) -> Admission:
         names = self.registries.reader.names(joinable.registry)
         split = with_session(joinable.split, request, names=names, random_parts=self.random_parts, now=now)
-        size = sum(len(session.config.encode()) for session in split.sessions)
-        if size > MAXIMUM_CONFIGS_BYTES:
-            limit = f"at most {MAXIMUM_CONFIGS_BYTES} are allowed"
-            raise ConfigTooLarge(f"the filters of all sessions of {split.target} have {size} bytes; {limit}")
         session = next(one for one in split.sessions if one.session_id == request.session_id)
         environment = self.resources.targets_of(split.target).environment(joinable.registry, session.queues)
         if unsafe := ", ".join(shown(name) for name in environment if VARIABLE.fullmatch(name) is None):
             raise SessionRejected(f"no local command can have these variables, whose names a shell would run: {unsafe}")
+        if split is not joinable.split:
+            check_room(split, joinable.documents, environment)
         return Admission(split, session, environment, joinable.notes)
 
     def _refuse_taken(self, split: Split) -> None:

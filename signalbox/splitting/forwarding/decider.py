@@ -1,5 +1,6 @@
 """The decider: reads the record of a split, decides who gets each message, and ends sessions whose filters fail."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -16,12 +17,13 @@ from signalbox.splitting.model.claims import Claim, Decision, SessionId
 from signalbox.splitting.model.filters import Compiler
 from signalbox.splitting.model.s3_objects import BatchMetadata, ObjectMetadata
 from signalbox.splitting.model.split import Phase, SplitSession, ended
-from signalbox.splitting.ports import Splits
+from signalbox.splitting.ports import Splits, SplitTooLarge
 
 RECORD_AGE = timedelta(seconds=2)
 """The maximum age of the record by which messages are forwarded; it is part of `Timings.settle`."""
 SAVE_TRIES = 10  # other writers: heartbeats of each session every few seconds, and the control function
-REASON_CHARACTERS = 500  # of a reason, which may quote a filter of any length; the record must stay small
+
+logger = logging.getLogger(__name__)
 
 
 class SplitUnknown(UnavailableError):
@@ -143,13 +145,17 @@ class Decider:
             stored = self.splits.find(route.split.target)
             if stored is None:
                 return False
-            changed = ended(stored.split, session_id, reason=reason[:REASON_CHARACTERS], now=self.now())
+            changed = ended(stored.split, session_id, reason=reason, now=self.now())
             if changed is stored.split:
                 return False  # already ending
             return True if self.splits.save(changed, replacing=stored) else None
 
         # After too many concurrent writes, the next call finds the same filter and tries again.
-        return optimistic_update(attempt, tries=SAVE_TRIES) or False
+        try:
+            return optimistic_update(attempt, tries=SAVE_TRIES) or False
+        except SplitTooLarge:  # a record of an earlier version; the other sessions get their messages
+            logger.exception("session %s goes on", session_id)
+            return False
 
 
 def claims_of(route: Route, received_at: datetime) -> list[Claim]:

@@ -14,8 +14,12 @@ from signalbox.splitting.model.target import InvalidTarget, Target
 VERSION = 1
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-# Samples of a queue without a new one for this time are dropped: each reconcile pass samples all existing queues.
-KEPT_FOR = timedelta(hours=1)
+# An item of DynamoDB has 409,600 bytes, with the names of its attributes and its key.
+MAXIMUM_BYTES = 400_000
+# What later steps add: to a session its reason, times and counts, and for each queue the place of its replay; to a
+# queue its mark.
+SESSION_ROOM, QUEUE_ROOM = 1_000, 100
+MAXIMUM_SAMPLES = 60  # of a queue, about: all queues of a split share one item
 
 FORMS = Forms(
     {
@@ -39,6 +43,17 @@ def record_text(split: Split) -> str:
     """Return the record of a split as JSON."""
     document = {"record_version": VERSION, **SPLIT.write(split), "records_use": True}
     return json.dumps(document, separators=(",", ":"))
+
+
+def documents_text(documents: Sequence[object]) -> str:
+    """Return the documents of a registry as JSON."""
+    return json.dumps(list(documents), separators=(",", ":"))
+
+
+def longest(split: Split, documents: Sequence[object]) -> int:
+    """Return the bytes that the item of a record may have before another session starts."""
+    rooms = sum(SESSION_ROOM + QUEUE_ROOM * len(split.queues) for _ in split.sessions) + QUEUE_ROOM * len(split.queues)
+    return len(record_text(split)) + len(documents_text(documents)) + rooms
 
 
 def read_record(text: str) -> Split:
@@ -78,7 +93,7 @@ def with_samples(
     return {
         name: _still_asked_for(found, timings)
         for name, found in added.items()
-        if found and newest - found[-1].at <= KEPT_FOR
+        if found and newest - found[-1].at <= timings.empty_for  # each pass samples all queues that exist
     }
 
 
@@ -91,4 +106,6 @@ def _still_asked_for(samples: Sequence[Sample], timings: Timings) -> tuple[Sampl
         if covers or (kept and not (sample.is_zero and newest.is_zero)):
             break
         kept.append(sample)
+    if len(kept) > timings.empty_samples and kept[1].at - kept[2].at < timings.empty_for / MAXIMUM_SAMPLES:
+        del kept[1]
     return tuple(reversed(kept))

@@ -1,9 +1,11 @@
 """The record of a split: its target, queues and sessions, and the tables of allowed transitions."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import accumulate
 
 from signalbox.queues import QueueName, is_fifo
 from signalbox.splitting.model.claims import SessionId
@@ -56,6 +58,7 @@ PHASES: dict[Phase | None, frozenset[Phase | None]] = {
 }
 JOINABLE = frozenset({Stage.STARTING, Stage.SPLIT, Stage.DRAINING})
 MATCHING = frozenset({Phase.MATCHING, Phase.READY})
+REASON_BYTES = 500  # of a stored reason, which may quote a filter of any length
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +216,13 @@ def ended(split: Split, session_id: SessionId, *, reason: str, now: datetime) ->
     session = split.session(session_id)
     if session is None or session.phase is Phase.ENDING:
         return split
-    return moved(split, replace(session, phase=Phase.ENDING, reason=reason), now=now)
+    return moved(split, replace(session, phase=Phase.ENDING, reason=_shortened(reason)), now=now)
+
+
+def _shortened(reason: str) -> str:
+    """Return the start of a reason that takes at most `REASON_BYTES` as JSON."""
+    sizes = accumulate(len(json.dumps(character)) - 2 for character in reason[:REASON_BYTES])
+    return "".join(character for character, size in zip(reason, sizes, strict=False) if size <= REASON_BYTES)
 
 
 def with_heartbeat(split: Split, session_id: SessionId, *, now: datetime) -> Split:

@@ -404,7 +404,10 @@ def test_a_reconcile_returns_messages_only_while_its_record_is_valid():
 
 @pytest.mark.parametrize(("killed", "starts"), [(False, 2), (True, 3)], ids=["none", "one"])
 def test_forwarding_continues_until_every_call_since_its_start_has_finished(killed, starts):
-    stage = ControlStage(ORDERS).ready("ann", "bob")
+    stage, begun = ControlStage(ORDERS), []
+    start = stage.forwarders.start
+    stage.forwarders.start = lambda original: [begun.append(original), start(original)]
+    stage.ready("ann", "bob")
     stage.pass_time(10, alive=["ann", "bob"])
     stage.memory.uses.extend(stage.session_queue("ann", ORDERS), until=stage.time.now())
     stage.stop("ann")
@@ -417,7 +420,8 @@ def test_forwarding_continues_until_every_call_since_its_start_has_finished(kill
     assert split is not None
     assert [session.session_id for session in split.sessions] == ["bob"]
     assert stage.forwarders.states[ORDERS].state is ForwardingState.ON
-    assert sum(name.startswith("forwarding-started") for name in stage.memory.annotations.of(APP)) == starts
+    assert begun == [ORDERS] * starts
+    assert sum(name.startswith("forwarding-started") for name in stage.memory.annotations.of(APP)) == 1
 
 
 def test_an_abandoned_split_ends_in_every_stage():

@@ -32,6 +32,7 @@ from signalbox.splitting.model.split import (
     with_kept,
 )
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import SplitTooLarge
 from tests.fakes.kept import MemoryKeptMessages
 from tests.fakes.splitting import (
     START,
@@ -478,6 +479,18 @@ class TestUnreadableFilters:
         assert done.cancelled == ("ann",)
         assert stage.session("ann").reason == reason
         assert stage.sent() == {"bob-memes": ["1"]}
+
+    def test_a_session_whose_end_is_refused_costs_the_others_nothing(self):
+        stage = SplitterStage(session("ann", "red", config="{"), session("bob", "red"))
+        stage.store.splits.save = lambda *_, **__: refuse()
+
+        def refuse():
+            raise SplitTooLarge("item size has exceeded the maximum allowed size")
+
+        done = stage.forward(message("1", "red"), message("2", "blue"))
+
+        assert (done.cancelled, done.not_done) == ((), ())
+        assert stage.sent() == {"bob-memes": ["1"], "deployed-memes": ["2"]}
 
     def test_a_long_reason_is_truncated(self):
         entry = {"queue_type": "SQS", "message_filter": {"x" * 1000: "("}}

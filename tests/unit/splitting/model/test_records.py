@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.queues import QueueName
+from signalbox.splitting.control.admission import MAXIMUM_TEMPORARY_QUEUES
 from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import Sample, TemporaryQueue, Timings, is_empty
 from signalbox.splitting.model.records import (
+    MAXIMUM_BYTES,
+    MAXIMUM_SAMPLES,
     UnreadableRecord,
     read_record,
     read_samples,
@@ -146,13 +149,26 @@ def test_samples_before_the_last_message_are_dropped():
     assert kept(sample(10), sample(0, waiting=2)) == (sample(0, waiting=2),)
 
 
-def test_a_queue_without_new_samples_is_dropped_after_an_hour():
-    known = {MEMES: (sample(3600),), ORDERS: (sample(3601),), QueueName("never"): ()}
+def test_a_queue_without_new_samples_is_dropped_when_a_queue_could_be_found_empty_without_them():
+    known = {MEMES: (sample(60),), ORDERS: (sample(61),), QueueName("never"): ()}
 
     found = with_samples(known, {QueueName("new"): sample(0)}, timings=TIMINGS)
 
-    assert found == {MEMES: (sample(3600),), QueueName("new"): (sample(0),)}
+    assert found == {MEMES: (sample(60),), QueueName("new"): (sample(0),)}
     assert with_samples({}, {}, timings=TIMINGS) == {}
+
+
+def test_frequent_samples_are_as_few_as_emptiness_needs():
+    known, first_empty = {}, None
+    for seconds in range(600):
+        found = Sample(NOW + seconds * SECOND / 5, 0, 0)
+        known = with_samples(known, {MEMES: found}, timings=TIMINGS)
+        if is_empty(TemporaryQueue(NOW, known[MEMES]), since=NOW, timings=TIMINGS):
+            first_empty = first_empty or found.at
+
+    assert first_empty == NOW + TIMINGS.empty_for
+    assert len(known[MEMES]) <= MAXIMUM_SAMPLES + 2
+    assert len(samples_text({QueueName("q" * 80): known[MEMES]})) * MAXIMUM_TEMPORARY_QUEUES < MAXIMUM_BYTES
 
 
 @given(
