@@ -1,6 +1,6 @@
 """Records the messages that died in declared queues: SQS moves them to the dead-letter queue without an event."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from signalbox.control.delivery import MOVED_FROM
@@ -9,9 +9,11 @@ from signalbox.exchange.model.control_ports import ControlPorts
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.records import DeclaredQueue
 from signalbox.history.event import HistoryEvent
+from signalbox.messages import Message
 from signalbox.task_time import TaskTime
 
-MOST = 1_000  # of a queue in one run
+# Of a queue in one run, about: a part of the queues is read within the reserve of a task, so that none is killed.
+MOST, MOST_BYTES = 1_000, 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,18 @@ class DeadLetterService:
             return 0
         found = self.ports.sqs.peek(name, most=MOST) if count > queue.dead_letters else ()
         # The router has recorded those that it put there itself.
-        events = [died(message, queue.name) for message in found if MOVED_FROM in message.system_attributes]
+        events = [died(message, queue.name) for message in _first(found) if MOVED_FROM in message.system_attributes]
         self.record(events)
         # After the events. Not stored if a command has changed the queue meanwhile: then the next run records again.
         self.ports.store.queues.save(replace(queue, dead_letters=count), replacing=queue)
         return len(events)
+
+
+def _first(messages: Iterable[Message]) -> Iterator[Message]:
+    """Yield messages until their bodies have `MOST_BYTES`."""
+    size = 0
+    for message in messages:
+        yield message
+        size += len(message.body)
+        if size >= MOST_BYTES:
+            return

@@ -88,6 +88,16 @@ def test_only_queues_that_grew_are_read_and_what_the_router_put_there_is_not_rec
     assert len({event.event_id for event in stage.events}) == 1
 
 
+def test_of_large_dead_letters_a_run_reads_some():
+    large = [replace(DIED, message_id=MessageId(f"copy-{number}"), body="x" * 1_000_000) for number in range(20)]
+    stage = stage_with(*large)
+    read = []
+    stage.sqs.peek = lambda *_, **__: (read.append(one) or one for one in large)
+
+    assert [recorded(stage), recorded(stage)] == [5, 0]
+    assert len(read) == 5
+
+
 def test_a_queue_without_a_dead_letter_queue_has_no_dead_letters():
     stage = stage_with()
     del stage.sqs.queues[DEAD]
