@@ -14,6 +14,13 @@ from signalbox.errors import RejectedError
 # mirrord generates a key that is missing. A session's filters must not differ at each start, and elsewhere in the file
 # the key is not used: `read_split_queues` refuses it.
 NO_KEY = "{{ key }}"
+# All users of splitting see filters, and others may have written the file. Nothing else in it is used by the stage.
+WITHHELD = "{{ get_env }}"
+SECRET_NAME = re.compile(
+    "secret|token|passw|passphrase|credential|private|cookie|apikey|_pwd|(^|_)(pass|auth|pat|key)(?![a-z])",
+    re.IGNORECASE,
+)
+SECRET_VALUE = re.compile("://[^/@\\s]*:[^/@\\s]+@")  # a URL with a password
 KEY_VARIABLE, BRANCH_VARIABLE = "MIRRORD_KEY", "MIRRORD_BRANCH_NAME"
 # Of Tera, mirrord's template engine: expressions, comments, and anything else that begins like one.
 TAG = re.compile(r"\{\{(?P<expression>.*?)\}\}|(?P<comment>\{#.*?#\})|\{[{%#]", re.DOTALL)
@@ -81,13 +88,20 @@ def _rendered(text: str, variables: Variables) -> str:
 def _evaluated(expression: re.Match[str], variables: Variables) -> str:
     if expression["env"] is not None:
         name, default = expression["env"][1:-1], expression["otherwise"]
-        value = os.environ.get(name)
+        value = _of_environment(name)
     else:
         name, default = expression["variable"], expression["default"]
         value = variables(name)
     if value is None and default is None:
         raise RejectedError(f"template {shown(expression[0])}: {name!r} is not set, and there is no default")
     return value if value is not None else str(default)[1:-1]
+
+
+def _of_environment(name: str) -> str | None:
+    """Return the value of a variable, `WITHHELD` instead of what looks like a secret, or None."""
+    value = os.environ.get(name)
+    is_secret = name != KEY_VARIABLE and (SECRET_NAME.search(name) or SECRET_VALUE.search(value or ""))
+    return WITHHELD if value is not None and is_secret else value
 
 
 def _parsed(text: str, path: Path) -> object:

@@ -85,6 +85,33 @@ def test_the_key_is_that_of_the_environment_or_of_the_file_where_it_may_name_the
     assert (of_file, rendered("{{ key }}", key="theirs")) == ("my-fix", "mine")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, "s3cret") for name in ("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "apiKey", "MYSQL_PWD", "DB_PASSWORD")),
+        ("DATABASE_URL", "postgres://app:s3cret@db/x"),
+    ],
+)
+def test_a_variable_that_looks_like_a_secret_is_in_no_filter(name, value, monkeypatch):
+    monkeypatch.setenv(name, value)
+
+    text = rendered(f'{{{{ get_env(name="{name}", default="none") }}}}')
+
+    assert "s3cret" not in text
+    feature = {"split_queues": {"q": {"queue_type": "SQS", "message_filter": {"a": text}}}}
+    with pytest.raises(RejectedError, match="no variable of the environment that looks like a secret"):
+        parse_mirrord_file({"feature": feature}, PlainLanguages())
+    monkeypatch.delenv(name)
+    assert rendered(f'{{{{ get_env(name="{name}", default="none") }}}}') == "none"
+
+
+@pytest.mark.parametrize("name", ["MIRRORD_KEY", "KEYBOARD", "PWD", "AUTHOR", "PASSENGER", "MONKEY"])
+def test_a_variable_that_only_resembles_a_secret_is_rendered(name, monkeypatch):
+    monkeypatch.setenv(name, "ann")
+
+    assert rendered(f'{{{{ get_env(name="{name}") }}}}') == "ann"
+
+
 @pytest.mark.parametrize("fields", ["", ', "key": 7', ', "key": "{{ get_env(name="WHO") }}"'])
 def test_a_file_without_a_key_keeps_the_template_which_filters_must_not_have(fields):
     document = read(f'{{"x": "{{{{key}}}}"{fields}}}')
