@@ -6,10 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from lambdas.shared import instance
-from lambdas.shared.records import messages_of
 from lambdas.shared.threads import parallel_map
-from signalbox.aws.live.outbox import SqsOrderedQueue
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
+from signalbox.aws.shared.visibility import hide
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.history.event import HistoryEvent
 from signalbox.live.model import events
@@ -39,8 +38,8 @@ def redeliver(records: Iterable[Record], variable: str, *, since: datetime) -> N
 
     They wait as long as those before them took, so that others, who came later, go first.
     """
-    queue = SqsOrderedQueue(instance.sqs(), instance.settings().text(variable))
-    queue.change_visibility(messages_of(records), after=instance.CLOCK.now() - since)
+    pause = instance.CLOCK.now() - since
+    hide(instance.sqs(), instance.settings().text(variable), {one["receiptHandle"]: pause for one in records})
 
 
 def dead_letter(

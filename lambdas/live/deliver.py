@@ -13,6 +13,7 @@ from lambdas.shared import instance
 from lambdas.shared.poison import poison_of
 from lambdas.shared.records import in_flight, messages_of
 from lambdas.shared.threads import parallel_map
+from signalbox.aws.shared.visibility import hide
 from signalbox.history.event import HistoryEvent
 from signalbox.live.model.state import ConnectionId, Lost
 from signalbox.live.outbox.events import closing_summary, delivery_events
@@ -55,7 +56,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN
 def _create_clients() -> None:
     """Create the AWS clients in this thread, since creating them concurrently is not thread-safe."""
     deliver_wiring.outbox_writer()
-    deliver_wiring.outbox_queue()
+    instance.sqs()
     wiring.inbox()
 
 
@@ -88,8 +89,13 @@ def _dead_letter(unreadable: Iterable[_Unreadable]) -> tuple[list[HistoryEvent],
     ]
     failed = [message for message, fact in tried if fact is None]
     if failed:
-        deliver_wiring.outbox_queue().change_visibility(failed, after=UNREADABLE_PAUSE)
+        _hide(failed, UNREADABLE_PAUSE)
     return [fact for _, fact in tried if fact is not None], [message.message_id for message in failed]
+
+
+def _hide(messages: Iterable[Message], pause: timedelta) -> None:
+    url = instance.settings().text("LIVE_OUTBOX_URL")
+    hide(instance.sqs(), url, {str(one.document["ReceiptHandle"]): pause for one in messages})
 
 
 def _snapshots(by_connection: Mapping[ConnectionId, list[_Parsed]]) -> Mapping[ConnectionId, ConnectionSnapshot]:
@@ -122,7 +128,7 @@ def _deliver(
             # Others, who came later, go before what is left of a connection.
             pause = PAUSE if result.outcome in BUSY else instance.CLOCK.now() - began
             remaining = [message for message, _ in parsed if message.message_id in result.not_done]
-            deliver_wiring.outbox_queue().change_visibility(remaining, after=pause)
+            _hide(remaining, pause)
     except Exception:
         logger.exception("%d items of an outbox were not posted", len(parsed))
         return [message.message_id for message, _ in parsed]  # the items of other connections must not fail with it

@@ -9,7 +9,6 @@ from lambdas.shared.threads import inner_map
 from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
 from signalbox.aws.live.connections import WITH_RETRIES, WITHOUT_RETRIES, ApiConnections
 from signalbox.aws.live.log import DynamoTopicLog
-from signalbox.aws.live.outbox import SqsOrderedQueue
 from signalbox.live.outbox.writer import OutboxWriter
 
 
@@ -24,12 +23,6 @@ def outbox_writer() -> OutboxWriter:
         now=instance.CLOCK.now,
         redelivered_after=instance.settings().seconds("LIVE_VISIBILITY_SECONDS"),
     )
-
-
-@cache
-def outbox_queue() -> SqsOrderedQueue:
-    """Return the FIFO queue of outboxes."""
-    return SqsOrderedQueue(instance.sqs(), instance.settings().text("LIVE_OUTBOX_URL"))
 
 
 @cache

@@ -4,7 +4,6 @@ import hashlib
 import logging
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -16,7 +15,7 @@ from signalbox.backoff import Backoff
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import OutboxItem, OutboxMessage, item_body
 from signalbox.live.wamp.codec import size_bytes
-from signalbox.messages import MAXIMUM_BYTES, Message
+from signalbox.messages import MAXIMUM_BYTES
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sending import MAXIMUM_ENTRIES
 
@@ -62,29 +61,6 @@ class SqsOutboxes:
         for failure in failures:
             logger.warning("an item was not sent to an outbox: %s %s", failure["Code"], failure.get("Message"))
         return [int(failure["Id"]) for failure in failures]
-
-
-@dataclass(frozen=True, slots=True)
-class SqsOrderedQueue:
-    """A FIFO queue of live, as its consumer uses it."""
-
-    sqs: "SQSClient"
-    queue_url: str
-
-    def change_visibility(self, messages: Sequence[Message], *, after: timedelta) -> None:
-        """Make up to ten received messages visible after a delay, instead of after their visibility timeout."""
-        entries = [
-            {
-                "Id": str(index),
-                "ReceiptHandle": message.document["ReceiptHandle"],
-                "VisibilityTimeout": round(after.total_seconds()),
-            }
-            for index, message in enumerate(messages)
-        ]
-        try:
-            self.sqs.change_message_visibility_batch(QueueUrl=self.queue_url, Entries=entries)  # type: ignore[arg-type]
-        except (ClientError, BotoCoreError):
-            logger.exception("%d messages are redelivered only after their visibility timeout", len(entries))
 
 
 def _entry(message: OutboxMessage) -> dict[str, str]:

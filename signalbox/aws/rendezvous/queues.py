@@ -1,6 +1,5 @@
 """The broker queue and the client queues in SQS."""
 
-import logging
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -9,8 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 from zlib import crc32
 
-from botocore.exceptions import BotoCoreError, ClientError
-
+from signalbox.aws.shared.visibility import hide
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.queues import allow_policy, is_ours, own_tags, tls_only
 from signalbox.rendezvous.model.states import ClientId
@@ -18,7 +16,6 @@ from signalbox.rendezvous.model.states import ClientId
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.literals import QueueAttributeNameType
-    from mypy_boto3_sqs.type_defs import ChangeMessageVisibilityBatchRequestEntryTypeDef
 
 CAPABILITY = "rendezvous"
 # SQS documents that a new queue may be unknown for one second: four tries, half a second apart, cover two seconds.
@@ -33,8 +30,6 @@ ACCEPTED = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")
 ARRIVED: tuple["QueueAttributeNameType", ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
 
 Result = TypeVar("Result")
-
-logger = logging.getLogger(__name__)
 
 
 class QueueTaken(RejectedError):
@@ -141,16 +136,10 @@ class SqsBrokerQueue:
     def hide(self, hidden: Mapping[str, timedelta]) -> None:
         """Hide at most ten messages, by receipt handle, for these times, rounded up to seconds, in one call.
 
-        A failure is only logged: the message was deleted or received again, or the next delivery hides it.
+        A failure is only logged: the next delivery hides the message.
         """
-        entries = [_entry(number, handle, time) for number, (handle, time) in enumerate(hidden.items())]
-        try:
-            answer = self.sqs.change_message_visibility_batch(QueueUrl=self.queue_url, Entries=entries)
-        except (ClientError, BotoCoreError):
-            logger.exception("%d parked offers were not hidden", len(entries))
-            return
-        for failed in answer.get("Failed", ()):
-            logger.info("a parked offer was not hidden: %s", failed["Code"])
+        seconds = {handle: max(1, math.ceil(time.total_seconds())) for handle, time in hidden.items()}
+        hide(self.sqs, self.queue_url, {handle: timedelta(seconds=one) for handle, one in seconds.items()})
 
     def ensure(self, arn: str, attributes: Mapping["QueueAttributeNameType", str]) -> None:
         """Create the queue again, with these attributes and the policies of a stage's queues, if it was deleted."""
@@ -161,11 +150,6 @@ class SqsBrokerQueue:
             self.sqs.create_queue(
                 QueueName=name, Attributes={**attributes, "RedriveAllowPolicy": allow_policy(), "Policy": tls_only(arn)}
             )
-
-
-def _entry(number: int, handle: str, time: timedelta) -> "ChangeMessageVisibilityBatchRequestEntryTypeDef":
-    seconds = max(1, math.ceil(time.total_seconds()))
-    return {"Id": str(number), "ReceiptHandle": handle, "VisibilityTimeout": seconds}
 
 
 def client_queue_attributes(arn: str, *, message_id: str) -> dict["QueueAttributeNameType", str]:

@@ -1,18 +1,15 @@
 """Outboxes in SQS."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from signalbox.aws.live.outbox import SqsOrderedQueue, SqsOutboxes
-from signalbox.aws.shared.messages import message_of
+from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.errors import EffectFailed
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import ItemId, Reply, parse_item
 from signalbox.live.router.distributor import OutboxMessage
-from signalbox.messages import Message
 from tests.fakes.backoff import AT_ONCE
 
 CONNECTION = ConnectionId("L0SM9cOFvHcCIhw=")
@@ -92,20 +89,3 @@ def test_failed_messages_are_reported(outboxes, monkeypatch) -> None:
 def test_a_failed_put_raises(outboxes) -> None:
     with pytest.raises(EffectFailed, match="the queue of outboxes"):
         SqsOutboxes(outboxes.sqs, outboxes.queue_url + "x").put(CONNECTION, [Reply(ItemId("1"), "[]")])
-
-
-def test_messages_become_visible_early_or_after_their_timeout(outboxes, caplog) -> None:
-    outboxes.put(CONNECTION, [Reply(ItemId("1"), "[]")])
-    queue = SqsOrderedQueue(outboxes.sqs, outboxes.queue_url)
-
-    def received() -> list[Message]:
-        page = outboxes.sqs.receive_message(QueueUrl=outboxes.queue_url).get("Messages", [])
-        return [message_of(one) for one in page]
-
-    (message,) = received()
-    assert received() == []
-    queue.change_visibility([message], after=timedelta(0))
-    assert [one.message_id for one in received()] == [message.message_id]
-
-    SqsOrderedQueue(outboxes.sqs, outboxes.queue_url + "x").change_visibility([message], after=timedelta(0))
-    assert "1 messages are redelivered only after their visibility timeout" in caplog.text

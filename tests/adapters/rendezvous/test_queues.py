@@ -277,7 +277,7 @@ def test_an_offer_that_cannot_be_hidden_does_not_hinder_the_others(
     with caplog.at_level(logging.INFO):
         broker.hide({"unknown": timedelta(seconds=9), handle: timedelta(seconds=9)})
 
-    assert [record.levelname for record in caplog.records if "not hidden" in record.message] == ["INFO"]
+    assert [record.levelname for record in caplog.records if "keeps the visibility" in record.message] == ["INFO"]
 
 
 def test_a_failed_call_to_hide_offers_is_logged_and_not_raised(sqs, caplog: pytest.LogCaptureFixture) -> None:
@@ -285,7 +285,7 @@ def test_a_failed_call_to_hide_offers_is_logged_and_not_raised(sqs, caplog: pyte
     with caplog.at_level(logging.ERROR):
         SqsBrokerQueue(sqs, queue_url=f"{QUEUES}/gone").hide({"handle": timedelta(seconds=9)})
 
-    assert [record.message for record in caplog.records] == ["1 parked offers were not hidden"]
+    assert [record.message for record in caplog.records] == [f"1 messages keep the visibility timeout of {QUEUES}/gone"]
 
 
 @pytest.fixture
