@@ -40,9 +40,7 @@ class Outage:
 
 
 class Calls:
-    """The way from a client to the simulated services; a call that waits for messages looks every `look_seconds`."""
-
-    look_seconds = 0.2
+    """The way from a client to the simulated services."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -97,8 +95,7 @@ class Calls:
             answer = self.services[service](operation, request)
             left = request.get("WaitTimeSeconds", 0) if operation == "ReceiveMessage" else 0
             while left > 0 and not answer:
-                left -= self.look_seconds
-                self.kernel.sleep(self.look_seconds)
+                left -= self._wait(request["QueueUrl"], left)
                 answer = self.services[service](operation, request)
         except Refusal as refusal:
             self.kernel.note(f"{operation} {summary(request)} -> {refusal.code}")
@@ -106,6 +103,11 @@ class Calls:
         if self.kernel.story is not None:
             self.kernel.note(f"{operation} {summary(request)}")
         return answer
+
+    def _wait(self, url: str, longest: float) -> float:
+        """Wait for a message of a queue; return the seconds that it took."""
+        waited: float = self.services["sqs"].wait(url, longest)  # type: ignore[attr-defined]
+        return waited
 
     def _latency(self, key: str) -> float:
         kernel = self.kernel

@@ -11,6 +11,7 @@ from tests.simulation.functions import Failure, Function
 from tests.simulation.kernel import Kernel, Task
 from tests.simulation.services import Answer, Refusal, Request
 
+CONNECTIONS = "apigatewaymanagementapi"  # the service
 ENTERED = 0.01  # the time of a message from the gateway to the client
 CLOSED = object()
 SUBSCRIBED, EVENT = "33", "36"  # of WAMP

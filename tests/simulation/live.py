@@ -38,7 +38,7 @@ from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
 from tests.simulation.clients import SetUpClient
-from tests.simulation.connections import SimulatedGateway, SimulatedSocket, opened
+from tests.simulation.connections import CONNECTIONS, SimulatedGateway, SimulatedSocket, opened
 from tests.simulation.exchange import begin_of_stage
 from tests.simulation.functions import Mapping_
 from tests.simulation.services import Refusal
@@ -100,6 +100,7 @@ class LiveWorld(World):
     """A stage of live with its clients; `mute` are connections of clients that never join."""
 
     private = ("sqs 0.", "wamp 0.")
+    services = (*World.services, CONNECTIONS)
 
     def __init__(self, seed: int, **options: Any) -> None:
         super().__init__(seed, **options)
@@ -149,7 +150,7 @@ class LiveWorld(World):
         routing = CONFIG.route_timeout_seconds
         routes = self.function("route", route.handler, timeout=routing, environment=ENVIRONMENT, loops=True)
         self.gateway = SimulatedGateway(self.kernel, connects, self._put_frame)
-        self.calls.services["apigatewaymanagementapi"] = self.gateway
+        self.calls.services[CONNECTIONS] = self.gateway
         live = ((INBOX, sessions), (TIMERS, sessions), (OUTBOX, delivers))
         for name, function in live:
             Mapping_(self.sqs.queues[name], function, batch_size=10, concurrency=CONFIG.live_concurrency)

@@ -1,6 +1,7 @@
 """A simulated queue of SQS: visibility, receives, redrive, duplicates, disorder, groups, deduplication and counts."""
 
 import json
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from tests.simulation.services import ACCOUNT, Refusal, Request, arn_of
 
 DEDUPLICATION_SECONDS = 300
 COUNTS_ARE_LATE = 5.0
+ENTERED = 0.005  # the time from a message's visibility to its receive by a call that waits
 # Of either kind. Of a FIFO queue, no message behind the first 120,000 is received, and a receive is never refused.
 MOST_IN_FLIGHT = 120_000
 DEFAULTS = {
@@ -223,6 +225,27 @@ class SimulatedQueue:
         oldest = self.kernel.now - float(self.setting("MessageRetentionPeriod"))
         for message in [one for one in self.messages.values() if one.sent_at < oldest]:
             del self.messages[message.id]
+
+    def wait(self, longest: float) -> float:
+        """Let the current task wait until a message may be visible; return for how long."""
+        kernel, task, began, is_over = self.kernel, self.kernel.current, self.kernel.now, False
+
+        def end() -> None:
+            nonlocal is_over
+            if not is_over and task is not None:
+                is_over = True
+                kernel.resume(task)
+
+        def watch(visible_at: float) -> None:
+            kernel.at(visible_at + ENTERED, end)
+
+        watch(min(self.next_visible() or math.inf, began + longest))
+        self.watchers.append(watch)
+        try:
+            kernel.pause()
+        finally:
+            self.watchers.remove(watch)
+        return kernel.now - began
 
     # Receipts.
 

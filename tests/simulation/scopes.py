@@ -13,9 +13,8 @@ from signalbox.rendezvous.wire.nat import Nat
 from signalbox.sarracenia.rights.names import UserName
 from tests.simulation import guarantees, run
 from tests.simulation.accesses import QUEUE_NAMES, accesses
-from tests.simulation.connections import SimulatedSocket
+from tests.simulation.connections import CONNECTIONS, SimulatedSocket
 from tests.simulation.explore import (
-    CONNECTIONS,
     CRASH,
     CUT,
     DUPLICATE,

@@ -40,6 +40,10 @@ class SimulatedSqs:
             raise Refusal(MISSING[0], "The specified queue does not exist.", name=MISSING[1])
         return queue
 
+    def wait(self, url: str, longest: float) -> float:
+        """Let the current task wait for a message of a queue; return for how long. Raises `Refusal`."""
+        return self.queue(url).wait(longest)
+
     # Queues.
 
     def _CreateQueue(self, request: Request) -> Answer:  # noqa: N802 - the names are those of the operations
