@@ -25,7 +25,6 @@ from signalbox.live.rights.grants import Grant
 from signalbox.live.rights.principals import GroupName, PrincipalName, parse_group_name, parse_principal, user_of
 from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from signalbox.live.wamp.uris import InvalidUri
 from signalbox.sarracenia.rights.names import ExchangeName, UserName, parse_exchange_name
 from signalbox.sarracenia.rights.permissions import Right, Role
 
@@ -76,16 +75,15 @@ def read_grant(section: Section) -> Grant:
 
 
 def _pattern(section: Section, match: MatchPolicy) -> TopicPattern:
-    if section.fields.get("uri") is None:
-        section.problem("uri", 'is missing; use "" with match prefix for all topics')
-    text = section.text("uri") or ""
-    try:
+    def checked(text: str) -> TopicPattern:
         pattern = TopicPattern.parse(text, match)
         check_placeholders(pattern)
-    except InvalidUri as error:
-        section.problem("uri", str(error))
-        return TopicPattern(match, "")
-    return pattern
+        return pattern
+
+    if section.fields.get("uri") is None:
+        section.problem("uri", 'is missing; use "" with match prefix for all topics')
+    text, none = section.text("uri"), TopicPattern(match, "")
+    return none if text is None else section.attempt("uri", lambda: checked(text), default=none)
 
 
 HEXADECIMAL = frozenset("0123456789abcdef")

@@ -757,11 +757,12 @@ def test_all_problems_of_a_grant_are_reported_together(stage):
         "match: expected one of exact, prefix, wildcard, not 'some'",
         "uri: topic 'a b' has white space",
     ]
-    assert problems(stage, "ungrant", match="prefix") == [
+    assert problems(stage, "ungrant") == [
         "user: is missing or empty",
         "exchange: is missing or empty",
         'uri: is missing; use "" with match prefix for all topics',
     ]
+    assert problems(stage, "grant", user="bob", exchange=OWN, uri=5) == ["uri: expected a text, not 5"]
 
 
 def test_all_problems_of_other_commands_are_reported_together(stage):
