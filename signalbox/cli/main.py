@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import sys
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -34,6 +35,7 @@ REMEDIES = {
 }
 OF_A_STAGE = re.compile(r"No such option: (--aws|--stage|--json)\b")
 CHOICE = re.compile(r"'(?P<given>[^']*)' is not one of (?P<expected>.*)")
+GUESSES = re.compile(r"(?P<error>No such option: (?P<given>\S+)) \(Possible options: (?P<guesses>.*)\)")
 QUOTED = re.compile(r"'([^']*)'")
 
 app = typer.Typer(
@@ -103,11 +105,16 @@ def _readable(text: str) -> str:
     for own, ours in PARSERS_WORDS.items():
         text = text.replace(own, ours)
     text = text.rstrip(".")
-    choice = CHOICE.search(text)
-    if choice is None:
-        return text
-    near = get_close_matches(choice["given"], QUOTED.findall(choice["expected"]), n=1)
-    return text + (f"; did you mean {near[0]!r}?" if near else "")
+    if guessed := GUESSES.fullmatch(text):  # with a likeness of 0.6, which the dashes of short options alone reach
+        near = get_close_matches(guessed["given"], guessed["guesses"].split(", "), n=1, cutoff=0.7)
+        return guessed["error"] + _meant(near)
+    if choice := CHOICE.search(text):
+        text += _meant(get_close_matches(choice["given"], QUOTED.findall(choice["expected"]), n=1))
+    return text
+
+
+def _meant(near: Sequence[str]) -> str:
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _aws_errors() -> "tuple[type[BotoCoreError], type[ClientError]] | tuple[()]":
