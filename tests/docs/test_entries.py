@@ -291,6 +291,14 @@ def test_every_program_that_writes_a_page_has_its_entry():
     assert set(entries(section(ROOT / "CONTRIBUTING.md", "Documentation"))) == programs
 
 
+def test_a_benchmark_that_does_not_exist_is_answered_with_those_that_do():
+    run = subprocess.run(["make", "bench", "OF=live nonsense"], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "OF: expected " in run.stderr
+    assert " splitting" in run.stderr
+
+
 def test_make_help_and_the_pages_agree_on_what_a_target_takes():
     printed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     shown = {
