@@ -107,6 +107,10 @@ def test_every_entry_of_an_option_has_its_option():
         assert documented - options == set(), name
 
 
+def test_every_option_that_names_an_exchange_calls_it_so():
+    assert [name for name, options in _commands(get_command(app), ("signalbox",)) if "--realm" in options] == []
+
+
 def _commands(command: object, path: tuple[str, ...]) -> Iterator[tuple[str, set[str]]]:
     """Yield each command that is not a group, and the root command, with its options."""
     inner = getattr(command, "commands", {})

@@ -60,7 +60,7 @@ def bridge(
             show_envvar=True,
         ),
     ],
-    realm: Annotated[str, typer.Option(help="Live exchange to publish to.", metavar="NAME")],
+    realm: Annotated[str, typer.Option("--exchange", help="Live exchange to publish to.", metavar="EXCHANGE")],
     name: Annotated[str, typer.Option(help="Name of the bridge: its checkpoint is the topic bridge.NAME.")] = "arvados",
     from_log_id: Annotated[
         int | None,

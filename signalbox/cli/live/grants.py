@@ -124,7 +124,7 @@ def explain(
     name: Name,
     topic: Annotated[str, typer.Argument(help="The topic.", metavar="TOPIC")],
     realm: Annotated[
-        str | None, typer.Option("--realm", help="Explain only for this live exchange.", metavar="EXCHANGE")
+        str | None, typer.Option("--exchange", help="Explain only for this live exchange.", metavar="EXCHANGE")
     ] = None,
     right: RightOption = Right.READ,
     groups: Annotated[

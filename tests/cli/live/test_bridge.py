@@ -28,7 +28,7 @@ def stage(aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeStage]:  # noqa:
 
 
 def refusal(*words: str) -> str:
-    known = ["arvados", "bridge", "--aws", "--realm", REALM, "--database", "host=/nowhere", "--url", URL]
+    known = ["arvados", "bridge", "--aws", "--exchange", REALM, "--database", "host=/nowhere", "--url", URL]
     result = CliRunner().invoke(app, [*known, *words])
     assert isinstance(result.exception, RejectedError | UnavailableError), result.output
     return str(result.exception)
@@ -59,7 +59,7 @@ def test_a_database_that_is_away_at_the_start_ends_the_bridge(stage):
 
 
 def test_a_bridge_names_the_realm_and_the_stage_first(stage):
-    known = ["arvados", "bridge", "--aws", "--realm", REALM, "--database", "host=/nowhere", "--url", URL]
+    known = ["arvados", "bridge", "--aws", "--exchange", REALM, "--database", "host=/nowhere", "--url", URL]
 
     result = CliRunner().invoke(app, [*known, "--user", "alice"])
 

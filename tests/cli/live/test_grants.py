@@ -167,7 +167,7 @@ def test_a_dry_run_prints_the_subscriptions_that_would_change(stage):
 
 def test_an_explanation_has_a_line_for_each_reason(stage):
     text = signalbox("grant", "explain", "bob", "logs.a").stdout
-    given = ("--realm", REALM, "--groups", "a,b", "--right", "write", "--json")
+    given = ("--exchange", REALM, "--groups", "a,b", "--right", "write", "--json")
     found = json.loads(signalbox("grant", "explain", "bob", "logs.a", *given).stdout)
     nothing = signalbox("grant", "explain", "alice", "logs.a").stdout
 

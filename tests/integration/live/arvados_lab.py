@@ -56,7 +56,8 @@ class Lab:
 
     def start(self) -> "subprocess.Popen[bytes]":
         """Start a bridge."""
-        words = ["arvados", "bridge", "--realm", self.place.realm, "--from-log-id", "0", "--user", self.user, "--json"]
+        words = ["arvados", "bridge", "--exchange", self.place.realm, "--user", self.user, "--json"]
+        words += ["--from-log-id", "0"]
         words += ["--arvados-api", self.api, "--logs", "all"] if self.api else []
         environment = {**os.environ, "SIGNALBOX_DATABASE": self.database.dsn, "SIGNALBOX_TICKET": self.ticket}
         environment["ARVADOS_API_TOKEN"] = TOKEN
