@@ -75,12 +75,13 @@ def test_a_receive_in_this_minute_was_not_later_than_now() -> None:
     ("since", "seconds"), [(timedelta(hours=24), 60), (timedelta(days=2), 300)], ids=["a-day", "longer"]
 )
 def test_a_long_time_is_looked_at_less_closely(since: timedelta, seconds: int) -> None:
+    """The period in which the time begins counts."""
     cloudwatch = CloudWatch({})
 
     CloudWatchQueueMetrics(cloudwatch, lambda: NOW).activity(NAME, since=NOW - since)
 
     first = cloudwatch.asked[0]
-    assert (first["StartTime"], first["EndTime"]) == (NOW - since, NOW)
+    assert (first["StartTime"], first["EndTime"]) == (NOW.replace(second=0) - since, NOW)
     assert {query["MetricStat"]["Period"] for query in first["MetricDataQueries"]} == {seconds}
     dimensions = [query["MetricStat"]["Metric"]["Dimensions"] for query in first["MetricDataQueries"]]
     assert dimensions == [[{"Name": "QueueName", "Value": NAME}]] * 4
