@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 TASKS, KILLED_EVERY_SECONDS, WORKERS = 10_000, 2, 3
 HOLD_SECONDS = 5
-LONG_HOLD_SECONDS = 20  # longer than a busy machine stops a worker, which has to extend it at its half
+LONG_HOLD_SECONDS = 20  # longer than a busy machine keeps a worker from extending it
 SEED = 36
 
 
@@ -70,9 +70,8 @@ def test_without_a_kill_every_task_is_done_once(steady_workers: Workers) -> None
     steady_workers.send(4, seconds=3 * LONG_HOLD_SECONDS, first=200)
     steady_workers.send(20, countdown=3 * LONG_HOLD_SECONDS, first=204)
     steady_workers.await_done(224)
-    steady_workers.send(
-        1, countdown=2 * LONG_HOLD_SECONDS, first=224
-    )  # what was visible again would have been done by then
+    # What was visible again would be done by then.
+    steady_workers.send(1, countdown=2 * LONG_HOLD_SECONDS, first=224)
 
     assert steady_workers.await_done(225) == dict.fromkeys(range(225), 1)
 
