@@ -66,6 +66,8 @@ class OfferService:
     def receive(self, delivery: OfferDelivery) -> DeliveryResult:
         """Execute the next step for a delivered offer."""
         draft, refusal = self._parsed(delivery)
+        if delivery.is_first and self.clock.now() >= draft.deadline:
+            return self._drop_late(draft)
         # Nearly every offer is new: a conditional write detects the others, which saves a read.
         result = self._open(draft, delivery, refusal=refusal) if delivery.is_first else None
         if result is not None:
@@ -87,6 +89,10 @@ class OfferService:
 
     def _drop(self, delivery: OfferDelivery) -> DeliveryResult:
         return DeliveryResult(done=True, events=(events.duplicate_offer(delivery, at=self.clock.now()),))
+
+    def _drop_late(self, draft: RendezvousRecord) -> DeliveryResult:
+        # Its client gave up after five seconds without a queue; the lease of a queue made now could be over already.
+        return DeliveryResult(done=True, events=(events.offer(draft, "stale", at=self.clock.now(), reason=TIMED_OUT),))
 
     def _stay(self, record: RendezvousRecord, delivery: OfferDelivery) -> DeliveryResult:
         if not self.offers.renew(record, receipt_handle=delivery.receipt_handle):

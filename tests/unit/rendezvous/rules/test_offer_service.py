@@ -255,7 +255,8 @@ def test_a_decoding_error_is_sent_to_the_client_and_counted() -> None:
     assert (receipt.events[0].outcome, receipt.events[0].reason) == ("rejected", "unsupported message version")
 
 
-def test_an_offer_that_waited_longer_than_its_patience_gets_a_timeout_instead_of_being_parked() -> None:
+def test_an_offer_that_was_not_stored_within_its_patience_gets_a_timeout_instead_of_being_parked() -> None:
+    """Its first function has made the queue, so the client still listens."""
     world = World()
     world.wait(30)
     world.expect_proxies()
@@ -265,6 +266,22 @@ def test_an_offer_that_waited_longer_than_its_patience_gets_a_timeout_instead_of
     assert receipt.done
     assert world.replies == [TIMED_OUT]
     assert receipt.events[0].outcome == "stale"
+
+
+@pytest.mark.parametrize("age", [30, 290])
+def test_an_offer_that_comes_after_its_patience_gets_no_queue_that_no_sweep_would_see(age: int) -> None:
+    """With DelaySeconds, anybody with the shared key left queues whose lease ended before they existed."""
+    world = World()
+    world.wait(age)
+    world.expect_proxies()
+
+    receipt = world.receive(first_receive())
+
+    assert receipt.done
+    assert [(e.kind, e.outcome, e.reason) for e in receipt.events] == [
+        ("offer", "stale", "timed out waiting for answer!")
+    ]
+    assert (world.client_queues.replies, world.offers.records) == ({}, {})
 
 
 def test_an_offer_that_another_function_instance_stored_stays_in_flight() -> None:
