@@ -39,6 +39,7 @@ def end_all(session: "boto3.Session", outputs: Mapping[str, str], *, seconds: fl
     """End every session and wait until no split is left. Raises `UnavailableError` when that takes too long."""
     from signalbox.clients.control import ControlClient
     from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
+    from signalbox.control.protocol import CommandRejected
 
     deadline = time.monotonic() + seconds
     control = ControlClient(session.client("sqs"), outputs["SplitControlQueueUrl"], outputs["SplitReplyQueueUrl"])
@@ -52,7 +53,8 @@ def end_all(session: "boto3.Session", outputs: Mapping[str, str], *, seconds: fl
         for split in splits:
             for one in split["sessions"]:
                 request = SessionRequest(split["target"], one["session"], "signalbox destroy", None)
-                SessionClient(control, request).stop()
+                with suppress(CommandRejected):  # it has ended since the status
+                    SessionClient(control, request).stop()
         time.sleep(PAUSE_SECONDS)
 
 

@@ -16,7 +16,7 @@ from signalbox.cli.shared import confirmation
 from signalbox.cli.shared.deployment import find_deployment
 from signalbox.errors import RejectedError
 from signalbox.splitting.model.split import SplitSession, Stage
-from tests.cli.shared.stage import FakeStage, reply_queue_url, serving
+from tests.cli.shared.stage import FakeStage, Refusal, reply_queue_url, serving
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 from tests.unit.splitting.control.observed_states import session, split
 
@@ -333,6 +333,20 @@ def test_splits_end_before_their_functions_go(stage):
         "note": "ends, and lambda/meme-app gets its queues back",
     }
     assert stage.commands.count("stop") == 1
+    assert stacks() == ["signalbox-state"]
+
+
+def test_a_session_that_ends_by_itself_stops_no_removal(stage):
+    start_split(session())
+    states = [status_of("ann"), {"splits": []}]
+    stage.replies["status"] = lambda _: states.pop(0) if len(states) > 1 else states[0]
+
+    def gone(_):
+        raise Refusal("lambda/meme-app has no session 'ann'")
+
+    stage.replies["stop"] = gone
+
+    assert removed("signalbox")["failed"] == []
     assert stacks() == ["signalbox-state"]
 
 
