@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,29 +18,37 @@ SAFE = ".-_~ "  # characters of a topic in an object's key, in addition to lette
 REPLACED = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey")
 
 
-def write_log_files(rows: Iterable[Row], path: str, *, s3: "S3Client") -> None:
+def write_log_files(rows: Iterable[Row], path: str, *, s3: "S3Client") -> Iterator[tuple[str, str, str]]:
     """Write a file for each exchange, topic and day; `rows` are sorted by these and by number.
 
     A file replaces a shorter one only: rows are only added to the table, so the longer one was read later. S3 compares
     again when it replaces, so that a run that is slow, or killed, leaves no older text than that of another run.
+    Yields exchange, topic and error of each file that cannot be written, and continues with the next.
     """
     bucket, _, prefix = path.removeprefix("s3://").partition("/")
     condition: dict[str, str] = {}
     for call in ("PutObject", "CompleteMultipartUpload"):  # `upload_fileobj` has no parameter for conditions
         s3.meta.events.register(f"before-call.s3.{call}", lambda params, **_: params["headers"].update(condition))
     for (exchange, topic, day), found in groupby(rows, key=lambda row: (row.exchange, row.topic, row.day)):
-        key = f"{prefix}/{exchange}/topic={quote(topic, safe=SAFE)}/{day}.txt"
-        with tempfile.NamedTemporaryFile() as file:
-            for row in found:
-                file.write(f"{log_line(row)}\n".encode(errors="replace"))
-            file.flush()
-            while _may_replace(s3, bucket, key, size=file.tell(), condition=condition):
-                try:
-                    with Path(file.name).open("rb") as text:  # which the upload closes
-                        s3.upload_fileobj(text, bucket, key)
-                except ClientError as error:
-                    if error.response["Error"]["Code"] not in REPLACED:
-                        raise
+        try:
+            key = f"{prefix}/{exchange}/topic={quote(topic, safe=SAFE)}/{day}.txt"
+            with tempfile.NamedTemporaryFile() as file:
+                for row in found:
+                    file.write(f"{log_line(row)}\n".encode(errors="replace"))
+                file.flush()
+                _upload(Path(file.name), bucket, key, s3=s3, condition=condition)
+        except Exception as error:  # noqa: BLE001 - whatever it is, other topics are written
+            yield exchange, topic, repr(error)
+
+
+def _upload(file: Path, bucket: str, key: str, *, s3: "S3Client", condition: dict[str, str]) -> None:
+    while _may_replace(s3, bucket, key, size=file.stat().st_size, condition=condition):
+        try:
+            with file.open("rb") as text:  # which the upload closes
+                s3.upload_fileobj(text, bucket, key)
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in REPLACED:
+                raise
 
 
 def _may_replace(s3: "S3Client", bucket: str, key: str, *, size: int, condition: dict[str, str]) -> bool:
