@@ -13,6 +13,7 @@ from signalbox.errors import EffectFailed
 from signalbox.history.ids import ids_of
 from signalbox.history.index.days import DAYS_PREFIX
 from signalbox.history.lookup import EventWindow
+from tests.adapters.shared.stubs import StubbedClient, error
 from tests.fakes.parquet import DAY, INDEXED_EVENTS, NOON, index_files, raw_file, sample_events
 
 BUCKET = "history"
@@ -193,3 +194,10 @@ def test_a_missing_file_of_the_index_raises(s3):
 
     with pytest.raises(EffectFailed, match="NoSuchKey"):
         lookup(s3).events({"m401"}, WINDOW)
+
+
+def test_an_object_that_cannot_be_read_is_not_a_missing_one(s3) -> None:
+    denied = StubbedClient(s3, "get_object", error("AccessDenied", "GetObject"))
+
+    with pytest.raises(EffectFailed, match="AccessDenied"):
+        HistoryObjects(denied, BUCKET).find("index/1")
