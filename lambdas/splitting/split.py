@@ -53,7 +53,6 @@ def handler(event: dict[str, Any], context: SplitCallContext) -> dict[str, Any]:
         return _left_in_flight(records, [message.message_id for message in messages])
     for session in forwarded.cancelled:
         logger.warning("session %s is ended: its filters were stopped or cannot be read", session)
-    instance.record(forwarded.events)
     return _left_in_flight(records, forwarded.not_done)
 
 
@@ -76,4 +75,4 @@ def _splitter() -> Splitter:
         parallel_map=parallel_map,
     )
     sender = BatchSender(wiring.sender(), uses, wiring.dead_letters(), wiring.ledger(), wiring.queues(), now)
-    return Splitter(Decider(wiring.splits(), uses, limits, now, objects), wiring.kept(), sender, now)
+    return Splitter(Decider(wiring.splits(), uses, limits, now, objects), wiring.kept(), sender, instance.record, now)

@@ -125,6 +125,7 @@ def _counted(case: Case) -> Calls:
         Decider(splits, uses, limits, lambda: NOW),  # type: ignore[arg-type] # all that is asked of splits
         None,  # no queue is kept
         BatchSender(sender, uses, None, None, None, lambda: NOW),  # type: ignore[arg-type] # nothing closes or fails
+        lambda _events: None,
         lambda: NOW,
     )
     batches = [messages(case, start) for start in range(0, MESSAGES, BATCH)]

@@ -21,18 +21,20 @@ from signalbox.splitting.ports import ORIGINAL_QUEUE, Ledger, SplitQueues
 class SentMessages:
     """The outcome of a batch: the messages to redeliver, and those that SQS refused, with its reasons.
 
-    `copies` are the ids that messages got in the queues to which they were forwarded.
+    `copies` are the ids that messages got in the queues to which they were forwarded. `is_certain` is false if it is
+    unknown whether a message was sent.
     """
 
     not_done: tuple[MessageId, ...]
     refused: dict[MessageId, str]
     lost_copies: set[tuple[MessageId, QueueName]]
     copies: dict[MessageId, dict[QueueName, MessageId]]
+    is_certain: bool
 
 
 @dataclass(slots=True)
 class _Progress:
-    """A batch in progress. `is_certain` is false if it is unknown whether a message was sent."""
+    """A batch in progress."""
 
     original: QueueName
     batch: FifoBatch[Sequence[Delivery]]
@@ -54,7 +56,7 @@ class BatchSender:
     now: Callable[[], datetime]
 
     def send(self, decided: DecidedBatch, *, call_id: str) -> SentMessages:
-        """Send the messages of a batch; with a ledger while the forwarding of their queue is about to pause."""
+        """Send the messages of a batch; record the call first while the forwarding of their queue is about to pause."""
         route = decided.route
         queues, deployed = route.session_queues, route.queue.deployed
         planned = [
@@ -63,36 +65,30 @@ class BatchSender:
         ]
         work = _Progress(route.original, FifoBatch(planned, route.queue.is_fifo))
         if route.split.is_closing(route.original):
-            self._send_with_ledger(decided, work, call_id)
-        else:
-            self._send_all(work)
-        return SentMessages(work.batch.not_done(), work.refused, work.lost_copies, work.copies)
+            self.ledger.begin(work.original, call_id, now=self.now())
+        while ready := work.batch.take_ready():
+            for call in batches(chain.from_iterable(ready)):
+                self._send(call, work)
+        return SentMessages(work.batch.not_done(), work.refused, work.lost_copies, work.copies, work.is_certain)
 
-    def _send_with_ledger(self, decided: DecidedBatch, work: _Progress, call_id: str) -> None:
-        """Send while forwarding is about to pause, which waits until each call has finished.
+    def finish(self, decided: DecidedBatch, sent: SentMessages, *, call_id: str) -> None:
+        """Record the end of a call while forwarding is about to pause, which waits until each call has finished.
 
         A call has finished when no message that it sent can be redelivered, and all others were certainly not sent. The
         messages are therefore deleted here: Lambda deletes them only after the call, when no record of its outcome can
         be written.
         """
-        self.ledger.begin(work.original, call_id, now=self.now())
-        self._send_all(work)
-        if work.is_certain and self._is_removed(decided, work):
-            self.ledger.finish(work.original, call_id)
+        original = decided.route.original
+        if decided.route.split.is_closing(original) and sent.is_certain and self._is_removed(decided, sent):
+            self.ledger.finish(original, call_id)
 
-    def _is_removed(self, decided: DecidedBatch, work: _Progress) -> bool:
-        not_done = work.batch.not_done()
-        done = [one for one in decided.messages if one.message_id not in not_done]
+    def _is_removed(self, decided: DecidedBatch, sent: SentMessages) -> bool:
+        done = [one for one in decided.messages if one.message_id not in sent.not_done]
         try:
-            self.queues.remove(work.original, [str(message.document["ReceiptHandle"]) for message in done])
+            self.queues.remove(decided.route.original, [str(message.document["ReceiptHandle"]) for message in done])
         except EffectFailed:
             return False  # Lambda deletes them as well
         return True
-
-    def _send_all(self, work: _Progress) -> None:
-        while ready := work.batch.take_ready():
-            for call in batches(chain.from_iterable(ready)):
-                self._send(call, work)
 
     def _send(self, call: Batch, work: _Progress) -> None:
         try:

@@ -27,12 +27,14 @@ class ForwardResult:
 class Splitter:
     """Forwards batches of messages.
 
-    `kept` is called for queues that are kept, before anything is sent; None where no messages can be kept.
+    `kept` is called for queues that are kept, before anything is sent; None where no messages can be kept. `record`
+    takes the history events of a batch, before any of its messages is deleted.
     """
 
     decider: Decider
     kept: KeptWriter | None
     sender: BatchSender
+    record: Callable[[Sequence[HistoryEvent]], None]
     now: Callable[[], datetime]
 
     def forward(self, messages: Sequence[Message], original: QueueName, *, call_id: str) -> ForwardResult:
@@ -43,7 +45,10 @@ class Splitter:
         decided = self.decider.decide(messages, original)
         kept = self._keep(decided)
         sent = self.sender.send(decided, call_id=call_id)
-        return ForwardResult(sent.not_done, (*kept, *_events(decided, sent, at=self.now())), decided.cancelled)
+        happened = (*kept, *_events(decided, sent, at=self.now()))
+        self.record(happened)
+        self.sender.finish(decided, sent, call_id=call_id)
+        return ForwardResult(sent.not_done, happened, decided.cancelled)
 
     def _keep(self, decided: DecidedBatch) -> Sequence[HistoryEvent]:
         """Store the messages of a kept queue in one object, and return their events."""

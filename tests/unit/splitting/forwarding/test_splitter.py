@@ -1,7 +1,7 @@
 """The splitter: recipients, redelivered messages, cancelled sessions and history events."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from signalbox.errors import EffectFailed
+from signalbox.history.event import HistoryEvent
 from signalbox.kept.objects import NotKept, read_batch
 from signalbox.messages import Message
 from signalbox.queues import QueueName
@@ -136,6 +137,8 @@ class SplitterStage:
         self.languages = CountingLanguages()
         self.step = timedelta(0)
         self.kept, self.splits, self.objects = MemoryKeptMessages(), self.store.splits, objects
+        self.recorded: list[HistoryEvent] = []
+        self.record: Callable[[Sequence[HistoryEvent]], None] = self.recorded.extend
         self.use()
         queues = tuple(
             SplitQueue(QueueId(name), name, QueueName(f"deployed-{name}"), timedelta(seconds=30), s3_event=s3_event)
@@ -154,6 +157,7 @@ class SplitterStage:
             Decider(self.splits, uses, limits, self.now, self.objects),
             self.kept,
             BatchSender(self.sender, uses, self.dead_letters, self.store.ledger, self.queues, self.now),
+            self.record,
             self.now,
         )
 
@@ -513,6 +517,19 @@ class TestClosing:
         assert stage.store.ledger.calls == {}
         assert stage.queues.queues[FIFO].in_flight == {}
         assert stage.sent() == {"ann-orders.fifo": ["1"], "deployed-orders.fifo": ["2"]}
+
+    def test_a_closing_call_records_its_events_before_it_deletes_its_messages(self, closing):
+        def killed(events):
+            raise KeyboardInterrupt(len(events))
+
+        closing.queues.queues[FIFO].in_flight = {"handle-1": message("1")}
+        closing.use(record=killed)
+
+        with pytest.raises(KeyboardInterrupt, match="1"):
+            closing.forward(message("1", "red", group="g"), original=FIFO)
+
+        assert list(closing.queues.queues[FIFO].in_flight) == ["handle-1"]
+        assert list(closing.store.ledger.calls) == [(FIFO, "call")]
 
     def test_a_call_whose_failures_are_certain_leaves_the_ledger(self, closing):
         closing.sender.failing = {QueueName("ann-orders.fifo")}
