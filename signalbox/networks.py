@@ -1,10 +1,15 @@
 """The network of a client's address: the unit by which strangers share what all of them use."""
 
 import zlib
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
 
 # The smallest network of a customer, with 2^64 addresses.
 IPV6_PREFIX = 64
+# The costly requests of a network that a function instance serves, in such a time.
+MOST_REQUESTS, COUNTED_FOR = 3, timedelta(seconds=10)
 
 
 def network_number(address: str) -> int | None:
@@ -19,3 +24,18 @@ def network_number(address: str) -> int | None:
         return None
     prefix = IPV6_PREFIX if isinstance(found, IPv6Address) else found.max_prefixlen
     return zlib.crc32(ip_network((found, prefix), strict=False).network_address.packed)
+
+
+@dataclass(slots=True)
+class CostlyRequests:
+    """The costly requests of each network at a function instance, since a time."""
+
+    since: datetime | None = None
+    of_network: Counter[int | None] = field(default_factory=Counter)
+
+    def are_over(self, network: int | None, *, now: datetime) -> bool:
+        """Return whether a network has made too many; those of `COUNTED_FOR` are counted together."""
+        if self.since is None or now - self.since >= COUNTED_FOR:
+            self.since = now
+            self.of_network.clear()
+        return network is not None and self.of_network[network] >= MOST_REQUESTS

@@ -18,7 +18,7 @@ def event(name: str) -> Event:
 
 
 def request(name: str, *, body: str | bytes | None = None, **changes: object) -> Event:
-    """Return an HTTP event with another body, method, path, query or headers."""
+    """Return an HTTP event with another body, method, path, query, address or headers."""
     found = event(name)
     if body is not None:
         found |= _body(body)
@@ -26,6 +26,8 @@ def request(name: str, *, body: str | bytes | None = None, **changes: object) ->
         found["rawPath"] = changes["path"]
     if "method" in changes:
         found["requestContext"]["http"]["method"] = changes["method"]
+    if "source_ip" in changes:
+        found["requestContext"]["http"]["sourceIp"] = changes["source_ip"]
     if "query" in changes:
         found["queryStringParameters"] = changes["query"]
     found["headers"] |= changes.get("headers", {})

@@ -85,7 +85,7 @@ class DynamoStatistics:
         """Return the counters of a day, added up over the shards."""
         sums: Counter[str] = Counter()
         for shard in range(SHARDS):
-            for item in self.table.query(attr("pk").eq(_partition(day, shard))):
+            for item in self.table.query(attr("pk").eq(_partition(day, shard)), is_consistent=False):
                 sums[item["sk"]] += int(item["n"])
         return dict(sums)
 

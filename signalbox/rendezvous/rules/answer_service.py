@@ -1,10 +1,9 @@
 """The service of proxy answers: it stores an answer, sends it to the client and deletes the offer message."""
 
-from collections import Counter
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from signalbox.networks import CostlyRequests
 from signalbox.rendezvous.model.states import RendezvousMethod, RendezvousRecord
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
 from signalbox.rendezvous.wire.proxy import ProxyAnswer
@@ -15,31 +14,12 @@ if TYPE_CHECKING:
     from signalbox.rendezvous.ports import BrokerQueue, ClientQueues, Offers
 
 
-# To find no client, an answer reads all offers of the last half minute.
-MISSES_EVERY, MOST_MISSES = timedelta(seconds=10), 3
-
-
-@dataclass(slots=True)
-class Misses:
-    """The answers without a waiting client of each network at a function instance, since a time."""
-
-    since: datetime | None = None
-    of_network: Counter[int | None] = field(default_factory=Counter)
-
-    def are_over(self, network: int | None, *, now: datetime) -> bool:
-        """Return whether a network has had too many; those of `MISSES_EVERY` are counted together."""
-        if self.since is None or now - self.since >= MISSES_EVERY:
-            self.since = now
-            self.of_network.clear()
-        return network is not None and self.of_network[network] >= MOST_MISSES
-
-
 @dataclass(frozen=True, slots=True)
 class AnswerService:
     """Accepts proxy answers; an answer without a waiting client is refused at once and never stored.
 
     After three of them in ten seconds, a network's answers are refused unread: a stranger must not use up the reads of
-    the polls.
+    the polls, and an answer that finds no client reads all offers of the last half minute.
     """
 
     offers: "Offers"
@@ -47,7 +27,7 @@ class AnswerService:
     broker_queue: "BrokerQueue"
     clock: "Clock"
     policy: RendezvousPolicy
-    misses: Misses = field(default_factory=Misses)
+    misses: CostlyRequests = field(default_factory=CostlyRequests)
 
     def accept(self, answer: ProxyAnswer, *, network: int | None) -> RendezvousRecord | None:
         """Deliver the answer to its client and return the rendezvous, or return None if no client waits for it.

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from lambdas.rendezvous import page as page_part
 from lambdas.rendezvous import proxies, wiring
 from lambdas.rendezvous.clients import handler
 from signalbox.aws.rendezvous.statistics import SHARDS
@@ -85,6 +86,28 @@ def test_prometheus_reads_the_counters_of_today(stage):
     assert (
         'snowflake_rounded_proxy_poll_total{nat="unrestricted",status="idle",type="standalone"} 8\n' in response["body"]
     )
+
+
+def test_an_instance_reads_the_counters_of_a_page_once_in_ten_seconds(stage, monkeypatch):
+    """With the counters of many countries, 22 pages a second took all functions of the door."""
+    monkeypatch.setattr(page_part, "KEPT_SECONDS", 10**10)
+    proxies.handler(event("poll"), None)
+
+    with recorded_calls() as calls:
+        first, second = page("/prometheus"), page("/prometheus")
+
+    assert first == second
+    assert len(calls) == SHARDS + 1  # and the paces
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/prometheus"])
+def test_a_network_gets_three_pages_of_counters_in_ten_seconds(stage, monkeypatch, path):
+    monkeypatch.setattr("signalbox.networks.COUNTED_FOR", timedelta(hours=1))
+
+    statuses = [page(path, source_ip="8.8.4.7")["statusCode"] for _ in range(4)]
+
+    assert statuses == [200, 200, 200, 429]
+    assert page(path, source_ip="8.8.4.8")["statusCode"] == 200
 
 
 def test_robots_txt_disallows_everything(stage):

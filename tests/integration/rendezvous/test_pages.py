@@ -3,9 +3,16 @@
 import pytest
 
 from signalbox.rendezvous.wire.nat import Nat
-from tests.integration.rendezvous.peers import Parties, at_doors
+from tests.integration.rendezvous.peers import HttpResponse, Parties, at_doors
+from tests.patience import wait_for
 
 pytestmark = [pytest.mark.emulator, at_doors]
+
+
+def page_with(parties: Parties, sample: str) -> HttpResponse | None:
+    """Return the page if it has the sample; an instance makes it once in ten seconds."""
+    response = parties.http("GET", "prometheus")
+    return response if sample in response.body else None
 
 
 def test_prometheus_gets_counters_in_steps_of_eight(parties: Parties):
@@ -15,7 +22,7 @@ def test_prometheus_gets_counters_in_steps_of_eight(parties: Parties):
     assert proxy.served.result().accepted
     parties.http("POST", "proxy", "not json")
 
-    response = parties.http("GET", "prometheus")
+    response = wait_for(lambda: page_with(parties, 'bad_input_total{source="proxy"}'), "a page that is made anew")
 
     assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
     assert not {"access-control-allow-origin", "access-control-allow-headers"} & response.headers.keys()

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from signalbox.networks import CostlyRequests
 from signalbox.rendezvous.model.pace import proxy_group
 from signalbox.rendezvous.model.states import ClientId, OfferDelivery
-from signalbox.rendezvous.rules.answer_service import AnswerService, Misses
+from signalbox.rendezvous.rules.answer_service import AnswerService
 from signalbox.rendezvous.rules.client_service import ClientService
 from signalbox.rendezvous.rules.offer_service import DeliveryResult, OfferService
 from signalbox.rendezvous.rules.pacer import Pacer
@@ -76,7 +77,7 @@ class World:
     paces: MemoryPaces = field(default_factory=MemoryPaces)
     client_queues: MemoryClientQueues = field(default_factory=MemoryClientQueues)
     broker_queue: MemoryBrokerQueue = field(default_factory=MemoryBrokerQueue)
-    misses: Misses = field(default_factory=Misses)
+    misses: CostlyRequests = field(default_factory=CostlyRequests)
 
     def receive(self, delivery: OfferDelivery) -> DeliveryResult:
         service = OfferService(
