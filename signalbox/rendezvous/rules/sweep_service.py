@@ -28,6 +28,7 @@ FIRST_CHARACTERS = f"{digits}{ascii_letters}-_"
 EPOCH, MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 
 Value = TypeVar("Value")
+NeededQueues = Callable[[], AbstractSet[QueueName]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +84,18 @@ class LeaseSweep:
 
     def end_leases(self, *, until: datetime) -> Iterator[SweptPart]:
         """Delete the queues, one call each; yield the results in parts, which begin before `until`."""
-        for part in self.parts.each(self.leases.due(events.CAPABILITY, now=self.parts.now()), until=until):
-            yield self.parts.swept(self._end, part)
-        yield from self._end_ended(until=until)
+        now = self.parts.now()
+        # A client that came again with its ClientID uses the queue of its former offer.
+        needed = cache(lambda: self.queue_leases.needed(now=now))
+        for part in self.parts.each(self.leases.due(events.CAPABILITY, now=now), until=until):
+            yield self.parts.swept(partial(self._end, needed=needed), part)
+        yield from self._end_ended(needed, until=until)
 
-    def _end_ended(self, *, until: datetime) -> Iterator[SweptPart]:
+    def _end_ended(self, needed: NeededQueues, *, until: datetime) -> Iterator[SweptPart]:
         """Delete the queues whose offer is long over; no write marks an offer, a cursor keeps the place."""
         since, now = EPOCH + MILLISECOND * (self.swept_until.position() or 0), self.parts.now()
-        needed: AbstractSet[QueueName] | None = None
         for part in self.parts.each(self.queue_leases.between(since, now), until=until):
-            # A client that came again with its ClientID uses the queue of its former offer.
-            needed = self.queue_leases.needed(now=now) if needed is None else needed
-            yield self.parts.swept(self._delete_ended, [lease for lease in part if lease.queue_name not in needed])
+            yield self.parts.swept(self._delete_ended, [lease for lease in part if lease.queue_name not in needed()])
             # The next run begins after the last lease. Another one that ends in the same millisecond and is in the next
             # part is read by this run, or its queue is deleted as a stray.
             self.swept_until.save((part[-1].due_at - EPOCH) // MILLISECOND + 1)
@@ -107,7 +108,10 @@ class LeaseSweep:
             raise
         return events.queue(lease.queue_name, "deleted", at=self.parts.now())
 
-    def _end(self, lease: Lease) -> HistoryEvent:
+    def _end(self, lease: Lease, *, needed: NeededQueues) -> HistoryEvent | None:
+        if lease.queue_name in needed():
+            self.leases.end(lease)
+            return None
         self.queues.delete(lease.queue_url)
         self.leases.end(lease)
         return events.queue(lease.queue_name, "deleted", at=self.parts.now())
@@ -150,7 +154,7 @@ class OrphanSweep:
         queue_url: QueueUrl,
         *,
         age: timedelta,
-        needed: Callable[[], AbstractSet[QueueName]],
+        needed: NeededQueues,
         until: datetime,
     ) -> HistoryEvent | None:
         name, modified_at, now = queue_name(queue_url), self.queues.modified_at(queue_url), self.parts.now()

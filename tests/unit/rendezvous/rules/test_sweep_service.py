@@ -283,10 +283,12 @@ def test_the_old_queue_of_a_client_that_uses_it_again_is_not_deleted() -> None:
     end_offer(sweep, "needed", seconds=-60)
     end_offer(sweep, "needed", seconds=60)
     end_offer(sweep, "not", seconds=-60)
+    sweep.leases.put(lease("snowflake-client-needed", seconds=-1))  # its deletion was refused
 
     deleted = [event.destination for event in end_leases(sweep)]
     delete_strays(sweep)
 
     assert deleted == ["snowflake-client-not"]
     assert set(sweep.queues.deleted) == {stray}
+    assert not sweep.leases.leases
     assert needed in sweep.queues.queues
