@@ -32,8 +32,8 @@ class Offers(Protocol):
     def open(self, record: RendezvousRecord) -> bool:
         """Store a new record and return True, or return False if there is one with its key."""
 
-    def recent(self, pool: OfferPool, *, since: datetime) -> list[RendezvousRecord]:
-        """Return the newest records of a pool that were sent since a time, whatever their state, newest first.
+    def recent(self, pool: OfferPool, *, since: datetime, until: datetime) -> list[RendezvousRecord]:
+        """Return the newest records of a pool that were sent in a period, whatever their state, newest first.
 
         They may be a moment old, and hold only the fields that the choice needs; `claim` returns the complete record.
         """

@@ -26,6 +26,7 @@ from signalbox.rendezvous.model.states import (
 )
 from signalbox.rendezvous.wire.proxy import ProxyPoll
 
+PAGE_SIZE = 50  # of a pool's records, which the adapter reads at once
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
@@ -73,9 +74,9 @@ class MemoryOffers:
         self._store(record)
         return True
 
-    def recent(self, pool: OfferPool, *, since: datetime) -> list[RendezvousRecord]:
-        found = [r for r in self.stored.values() if offer_pool(r.nat) is pool and r.created_at >= since]
-        return sorted(found, key=lambda r: r.created_at, reverse=True)
+    def recent(self, pool: OfferPool, *, since: datetime, until: datetime) -> list[RendezvousRecord]:
+        found = [r for r in self.stored.values() if offer_pool(r.nat) is pool and since <= r.created_at <= until]
+        return sorted(found, key=lambda r: r.created_at, reverse=True)[:PAGE_SIZE]
 
     def claim(
         self, record: RendezvousRecord, *, proxy: ProxyPoll, now: datetime, until: datetime

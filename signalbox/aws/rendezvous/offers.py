@@ -39,6 +39,8 @@ SOUGHT_PAGE_SIZE = 8
 KEPT_FOR = timedelta(hours=1)
 # The mark between the time and the client in a sort key; the times have 13 digits until the year 2286.
 MARK = "#"
+# A character that comes after the mark and every digit.
+LAST = "~"
 IS_OPEN = attr("state").is_in(sorted(OPEN_STATES))
 
 
@@ -68,16 +70,17 @@ class DynamoOffers:
         expiry = ttl(record.created_at + self.kept_for + KEPT_FOR)
         return self.table.write(Put(_item(record) | expiry, IS_NEW))
 
-    def recent(self, pool: OfferPool, *, since: datetime) -> list[RendezvousRecord]:
-        """Return the newest records of a pool that were sent since a time, newest first."""
-        newest = next(self._newest(pool, since, limit=PAGE_SIZE, is_consistent=False))
+    def recent(self, pool: OfferPool, *, since: datetime, until: datetime) -> list[RendezvousRecord]:
+        """Return the newest records of a pool that were sent in a period, newest first."""
+        newest = next(self._newest(pool, since, until=until, limit=PAGE_SIZE, is_consistent=False))
         return [parse_record(item) for item in newest]
 
     def _newest(
-        self, pool: OfferPool, since: datetime, *, limit: int, is_consistent: bool = True
+        self, pool: OfferPool, since: datetime, *, limit: int, until: datetime | None = None, is_consistent: bool = True
     ) -> Iterator[list[Item]]:
         """Yield pages of a pool's records, newest first, as they are needed."""
-        sent = attr("pk").eq(pool) & attr("sk").gt(f"{milliseconds(since):013}")
+        end = f"{milliseconds(until):013}{LAST}" if until else LAST
+        sent = attr("pk").eq(pool) & attr("sk").between(f"{milliseconds(since):013}", end)
         return self.table.pages(sent, is_consistent=is_consistent, ScanIndexForward=False, Limit=limit)
 
     def claim(
@@ -147,12 +150,11 @@ class DynamoQueueLeases:
     def between(self, since: datetime, until: datetime) -> Iterator[Lease]:
         """Yield the leases that end in this period, both ends included, oldest first; pages are read as needed."""
         start, end = (f"{milliseconds(time - self.kept_for):013}" for time in (since, until))
-        # The mark is the first character after the time, and the letter one that no mark exceeds.
-        yield from self._leases(attr("sk").between(start + MARK, f"{end}~"))
+        yield from self._leases(attr("sk").between(start + MARK, end + LAST))
 
     def needed(self, *, now: datetime) -> AbstractSet[QueueName]:
         """Return the queues whose lease has not ended."""
-        begun = f"{milliseconds(now - self.kept_for):013}~"
+        begun = f"{milliseconds(now - self.kept_for):013}{LAST}"
         return {lease.queue_name for lease in self._leases(attr("sk").gt(begun))}
 
     def _leases(self, times: Expression) -> Iterator[Lease]:

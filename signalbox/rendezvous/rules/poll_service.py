@@ -25,6 +25,7 @@ CLAIMS = 3
 # Unrestricted proxies leave a newer offer to restricted ones, which can serve no other client (broker/ipc.go).
 LEFT_TO_RESTRICTED = timedelta(milliseconds=300)
 # In a pool with more records than this, most polls read the offers of `SHORT_LOOK` only: a read unit has about eight.
+# The others begin at a random age, to find offers that silent proxies let go behind more records than a poll reads.
 BUSY_RECORDS = 24
 SHORT_LOOK, LONG_LOOKS = timedelta(seconds=12), 0.1
 
@@ -65,10 +66,14 @@ class PollService:
         return None
 
     def _open_offers(self, pool: OfferPool, nat: Nat, now: datetime) -> list[RendezvousRecord]:
-        is_short = pool in self.busy and self.random() >= LONG_LOOKS
-        found = self.offers.recent(pool, since=now - (SHORT_LOOK if is_short else self.policy.longest_patience))
-        if not is_short:
-            (self.busy.add if len(found) > BUSY_RECORDS else self.busy.discard)(pool)
+        # The part of the patience that a look leaves out; one that is not below 1 is a short look.
+        skipped = self.random() / LONG_LOOKS if pool in self.busy else 0.0
+        if skipped >= 1:
+            found = self.offers.recent(pool, since=now - SHORT_LOOK, until=now)
+        else:
+            patience = self.policy.longest_patience
+            found = self.offers.recent(pool, since=now - patience, until=now - patience * skipped)
+            (self.busy.add if len(found) > BUSY_RECORDS * (1 - skipped) else self.busy.discard)(pool)
         latest = now
         if pool is OfferPool.ANY_PROXY and nat is Nat.UNRESTRICTED and self.pacer.has_restricted(now=now):
             latest = now - LEFT_TO_RESTRICTED

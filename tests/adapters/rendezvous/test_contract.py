@@ -202,9 +202,12 @@ class TestOffers:
         restricted = replace(RECORD, nat=Nat.RESTRICTED)
         offers.open(restricted)
 
-        found = offers.recent(OfferPool.ANY_PROXY, since=START + 9 * SECOND)
-        assert [record.client_id for record in found[:50]] == [f"c{number}" for number in range(59, 9, -1)]
-        assert offers.recent(OfferPool.UNRESTRICTED_PROXY, since=START) == [restricted]
+        end = START + 60 * SECOND
+        newest = offers.recent(OfferPool.ANY_PROXY, since=START + 9 * SECOND, until=end)
+        early = offers.recent(OfferPool.ANY_PROXY, since=START + 2 * SECOND, until=START + 4 * SECOND)
+        assert [record.client_id for record in newest] == [f"c{number}" for number in range(59, 9, -1)]
+        assert [record.client_id for record in early] == ["c4", "c3", "c2"]
+        assert offers.recent(OfferPool.UNRESTRICTED_PROXY, since=START, until=end) == [restricted]
 
     def test_the_receipt_handle_of_an_open_offer_is_renewed(self, offers: Offers) -> None:
         offers.open(RECORD)

@@ -237,7 +237,7 @@ class Parties:
         wait_for(lambda: not self.open_offers(), "an empty stage", seconds=2 * PATIENCE_SECONDS)
 
     def open_offers(self) -> list[RendezvousRecord]:
-        recent = (self.offers.recent(pool, since=self._since()) for pool in OfferPool)
+        recent = (self.offers.recent(pool, since=self._since(), until=datetime.now(UTC)) for pool in OfferPool)
         return [record for found in recent for record in found if record.state in OPEN_STATES]
 
     def record(self, client_id: str) -> RendezvousRecord | None:

@@ -1,15 +1,15 @@
 """The service of proxy polls."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from signalbox.rendezvous.model.pace import ProxyGroup, first_pace, waiting_time
-from signalbox.rendezvous.model.states import ClientId, OfferState
+from signalbox.rendezvous.model.states import ClientId, OfferPool, OfferState, RendezvousRecord
 from signalbox.rendezvous.rules.poll_service import BUSY_RECORDS, CLAIMS
 from signalbox.rendezvous.wire.nat import Nat
-from tests.fakes.rendezvous import START
+from tests.fakes.rendezvous import PAGE_SIZE, START
 from tests.unit.rendezvous.rules.services import CLIENT, World, delivery, proxy
 
 SECOND = timedelta(seconds=1)
@@ -146,17 +146,44 @@ def test_most_polls_of_a_busy_pool_look_at_its_newest_offers_only() -> None:
     world = World()
     world.expect_proxies()
     park(world, *(f"c{n}" for n in range(BUSY_RECORDS + 1)))
-    seen: list[timedelta] = []
+    seen: list[tuple[timedelta, timedelta]] = []
     recent = world.offers.recent
-    world.offers.recent = lambda pool, *, since: (seen.append(world.clock.now() - since), recent(pool, since=since))[1]
+
+    def noted(pool: OfferPool, *, since: datetime, until: datetime) -> list[RendezvousRecord]:
+        seen.append((world.clock.now() - since, world.clock.now() - until))
+        return recent(pool, since=since, until=until)
+
+    world.offers.recent = noted
     service = world.poll_service()
 
     for number in range(2):
         service.serve(proxy(f"p{number}", nat=Nat.RESTRICTED), network=None)
     world.random = 0.05
     service.serve(proxy("p2", nat=Nat.RESTRICTED), network=None)
-    world.wait(30)
+    world.wait(31)
     for number in range(3, 5):
         service.serve(proxy(f"p{number}", nat=Nat.RESTRICTED), network=None)
 
-    assert seen == [30 * SECOND, 12 * SECOND, 30 * SECOND, 30 * SECOND, 30 * SECOND]
+    whole = (30 * SECOND, 0 * SECOND)
+    assert seen == [whole, (12 * SECOND, 0 * SECOND), (30 * SECOND, 15 * SECOND), whole, whole]
+
+
+def test_an_offer_that_a_silent_proxy_let_go_is_found_behind_more_newer_records_than_a_poll_reads() -> None:
+    world = World()
+    world.expect_proxies()
+    park(world, "c")
+    assert claimed(world, "silent") == "c"
+    world.wait(6)
+    newer = [f"n{number}" for number in range(PAGE_SIZE)]
+    park(world, *newer)
+    for name in newer:
+        world.offers.close(world.offers.records[ClientId(name)], state=OfferState.EXPIRED, reply="")
+    world.wait(4)
+    service = world.poll_service()
+    assert service.serve(proxy("p1"), network=None).match is None
+
+    world.random = 0.03
+    match = service.serve(proxy("p2"), network=None).match
+
+    assert match is not None
+    assert match.client_id == "c"
