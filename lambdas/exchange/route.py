@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from lambdas.exchange import route_wiring, wiring
@@ -9,6 +10,7 @@ from lambdas.shared import instance
 from lambdas.shared.poison import Read, is_suspect, poison_of
 from lambdas.shared.records import in_flight, messages_of
 from signalbox.aws.shared.telemetry import measure_oldest_message
+from signalbox.aws.shared.visibility import hide
 from signalbox.errors import UnavailableError
 from signalbox.exchange.messages.copies import read_retry
 from signalbox.exchange.messages.publications import read_publication
@@ -41,6 +43,11 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
         logger.exception("%d messages of queue %s are routed one by one", len(messages), queue)
         routed = _routed_alone(queue, messages, poison)
     instance.record(routed.events)
+    if routed.pauses:
+        receipts = {one.message_id: str(one.document["ReceiptHandle"]) for one in messages}
+        hide(
+            instance.sqs(), wiring.url_prefix() + queue, {receipts[one]: pause for one, pause in routed.pauses.items()}
+        )
     _measure(messages, routed.not_done)
     return in_flight(routed.not_done)
 
@@ -72,6 +79,7 @@ def _routed_alone(queue: QueueName, messages: Sequence[Message], poison: Mapping
     """Route the messages of a batch that fails as a whole one by one: one of them may fail the others."""
     batch = FifoBatch([(message, message) for message in messages], is_fifo(queue))
     events: list[HistoryEvent] = []
+    pauses: dict[MessageId, timedelta] = {}
     while ready := batch.take_ready():
         for message in ready:
             try:
@@ -81,11 +89,12 @@ def _routed_alone(queue: QueueName, messages: Sequence[Message], poison: Mapping
                 batch.fail(message.message_id)
             else:
                 events += routed.events
+                pauses |= routed.pauses
                 for message_id in routed.not_done:
                     batch.fail(message_id)
     if len(batch.not_done()) == len(messages):
         raise UnavailableError(f"none of {len(messages)} messages of queue {queue!r} is routed")
-    return RoutingResult(batch.not_done(), tuple(events))
+    return RoutingResult(batch.not_done(), tuple(events), pauses)
 
 
 def _measure(messages: Sequence[Message], left: Collection[MessageId]) -> None:

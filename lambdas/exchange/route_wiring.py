@@ -25,6 +25,7 @@ from signalbox.exchange.routing.copy_router import CopyRouter
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.key_holds import KeyHolder
 from signalbox.exchange.routing.numbering import Numberer
+from signalbox.exchange.routing.patience import Patience
 from signalbox.exchange.routing.retries import Retrier
 from signalbox.exchange.routing.router import Router
 from signalbox.live.admin.denies import CachedDenies
@@ -146,7 +147,9 @@ def timeout() -> timedelta:
 @cache
 def retrier() -> Retrier:
     """Return the retrier of the retry queues."""
-    return Retrier(heads(), dispatcher(), counters(), wiring.names(), instance.CLOCK.now)
+    settings, now = instance.settings(), instance.CLOCK.now
+    patience = Patience(settings.seconds("ROUTE_RETRY_SECONDS"), settings.seconds("EXCHANGE_RETENTION_SECONDS"), now)
+    return Retrier(heads(), dispatcher(), counters(), wiring.names(), patience, now)
 
 
 @cache

@@ -20,6 +20,8 @@ NEEDS = {
         "EXCHANGE_RETRY_QUEUE_URL",
         "EXCHANGE_ORDERED_RETRY_QUEUE_URL",
         "ROUTE_TIMEOUT_SECONDS",
+        "ROUTE_RETRY_SECONDS",
+        "EXCHANGE_RETENTION_SECONDS",
         "KEPT_BUCKET",
     ),
     "control": (
@@ -83,6 +85,7 @@ def _values(config: Config) -> dict[str, str]:
         "EXCHANGE_USER_QUOTA": str(config.exchange_user_quota),
         "ROUTE_CONCURRENCY": str(config.route_concurrency),
         "ROUTE_TIMEOUT_SECONDS": str(config.route_timeout_seconds),
+        "ROUTE_RETRY_SECONDS": str(config.route_retry_seconds),
         "EXCHANGE_VISIBILITY_SECONDS": str(VISIBILITY_PER_TIMEOUT * config.route_timeout_seconds),
         "QUEUE_METRICS_DELAY_SECONDS": str(0 if config.local else METRICS_DELAY_SECONDS),
     }

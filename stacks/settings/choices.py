@@ -295,7 +295,11 @@ class Choices:
     )
     route_timeout_seconds: int = setting(15, "Time-out of the function `route`.", unit="s", minimum=5, maximum=300)
     route_retry_seconds: int = setting(
-        30, "Time after which a failed delivery is retried.", unit="s", minimum=5, maximum=43_200
+        30,
+        "Time after which a failed delivery is retried; it doubles with each retry, up to four minutes.",
+        unit="s",
+        minimum=5,
+        maximum=43_200,
     )
     live_concurrency: int = setting(
         10,

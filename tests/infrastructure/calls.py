@@ -149,6 +149,8 @@ EXCHANGE: dict[str, Who] = {
     "sqs:DeleteQueue q_alice": CONTROL,
     "sqs:SendMessage Exchange/Retries": ROUTE,
     "sqs:ReceiveMessage Exchange/Retries": ROUTE,
+    "sqs:ChangeMessageVisibility Exchange/Retries": ROUTE,
+    "sqs:ChangeMessageVisibility xs_alice": NOBODY,
     "dynamodb:PutItem Exchanges": CONTROL,
     "dynamodb:UpdateItem Exchanges": ROUTE | CONTROL,
     "dynamodb:BatchGetItem Exchanges": ROUTE | CONNECT | SESSION | OVERVIEW | DELIVER | CONTROL | EXPORT,

@@ -226,6 +226,8 @@ def _settings() -> dict[str, str]:
         "EXCHANGE_ORDERED_RETRY_QUEUE_URL": f"{prefix}/retries.fifo",
         "EXCHANGE_CONTROL_ROLE_ID": "AROACONTROL",
         "ROUTE_TIMEOUT_SECONDS": "30",
+        "ROUTE_RETRY_SECONDS": "30",
+        "EXCHANGE_RETENTION_SECONDS": "345600",
         "POWERTOOLS_METRICS_DISABLED": "true",  # they would be printed
         "HISTORY_STREAM": STREAM,
         "HISTORY_OVERFLOW_URL": OVERFLOW,

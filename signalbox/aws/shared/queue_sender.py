@@ -1,7 +1,6 @@
 """Batch sending to queues on SQS."""
 
 import logging
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from signalbox.aws.shared.settings import BACKOFF
 from signalbox.backoff import Backoff
 from signalbox.errors import EffectFailed
 from signalbox.messages import MessageId, outgoing
-from signalbox.sending import Batch, Delivery, SentBatch
+from signalbox.sending import Batch, SentBatch
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
@@ -63,7 +62,10 @@ class SqsQueueSender:
         entries = [batch_entry(str(number), outgoing(one.message)) for number, one in enumerate(batch.deliveries)]
         accepted, failures = send_batch(self.sqs, self.url_prefix + batch.destination, entries, backoff=self.backoff)
         ids = {batch.deliveries[int(number)].message.message_id: MessageId(new) for number, new in accepted.items()}
-        return SentBatch(list(_failed(batch, failures)), ids)
+        failed = [(batch.deliveries[int(one["Id"])], one["Code"], _why(batch, one)) for one in failures]
+        problem = next((why for _, code, why in failed if not _is_of_the_message(code)), None)
+        reasons = [(one, why if _is_of_the_message(code) else None) for one, code, why in failed]
+        return SentBatch(reasons, ids, problem=problem)
 
     def _refused(self, batch: Batch, error: ClientError) -> SentBatch:
         why = reason(error, _queue(batch.destination))
@@ -72,7 +74,8 @@ class SqsQueueSender:
             raise EffectFailed(why) from error
         code = error.response["Error"]["Code"]
         if not _is_of_the_message(code):
-            return SentBatch([(one, None) for one in batch.deliveries], is_queue_missing=code in QUEUE_MISSING)
+            failed = [(one, None) for one in batch.deliveries]
+            return SentBatch(failed, is_queue_missing=code in QUEUE_MISSING, problem=why)
         if len(batch.deliveries) == 1:
             return SentBatch([(delivery, why) for delivery in batch.deliveries])
         sent = [self.send(Batch(batch.destination, (delivery,))) for delivery in batch.deliveries]
@@ -80,11 +83,10 @@ class SqsQueueSender:
         return SentBatch([failure for one in sent for failure in one.failed], ids)
 
 
-def _failed(batch: Batch, failures: "Sequence[BatchResultErrorEntryTypeDef]") -> Iterator[tuple[Delivery, str | None]]:
-    for failure in failures:
-        why = f"{failure['Code']} at SendMessageBatch of {_queue(batch.destination)}: {failure.get('Message')}"
-        logger.warning("a message was rejected: %s", why)
-        yield batch.deliveries[int(failure["Id"])], why if _is_of_the_message(failure["Code"]) else None
+def _why(batch: Batch, failure: "BatchResultErrorEntryTypeDef") -> str:
+    why = f"{failure['Code']} at SendMessageBatch of {_queue(batch.destination)}: {failure.get('Message')}"
+    logger.warning("a message was rejected: %s", why)
+    return why
 
 
 def _is_of_the_message(code: str) -> bool:

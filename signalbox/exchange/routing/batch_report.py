@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from signalbox.exchange.messages.copies import Copy
 from signalbox.exchange.messages.publications import Publication, Rejection
@@ -23,10 +23,14 @@ from signalbox.sarracenia.rights.names import ExchangeName
 
 @dataclass(frozen=True, slots=True)
 class RoutingResult:
-    """The result of a batch: the messages to redeliver, and the history events."""
+    """The result of a batch: the messages to redeliver, and the history events.
+
+    Messages in `pauses` are to be redelivered after these times instead of their queue's visibility timeout.
+    """
 
     not_done: tuple[MessageId, ...]
     events: tuple[HistoryEvent, ...]
+    pauses: Mapping[MessageId, timedelta] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

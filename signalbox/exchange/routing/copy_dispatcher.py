@@ -9,6 +9,7 @@ from signalbox.exchange.messages.copies import Copy, retry_message
 from signalbox.exchange.messages.headers import OWN_NAMES
 from signalbox.exchange.messages.properties import TOPIC, dead_letter_message
 from signalbox.exchange.model.names import dead_letter_name, is_existing
+from signalbox.exchange.routing.patience import Patience
 from signalbox.exchange.routing.ports import CopySender, DeclaredQueues
 from signalbox.messages import Message, MessageId
 from signalbox.parallel import ParallelMap, serial_map
@@ -62,8 +63,8 @@ class CopyDispatcher:
     dead_letter_queue: QueueName
     parallel_map: ParallelMap = serial_map
 
-    def deliver(self, copies: Iterable[Copy]) -> DispatchResult:
-        """Send copies to their queues; dead-letter those that SQS refuses permanently."""
+    def deliver(self, copies: Iterable[Copy], *, patience: Patience | None = None) -> DispatchResult:
+        """Send copies to their queues; dead-letter those that SQS refuses permanently, or when the patience ends."""
         by_destination = {(copy.message_id, copy.destination): copy for copy in copies}
         outcome = DispatchResult()
         for place, reason in self._without_their_queue(by_destination.values()).items():
@@ -76,7 +77,7 @@ class CopyDispatcher:
                 for copy in copies_sent
                 if copy.message_id not in failures
             ]
-            self._sort([copy for copy in copies_sent if copy.message_id in failures], sent, outcome)
+            self._sort([copy for copy in copies_sent if copy.message_id in failures], sent, outcome, patience)
         return outcome
 
     def retry_later(self, copies: Iterable[Copy], outcome: DispatchResult) -> None:
@@ -118,7 +119,9 @@ class CopyDispatcher:
                     reasons[copy.message_id, copy.destination] = _gone(copy)
         return reasons
 
-    def _sort(self, failed: Sequence[Copy], sent: SentBatch, outcome: DispatchResult) -> None:
+    def _sort(
+        self, failed: Sequence[Copy], sent: SentBatch, outcome: DispatchResult, patience: Patience | None
+    ) -> None:
         failures = _reasons(sent)
         is_gone = None in failures.values() and self.declared.created_at(failed[0].queue) is None
         for copy in failed:
@@ -127,6 +130,8 @@ class CopyDispatcher:
                 reason = _gone(copy)
             elif sent.is_queue_missing and copy.attempt >= ATTEMPTS_WITHOUT_QUEUE:
                 reason = f"queue {copy.destination!r} does not exist in SQS at attempt {copy.attempt}"
+            elif reason is None and patience and patience.ends_with(copy):
+                reason = f"not accepted at the last attempt: {sent.problem}"
             if reason is None:
                 outcome.failed.append(copy)
             else:
@@ -139,8 +144,8 @@ class CopyDispatcher:
     def _send(self, batch: Batch) -> SentBatch:
         try:
             return self.sender.send(batch)
-        except EffectFailed:  # all may have been accepted: duplicates are better than losses
-            return SentBatch([(delivery, None) for delivery in batch.deliveries])
+        except EffectFailed as error:  # all may have been accepted: duplicates are better than losses
+            return SentBatch([(delivery, None) for delivery in batch.deliveries], problem=str(error))
 
     def _is_taken(self, message: Message, queue: QueueName) -> bool:
         return not self._send(Batch(queue, (Delivery(message, queue),))).failed

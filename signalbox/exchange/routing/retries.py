@@ -1,15 +1,16 @@
-"""The retrier of copies: sends them again until their queues accept them, in order on FIFO queues."""
+"""The retrier of copies: sends them again after growing pauses, in order on FIFO queues."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from signalbox.exchange.messages.copies import Copy, InvalidRetry, read_retry
-from signalbox.exchange.messages.publications import Rejection
+from signalbox.exchange.messages.publications import Rejection, attempt
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.routing.batch_reader import NO_POISON
 from signalbox.exchange.routing.batch_report import BatchReport, RoutingResult
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult
+from signalbox.exchange.routing.patience import Patience
 from signalbox.exchange.routing.ports import CounterWriter, Heads
 from signalbox.fifo import FifoBatch
 from signalbox.messages import Message, MessageId
@@ -31,12 +32,13 @@ class Retrier:
     dispatcher: CopyDispatcher
     counters: CounterWriter
     names: StageNames
+    patience: Patience
     now: Callable[[], datetime]
 
     def retry(
         self, messages: Sequence[Message], *, is_ordered: bool, poison: Mapping[MessageId, str] = NO_POISON
     ) -> RoutingResult:
-        """Deliver copies; dead-letter those that SQS refuses permanently, and return the others for redelivery.
+        """Deliver copies; dead-letter those that are never accepted, and return the others for redelivery.
 
         Messages in `poison` are dead-lettered unread, each with its reason.
         """
@@ -46,7 +48,9 @@ class Retrier:
         while ready := batch.take_ready():
             self._process(ready, batch, report)
         self.counters.add(report.counts(), at=report.at)
-        return RoutingResult(batch.not_done(), tuple(report.events))
+        left = batch.not_done()
+        pauses = {one.message_id: self.patience.pause(attempt(one)) for one in messages if one.message_id in left}
+        return RoutingResult(left, tuple(report.events), pauses)
 
     def _entry(self, message: Message, poison: Mapping[MessageId, str]) -> _RetryEntry:
         if message.message_id in poison:
@@ -74,7 +78,7 @@ class Retrier:
                 batch.fail(entry.message.message_id)
 
     def _delivered(self, copies: Sequence[Copy]) -> DispatchResult:
-        outcome = self.dispatcher.deliver(copies)
+        outcome = self.dispatcher.deliver(copies, patience=self.patience)
         # Only now may later copies go directly: these are in the queue, or never will be.
         for copy in (*outcome.delivered, *(dead.copy for dead in outcome.dead)):
             if copy.sequence is not None and copy.keeps_order:

@@ -97,6 +97,7 @@ def test_failures_of_a_partly_accepted_batch_are_returned_with_a_reason_if_perma
         ("a", "InvalidMessageContents at SendMessageBatch of queue 'mirrord-1': no"),
         ("c", None),
     ]
+    assert sent.problem == "KmsAccessDenied at SendMessageBatch of queue 'mirrord-1': no"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +148,10 @@ def test_an_error_of_a_repeated_call_loses_nothing_of_the_first():
 
 @pytest.mark.parametrize("code", ["AccessDenied", "RequestThrottled", "KmsAccessDenied", "KMS.DisabledException"])
 def test_a_failure_that_no_message_caused_is_retryable(code):
-    assert reasons(sender_over(StubbedSqs(refused(code))).send(batch_of("a", "b"))) == [("a", None), ("b", None)]
+    sent = sender_over(StubbedSqs(refused(code))).send(batch_of("a", "b"))
+
+    assert reasons(sent) == [("a", None), ("b", None)]
+    assert sent.problem == f"{code} at SendMessageBatch of queue 'mirrord-1': no"
 
 
 def test_failures_for_a_deleted_queue_are_retryable(sqs):

@@ -15,7 +15,7 @@ import pytest
 
 from lambdas.exchange import route, route_wiring, wiring
 from lambdas.exchange.route import handler
-from lambdas.shared import threads
+from lambdas.shared import instance, threads
 from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
@@ -158,6 +158,8 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table) -> Iterator[Rout
         "KEPT_BUCKET": BUCKET,
         "EXCHANGE_ORDERED_RETRY_QUEUE_URL": found.make(ORDERED_RETRIES),
         "ROUTE_TIMEOUT_SECONDS": "30",
+        "ROUTE_RETRY_SECONDS": "30",
+        "EXCHANGE_RETENTION_SECONDS": "345600",
         "EXCHANGE_CONTROL_ROLE_ID": "AROACONTROL",
         "LIVE_SESSION_ROLE_ID": "AROASESSION",
         "LIVE_TABLE": "Live",
@@ -267,9 +269,15 @@ def test_copies_wait_for_a_queue_for_as_long_as_it_takes_and_their_age_is_measur
     record["attributes"] |= received(1000) | {"SentTimestamp": str(round(sent_at.timestamp() * 1000))}
     capsys.readouterr()
 
+    pauses = []
+    event = "provide-client-params.sqs.ChangeMessageVisibilityBatch"
+    instance.sqs().meta.events.register(event, lambda params, **_: pauses.append(params))
+
     left = handler(batch(record), None)["batchItemFailures"]
 
     assert left == [{"itemIdentifier": waiting["MessageId"]}]
+    entry = {"Id": "0", "ReceiptHandle": waiting["ReceiptHandle"], "VisibilityTimeout": 240}
+    assert pauses == [{"QueueUrl": stage.urls[RETRIES], "Entries": [entry]}]
     assert stage.bodies(DEAD) == []
     (age,) = measured_ages(capsys.readouterr().out)
     assert age >= 9 * 3600

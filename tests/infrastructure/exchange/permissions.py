@@ -5,6 +5,7 @@ KEY_IN_USE = "kms: Decrypt GenerateDataKey"
 SQS = "arn:<Partition>:sqs:<Region>:<AccountId>"
 MAPPINGS = "arn:<Partition>:lambda:<Region>:<AccountId>:event-source-mapping:*"
 READ_QUEUE = "sqs: DeleteMessage GetQueueAttributes ReceiveMessage"
+READ_RETRIES = "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes ReceiveMessage SendMessage"
 PEEK = "sqs: ChangeMessageVisibility ReceiveMessage"
 MAKE_QUEUE = (
     "sqs: CreateQueue DeleteQueue GetQueueAttributes ListDeadLetterSourceQueues ListQueueTags SendMessage "
@@ -18,8 +19,8 @@ EXCHANGE = {
         f"{SQS}:x*-dlq": "sqs: SendMessage",
         f"{SQS}:x*-dlq.fifo": "sqs: SendMessage",
         f"{SQS}:q_*": "sqs: SendMessage",
-        "Exchange/Retries": f"{READ_QUEUE} SendMessage",
-        "Exchange/OrderedRetries": f"{READ_QUEUE} SendMessage",
+        "Exchange/Retries": READ_RETRIES,
+        "Exchange/OrderedRetries": READ_RETRIES,
         "Exchange/DeadLetters": "sqs: SendMessage",
         "Exchanges": "dynamodb: BatchGetItem GetItem Query UpdateItem",
         "History/kept/*": "s3: PutObject",

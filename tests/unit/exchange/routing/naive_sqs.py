@@ -70,7 +70,7 @@ class NaiveQueue:
     def is_fifo(self) -> bool:
         return self.name.endswith(".fifo")
 
-    def send(self, message: Message, *, sender: str = "AIDA") -> None:
+    def send(self, message: Message, *, sender: str = "AIDA", sent_at: datetime = START) -> None:
         if self.is_fifo:
             assert message.group_id is not None
             assert message.deduplication_id is not None
@@ -80,7 +80,8 @@ class NaiveQueue:
         else:
             assert message.deduplication_id is None, "a standard queue takes no de-duplication id"
         self.count += 1
-        self.entries.append(Entry(as_received(message, message_id=f"{self.name}-{self.count}", sender=sender)))
+        message_id = f"{self.name}-{self.count}"
+        self.entries.append(Entry(as_received(message, message_id=message_id, sender=sender, sent_at=sent_at)))
 
     def receive(self, number: int, *, now: float) -> list[Entry]:
         locked = {one.message.group_id for one in self.entries if one.invisible_until > now} if self.is_fifo else set()

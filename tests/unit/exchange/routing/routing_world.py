@@ -24,6 +24,7 @@ from signalbox.exchange.routing.copy_router import PART_COPIES, CopyRouter
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.key_holds import EndingHold, KeyHolder
 from signalbox.exchange.routing.numbering import Numberer
+from signalbox.exchange.routing.patience import Patience
 from signalbox.exchange.routing.ports import (
     AnyCopy,
     CopySettings,
@@ -49,6 +50,7 @@ NAMES = StageNames("s")
 CONTROL_ID = "AROACONTROL"
 SESSION_ID = "AROASESSION"
 SENDERS = TrustedSenders(CONTROL_ID, SESSION_ID)
+RETENTION = timedelta(days=4)
 HOLD_FOR = timedelta(seconds=VISIBILITY / 6)
 
 
@@ -265,6 +267,7 @@ class NaiveSqs:
     """
 
     burn: Callable[[], None] = lambda: None
+    now: Callable[[], datetime] = lambda: START
     queues: dict[QueueName, NaiveQueue] = field(default_factory=dict)
     trouble: dict[QueueName, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -289,7 +292,7 @@ class NaiveSqs:
         self.burn()
         taken = [one for one in batch.deliveries if one not in [delivery for delivery, _ in failed]]
         ids = {one.message.message_id: copy_id(one.message.message_id, batch.destination) for one in taken}
-        return SentBatch(failed, ids, is_queue_missing=trouble == "missing")
+        return SentBatch(failed, ids, is_queue_missing=trouble == "missing", problem=trouble)
 
     def _problem(self, batch: Batch, delivery: Delivery, trouble: str | None) -> str | None:
         self.sent += 1
@@ -301,7 +304,7 @@ class NaiveSqs:
             return None
         if delivery.message.body in self.refused and "Reason" not in delivery.message.attributes:
             return self.refused[delivery.message.body]
-        self.queues[batch.destination].send(delivery.message)
+        self.queues[batch.destination].send(delivery.message, sent_at=self.now())
         return "taken"
 
 
@@ -326,12 +329,13 @@ class World:
 
     def __post_init__(self) -> None:
         self.holds = MemoryKeyHolds(self.burn)
-        self.heads, self.sqs = MemoryHeads(self.burn, holds=self.holds), NaiveSqs(self.burn)
+        self.heads, self.sqs = MemoryHeads(self.burn, holds=self.holds), NaiveSqs(self.burn, self.now)
         self.table.heads, self.sent = self.heads, MemorySentCopies(self.burn)
         self.sqs.make(RETRIES, ORDERED_RETRIES, DEAD, is_forgetful=self.is_forgetful)
         self.dispatcher = CopyDispatcher(self.sqs, self.table, RETRIES, ORDERED_RETRIES, DEAD)
         self.routers = [self.router(), self.router()]
-        self.retrier = Retrier(self.heads, self.dispatcher, self.counters, NAMES, self.now)
+        patience = Patience(timedelta(seconds=VISIBILITY), RETENTION, self.now)
+        self.retrier = Retrier(self.heads, self.dispatcher, self.counters, NAMES, patience, self.now)
 
     def router(self) -> Router:
         copy_settings = CopySettingsCache(self.table)
@@ -443,6 +447,8 @@ class World:
         for entry in entries:
             if entry.message.message_id not in routed.not_done:
                 queue.delete(entry)
+            elif pause := routed.pauses.get(entry.message.message_id):
+                entry.invisible_until = self.moment + pause.total_seconds()
         self.routed.append(routed)
         return routed
 

@@ -8,10 +8,11 @@ import pytest
 from signalbox.exchange.messages.properties import DeliveredMessage
 from signalbox.exchange.model.records import GroupBy
 from signalbox.exchange.routing.copy_dispatcher import ATTEMPTS_WITHOUT_QUEUE
+from signalbox.exchange.routing.patience import LONGEST_PAUSE
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import QueueName
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
-from tests.unit.exchange.routing.routing_world import DEAD, RETRIES, World
+from tests.unit.exchange.routing.routing_world import DEAD, ORDERED_RETRIES, RETENTION, RETRIES, World
 
 LOG = "xlog.fifo"
 QUEUE, ORDERED = QueueName("q_a"), QueueName("q_a.fifo")
@@ -71,13 +72,78 @@ def test_every_copy_of_a_standard_queue_has_the_group_that_its_setting_says_at_o
 def test_a_copy_waits_however_long_its_queue_cannot_be_reached(world, queue, is_ordered) -> None:
     for _ in range(100):
         routed = world.retry(is_ordered=is_ordered)
-        world.moment += VISIBILITY
+        world.moment += LONGEST_PAUSE.total_seconds()
         assert len(routed.not_done) == 1
     world.sqs.trouble = {}
     world.retry(is_ordered=is_ordered)
 
     assert world.bodies(queue) == ["0"]
     assert world.bodies("q_a-dlq.fifo" if is_ordered else "q_a-dlq") == []
+
+
+def attempts(world: World, *, is_ordered: bool, seconds: int) -> list[float]:
+    """Retry every second for some time; return when copies were received."""
+    at = []
+    for _ in range(seconds):
+        if world.retry(is_ordered=is_ordered).not_done:
+            at.append(world.moment)
+        world.moment += 1
+    return at
+
+
+@pytest.mark.parametrize("is_ordered", [False, True])
+def test_the_pause_between_attempts_doubles_up_to_four_minutes(world, is_ordered) -> None:
+    assert attempts(world, is_ordered=is_ordered, seconds=1000) == [0, 30, 90, 210, 450, 690, 930]
+
+
+@pytest.mark.parametrize(("exchange", "name"), [("xs", "team"), ("xs", "team.fifo"), (LOG, "team.fifo"), (LOG, "team")])
+def test_an_existing_queue_that_refuses_copies_gets_none_after_a_quarter_of_an_hour(world, exchange, name) -> None:
+    """Its owner could otherwise fill the retry queues of the stage with them for days."""
+    is_ordered = exchange == LOG and name.endswith(".fifo")
+    world.bind(exchange, "#", queue=f"sqs:{name}")
+    world.sqs.trouble = {QueueName(name): "closed"}
+    for number in range(25):
+        world.publish(exchange, "a", body=f"late {number}")
+    for _ in range(3):
+        world.route(exchange)
+    attempts(world, is_ordered=is_ordered, seconds=800)
+    world.publish(exchange, "a", body="later")
+    world.route(exchange)
+
+    attempts(world, is_ordered=is_ordered, seconds=240)
+
+    dead = {message.body: message.attributes["Reason"].text for message in world.sqs.queues[DEAD].messages()}
+    assert sorted(dead) == sorted(f"late {number}" for number in range(25))
+    assert set(dead.values()) == {"not accepted at the last attempt: closed"}
+    waiting = world.sqs.queues[ORDERED_RETRIES if is_ordered else RETRIES].messages()
+    assert "later" in {message.body for message in waiting}
+
+
+def test_no_copy_waits_behind_one_of_another_key_or_queue(world) -> None:
+    world.bind(LOG, "#", queue="sqs:team.fifo")
+    world.sqs.trouble = dict.fromkeys((QUEUE, ORDERED, QueueName("team.fifo")), "closed")
+    for key in ("a", "b"):
+        world.publish(LOG, key, body=key)
+    world.route(LOG)
+    attempts(world, is_ordered=True, seconds=500)
+    world.sqs.trouble = {QueueName("team.fifo"): "closed"}
+
+    attempts(world, is_ordered=True, seconds=240)
+
+    assert sorted(world.bodies(ORDERED)) == ["0", "a", "b"]
+    assert world.bodies("team.fifo") == []
+
+
+@pytest.mark.parametrize(("queue", "is_ordered"), [(QUEUE, False), (ORDERED, True)])
+def test_a_copy_is_dead_lettered_before_its_retention_ends(world, queue, is_ordered) -> None:
+    world.moment = RETENTION.total_seconds() - 60
+
+    assert world.retry(is_ordered=is_ordered).not_done == ()
+
+    (dead,) = world.messages("q_a-dlq.fifo" if is_ordered else "q_a-dlq")
+    assert dead.attributes["Reason"].text == "not accepted at the last attempt: closed"
+    (head,) = world.heads.heads.values()
+    assert head.detours == ({} if is_ordered else {ORDERED: 1})
 
 
 @pytest.mark.parametrize(("queue", "is_ordered"), [(QUEUE, False), (ORDERED, True)])
@@ -136,7 +202,7 @@ def test_a_copy_whose_declared_queue_sqs_does_not_know_is_dead_lettered_at_the_f
     place = "q_a-dlq.fifo" if is_ordered else "q_a-dlq"
     for _ in range(ATTEMPTS_WITHOUT_QUEUE - 2):
         assert len(world.retry(is_ordered=is_ordered).not_done) == 1
-        world.moment += VISIBILITY
+        world.moment += LONGEST_PAUSE.total_seconds()
 
     assert world.retry(is_ordered=is_ordered).not_done == ()
 
