@@ -108,6 +108,7 @@ def key_holder() -> KeyHolder:
         instance.CLOCK.now,
         instance.CLOCK.sleep,
         hold_for=timeout(),
+        retention=retention(),
     )
 
 
@@ -144,11 +145,16 @@ def timeout() -> timedelta:
     return instance.settings().seconds("ROUTE_TIMEOUT_SECONDS")
 
 
+def retention() -> timedelta:
+    """Return how long SQS keeps the messages of exchanges, and copies for a retry."""
+    return instance.settings().seconds("EXCHANGE_RETENTION_SECONDS")
+
+
 @cache
 def retrier() -> Retrier:
     """Return the retrier of the retry queues."""
-    settings, now = instance.settings(), instance.CLOCK.now
-    patience = Patience(settings.seconds("ROUTE_RETRY_SECONDS"), settings.seconds("EXCHANGE_RETENTION_SECONDS"), now)
+    now = instance.CLOCK.now
+    patience = Patience(instance.settings().seconds("ROUTE_RETRY_SECONDS"), retention(), now)
     return Retrier(heads(), dispatcher(), counters(), wiring.names(), patience, now)
 
 

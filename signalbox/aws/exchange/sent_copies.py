@@ -3,14 +3,15 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from signalbox.aws.exchange.items import sent_key
 from signalbox.aws.shared.dynamodb import DynamoTable, ttl
 from signalbox.aws.shared.expressions import Update
-from signalbox.exchange.routing.key_holds import LONGEST_IN_QUEUE
 from signalbox.exchange.routing.ports import AnyCopy, SentCopy
 from signalbox.messages import MessageId
+
+LONGEST_IN_QUEUE = timedelta(days=14)  # SQS deletes a message after this time at most
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 
 PATIENCE = timedelta(seconds=3)  # a hold lasts as long as a batch takes, a fraction of a second
-LONGEST_IN_QUEUE = timedelta(days=14)  # SQS deletes a message after this time at most
 PAUSE_SECONDS = 0.03
 
 HeldKeys = Mapping[RoutingKey, Sequence[MessageId]]
@@ -60,18 +59,19 @@ class KeyHolder:
     may overtake them: their key stays held until they are done, however often their functions are killed, or until
     they cannot be in a queue any more. Messages without a number may be overtaken, so that they hold a key for
     `hold_for` only, the longest time of a batch. A batch that waits for a held key gives up after a few seconds and is
-    redelivered.
+    redelivered. `retention` is that of the exchanges' queues, after which SQS deletes a message.
     """
 
     holds: KeyHolds
     now: Callable[[], datetime]
     sleep: Callable[[float], None]
     hold_for: timedelta
+    retention: timedelta
 
     def new_hold(self, messages: Sequence[MessageId], *, replacing: Sequence[MessageId] = ()) -> NewHold:
         """Return a hold of a key for messages, to be stored together with the head that has their numbers."""
         now = self.now()
-        return NewHold(messages, replacing, now, now + LONGEST_IN_QUEUE)
+        return NewHold(messages, replacing, now, now + self.retention)
 
     def hold(self, exchange: ExchangeName, messages: Mapping[RoutingKey, Sequence[MessageId]]) -> HeldKeys:
         """Hold the available keys of messages; return for each all messages that hold it, in order.

@@ -349,7 +349,7 @@ class World:
                 self.now,
                 RoutingGraph(self.maximum_words, self.maximum_words),
             ),
-            Numberer(self.heads, KeyHolder(self.holds, self.now, self.sleep, HOLD_FOR)),
+            Numberer(self.heads, KeyHolder(self.holds, self.now, self.sleep, HOLD_FOR, RETENTION)),
             self.live,
             CopyRouter(
                 self.dispatcher,

@@ -9,7 +9,7 @@ from signalbox.exchange.routing.key_holds import PATIENCE, KeyHolder
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.rendezvous import MemoryClock
-from tests.unit.exchange.routing.routing_world import MemoryKeyHolds
+from tests.unit.exchange.routing.routing_world import RETENTION, MemoryKeyHolds
 
 LOG = ExchangeName("xlog.fifo")
 A, B = RoutingKey("a"), RoutingKey("b")
@@ -30,7 +30,7 @@ def holds() -> MemoryKeyHolds:
 
 @pytest.fixture
 def key_holder(holds, clock) -> KeyHolder:
-    return KeyHolder(holds, clock.now, clock.sleep, HOLD_FOR)
+    return KeyHolder(holds, clock.now, clock.sleep, HOLD_FOR, RETENTION)
 
 
 def others_hold(holds: MemoryKeyHolds, key: RoutingKey, clock: MemoryClock, **how_long: float) -> None:
@@ -61,4 +61,4 @@ def test_a_key_that_is_held_for_long_is_done_without(key_holder, holds, clock) -
 def test_messages_with_numbers_hold_a_key_as_long_as_they_can_be_in_a_queue(key_holder) -> None:
     hold = key_holder.new_hold([M1], replacing=[M1, M2])
 
-    assert (hold.messages, hold.replacing, hold.until - hold.now) == ([M1], [M1, M2], timedelta(days=14))
+    assert (hold.messages, hold.replacing, hold.until - hold.now) == ([M1], [M1, M2], RETENTION)
