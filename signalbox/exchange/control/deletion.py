@@ -8,6 +8,7 @@ completes an interrupted deletion.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 
 from signalbox.errors import RejectedError
 from signalbox.exchange.control.caller import Caller
@@ -31,6 +32,7 @@ from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.sarracenia.rights.permissions import Right, Role, is_permitted
 
 SHOWN_BINDINGS = 5
+RECORDED_AT_ONCE = 100  # removed bindings, in about two seconds: a killed command has recorded the others
 
 
 class ResourceInUse(RejectedError):
@@ -163,9 +165,12 @@ class DeletionService:
             self.ports.record([events.declared(saved, user=self.caller.name, at=self.ports.now())])
 
     def _unbind(self, bindings: Sequence[Binding]) -> Sequence[Binding]:
-        unbound = [binding for binding in bindings if self.ports.store.bindings.unbind(binding)]
-        now = self.ports.now()
-        self.ports.record([events.unbound(binding, user=self.caller.name, at=now) for binding in unbound])
+        unbound, left = list[Binding](), iter(bindings)
+        while part := list(islice(left, RECORDED_AT_ONCE)):
+            some = [binding for binding in part if self.ports.store.bindings.unbind(binding)]
+            now = self.ports.now()
+            self.ports.record([events.unbound(binding, user=self.caller.name, at=now) for binding in some])
+            unbound += some
         return unbound
 
     def _size(self, name: QueueName) -> QueueSize:

@@ -247,6 +247,26 @@ def test_another_role_ends_the_bindings_from_exchanges_that_it_may_not_read(stag
     assert answer["unbound"] == [{"exchange": "xs_bob", "queue": "q_alice", "pattern": "#"}]
 
 
+def test_a_killed_removal_has_recorded_most_bindings_that_it_removed(stage):
+    for number in range(150):
+        stage.ask("bind", exchange="xpublic", queue="q_alice", pattern=f"a.{number}")
+    stage.events.clear()
+    stage.users.remove(ALICE)
+    unbind, removed = stage.bindings.unbind, []
+
+    def killed(binding):
+        if len(removed) == 120:
+            raise KeyboardInterrupt
+        removed.append(binding)
+        return unbind(binding)
+
+    stage.bindings.unbind = killed
+    with pytest.raises(KeyboardInterrupt):
+        unbind_user(stage, "alice")
+
+    assert stage.kinds() == [("deleted", "binding")] * 100
+
+
 def test_only_administrators_remove_the_bindings_of_a_user(stage):
     with pytest.raises(NotPermitted, match="only administrators"):
         unbind_user(stage, "bob", caller=ALICE)
