@@ -155,6 +155,11 @@ class DeclarationService:
                 raise ChangedMeanwhile.of(new.resource)
             self.ports.record([events.declared(new, user=self.caller.name, at=now)])
             return new
+        # Each binding raises the version: without this read, subscribers who bind all the time would prevent a change.
+        stored = exchanges.find(stored.name)
+        if stored is None:
+            raise ChangedMeanwhile.of(ResourceRef(ResourceKind.EXCHANGE, command.exchange))
+        _refuse_deleting(stored)
         keeps = command.alternate is None and not command.removes_alternate
         alternate = stored.alternate if keeps else command.alternate
         live = stored.live if command.live is None else command.live.apply_to(stored.live)

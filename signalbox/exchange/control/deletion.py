@@ -158,10 +158,14 @@ class DeletionService:
 
     def _end_use(self, alternate: ResourceRef) -> None:
         """Remove an alternate from its users: the next exchange of its name must not get their messages."""
+        exchanges = self.ports.store.exchanges
         for one in self._users_of(alternate):
-            saved = self.ports.store.exchanges.save(replace(one, alternate=None), replacing=one)
+            stored = exchanges.find(one.name)  # read again: each binding raises its version
+            if stored is None or stored.alternate != alternate.name:
+                continue
+            saved = exchanges.save(replace(stored, alternate=None), replacing=stored)
             if saved is None:
-                raise ChangedMeanwhile.of(one.resource)
+                raise ChangedMeanwhile.of(stored.resource)
             self.ports.record([events.declared(saved, user=self.caller.name, at=self.ports.now())])
 
     def _unbind(self, bindings: Sequence[Binding]) -> Sequence[Binding]:

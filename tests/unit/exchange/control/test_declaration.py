@@ -1,5 +1,6 @@
 """The declaration of exchanges and queues: created resources, their order, and repeated declarations."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -213,10 +214,31 @@ def test_a_concurrent_declaration_is_refused_as_retryable(stage, command, given)
 def test_a_concurrent_change_of_an_exchange_is_refused_as_retryable(stage):
     stage.ask("declare_exchange", exchange="xs_lost")
     stage.ask("declare_exchange", exchange="xpublic")
-    stage.meanwhile(stage.sqs, "make", lambda: stage.ask("declare_exchange", exchange="xpublic", alternate="xs_lost"))
+    stage.meanwhile(stage.exchanges, "save", lambda: stage.exchanges.bump("xpublic"))
 
     with pytest.raises(ChangedMeanwhile):
         stage.ask("declare_exchange", exchange="xpublic", alternate="xs_lost")
+
+
+@pytest.mark.parametrize(("change", "error"), [("forget", ChangedMeanwhile), ("leave", BeingDeleted)])
+def test_an_exchange_that_is_deleted_before_its_change_is_refused(stage, change, error):
+    stage.ask("declare_exchange", exchange="xs_lost")
+    stage.ask("declare_exchange", exchange="xpublic")
+    found = stage.exchanges.find("xpublic")
+    leaving = {"xpublic": replace(found, is_deleting=True)} if change == "leave" else {}
+    others = {"xs_lost": stage.exchanges.find("xs_lost")}
+    stage.meanwhile(stage.sqs, "make", lambda: setattr(stage.exchanges, "records", others | leaving))
+
+    with pytest.raises(error):
+        stage.ask("declare_exchange", exchange="xpublic", alternate="xs_lost")
+
+
+def test_bindings_that_come_all_the_time_prevent_no_change_of_an_exchange(stage):
+    stage.ask("declare_exchange", exchange="xs_lost")
+    stage.ask("declare_exchange", exchange="xpublic")
+    stage.meanwhile(stage.sqs, "make", lambda: stage.exchanges.bump("xpublic"))
+
+    assert stage.ask("declare_exchange", exchange="xpublic", alternate="xs_lost")["alternate"] == "xs_lost"
 
 
 def test_an_exchange_that_is_deleted_before_it_is_connected_does_not_stay_connected(stage):

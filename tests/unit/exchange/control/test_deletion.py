@@ -195,6 +195,17 @@ def test_an_alternate_is_removed_from_a_changing_exchange_by_repeating_the_comma
     assert stage.ask("delete_exchange", exchange="xpublic", force=True)["deleted"]
 
 
+def test_an_alternate_is_removed_although_its_exchange_is_bound_or_deleted_all_the_time(stage):
+    stage.ask("declare_exchange", exchange="xs_alice", alternate="xpublic")
+    stage.ask("declare_exchange", exchange="xs_bob", alternate="xpublic")
+    gone = lambda: (stage.exchanges.bump("xs_bob"), stage.exchanges.records.pop("xs_alice"))  # noqa: E731
+    stage.meanwhile(stage.exchanges, "every", lambda: stage.meanwhile(stage.exchanges, "find", gone))
+
+    assert stage.ask("delete_exchange", exchange="xpublic", force=True)["deleted"]
+
+    assert stage.exchanges.records["xs_bob"].alternate is None
+
+
 def test_a_record_goes_only_as_it_was_read_last(stage):
     stage.meanwhile(stage.exchanges, "forget", lambda: stage.exchanges.bump("xpublic"))
 
@@ -236,17 +247,6 @@ def test_nothing_more_reaches_the_queues_and_exchanges_of_a_removed_user(stage):
     assert unbind_user(stage, "alice")["unbound"] == []
 
 
-def test_another_role_ends_the_bindings_from_exchanges_that_it_may_not_read(stage):
-    stage.ask("declare_exchange", exchange="xs_bob")
-    for exchange in ("xs_bob", "xpublic", "xs_alice"):
-        stage.ask("bind", exchange=exchange, queue="q_alice", pattern="#")
-
-    assert unbind_user(stage, "alice")["unbound"] == []  # bound by administrators, with the same rights as before
-    answer = unbind_user(stage, "alice", before=(Role.FEEDER, Ownership.STRICT))
-
-    assert answer["unbound"] == [{"exchange": "xs_bob", "queue": "q_alice", "pattern": "#"}]
-
-
 def test_a_killed_removal_has_recorded_most_bindings_that_it_removed(stage):
     for number in range(150):
         stage.ask("bind", exchange="xpublic", queue="q_alice", pattern=f"a.{number}")
@@ -265,6 +265,17 @@ def test_a_killed_removal_has_recorded_most_bindings_that_it_removed(stage):
         unbind_user(stage, "alice")
 
     assert stage.kinds() == [("deleted", "binding")] * 100
+
+
+def test_another_role_ends_the_bindings_from_exchanges_that_it_may_not_read(stage):
+    stage.ask("declare_exchange", exchange="xs_bob")
+    for exchange in ("xs_bob", "xpublic", "xs_alice"):
+        stage.ask("bind", exchange=exchange, queue="q_alice", pattern="#")
+
+    assert unbind_user(stage, "alice")["unbound"] == []  # bound by administrators, with the same rights as before
+    answer = unbind_user(stage, "alice", before=(Role.FEEDER, Ownership.STRICT))
+
+    assert answer["unbound"] == [{"exchange": "xs_bob", "queue": "q_alice", "pattern": "#"}]
 
 
 def test_only_administrators_remove_the_bindings_of_a_user(stage):
