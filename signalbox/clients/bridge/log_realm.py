@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Any, Self
 from signalbox.clients.bridge.realm import MARGIN, BridgedRealm
 from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.clients.live.cursor import PatternCursor
-from signalbox.clients.live.session import RequestRefused
 from signalbox.live.bridge.log_positions import LogPosition, LogPositions
 from signalbox.live.bridge.log_reader import LogPublication
 from signalbox.live.procedures.meta_events import ON_CREATE
+from signalbox.live.procedures.subscription_meta import FIRST_PLACE
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.options import AfterTime
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from signalbox.live.wamp.uris import NO_SUCH_SUBSCRIPTION, PAYLOAD_SIZE_EXCEEDED
 
 if TYPE_CHECKING:
     from signalbox.clients.live.client import LiveClient
 
-LIST, GET = "wamp.subscription.list", "wamp.subscription.get"
+LIST = "wamp.subscription.list"
 # New subscriptions are announced; the list removes those that have ended.
 LISTED_EACH = timedelta(minutes=1)
 
@@ -75,11 +74,16 @@ class LogRealm:
 
 @dataclass(slots=True)
 class Subscriptions:
-    """The patterns to which sessions of a realm are subscribed: listed each minute, and announced in between."""
+    """The patterns to which sessions of a realm are subscribed: listed each minute, and announced in between.
+
+    The list comes in pages, one at a time, so that no number of subscriptions keeps the bridge from its other work.
+    """
 
     client: "LiveClient"
     _patterns: dict[int, TopicPattern] = field(default_factory=dict)
+    _listed: dict[int, TopicPattern] = field(default_factory=dict)
     _listed_at: datetime | None = None
+    _place: Sequence[int] | None = None
 
     @classmethod
     def follow(cls, client: "LiveClient") -> Self:
@@ -89,30 +93,22 @@ class Subscriptions:
 
     def patterns(self, now: datetime) -> Iterable[TopicPattern]:
         """Return the present patterns. Raises `RequestRefused` without the right to read them."""
-        if self._listed_at is None or now - self._listed_at >= LISTED_EACH:
-            self._listed_at = now
-            self._list()
+        if self._place is None and (self._listed_at is None or now - self._listed_at >= LISTED_EACH):
+            self._listed_at, self._place, self._listed = now, FIRST_PLACE, {}
+        if self._place is not None:
+            self._read_page(self._place)
         while event := self.client.receive(0.0):
             self._add(event.payload.arguments[1:2])
-        return self._patterns.values()
+        return (self._patterns | self._listed).values()
 
-    def _list(self) -> None:
-        try:
-            ids: Any = self.client.call(LIST).arguments[0]
-        except RequestRefused as refused:
-            if refused.error != PAYLOAD_SIZE_EXCEEDED:
-                raise
-            return  # there are more than fit into an answer: the announced ones are known
-        present = {number for numbers in ids.values() for number in numbers}
-        self._patterns = {number: one for number, one in self._patterns.items() if number in present}
-        for number in present - self._patterns.keys():
-            try:
-                self._add(self.client.call(GET, Payload((number,))).arguments)
-            except RequestRefused as refused:
-                if refused.error != NO_SUCH_SUBSCRIPTION:  # it has ended since the list was made
-                    raise
+    def _read_page(self, place: Sequence[int]) -> None:
+        page: Any = self.client.call(LIST, Payload((), {"after": [*place]}))
+        self._add(page.arguments[0])
+        self._place = page.keywords["after"]
+        if self._place is None:
+            self._patterns = self._listed
 
     def _add(self, details: Sequence[object]) -> None:
         for one in details:
             if isinstance(one, dict):
-                self._patterns[one["id"]] = TopicPattern(MatchPolicy(one["match"]), one["uri"])
+                self._listed[one["id"]] = TopicPattern(MatchPolicy(one["match"]), one["uri"])

@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 
 from signalbox.documents import shown
 from signalbox.exchange.model.topics import RoutingKey, short_string_problem
+from signalbox.live.log.documents import json_text
 from signalbox.live.log.history_request import InvalidArgument
 from signalbox.live.procedures.calls import AnswerTooLarge, CallContext, NoSuchSubscription
 from signalbox.live.procedures.meta_events import subscription_details
+from signalbox.live.wamp.codec import ID, MAXIMUM_ID, size_bytes
 from signalbox.live.wamp.messages import Payload, SessionId
 from signalbox.live.wamp.options import InvalidOptions, SubscribeOptions
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -16,6 +19,9 @@ from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 # Of all sessions of a realm, which one call reads: the frames of other connections need memory and time, too.
 MAXIMUM_SUBSCRIPTIONS = 30_000
 RECORDS_AT_ONCE = 50  # each has 1,000 subscriptions and 400 KB at most
+RECORDS_OF_PAGE = 10
+PAGE_BYTES, RECORD_BYTES = 100_000, 500  # of the details in a page, and of each session whose record is read
+FIRST_PLACE = (0, 0)  # the ids of a session and of one of its subscriptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +37,30 @@ def every_subscription(context: CallContext, payload: Payload) -> list[RealmSubs
     """Return all subscriptions of the caller's realm; their creation times are not read and are the call's time."""
     del payload
     sessions = dict[TopicPattern, set[SessionId]]()
-    for number, (session, pattern) in enumerate(_subscriptions(context)):
-        if number >= MAXIMUM_SUBSCRIPTIONS:
+    count = 0
+    for session, patterns in _records(context):
+        count += len(patterns)
+        if count > MAXIMUM_SUBSCRIPTIONS:
             raise AnswerTooLarge(
                 f"the sessions of the realm have more than {MAXIMUM_SUBSCRIPTIONS} subscriptions; name one pattern"
             )
-        sessions.setdefault(pattern, set()).add(session)
+        for pattern in patterns:
+            sessions.setdefault(pattern, set()).add(session)
     return [RealmSubscription(pattern, context.cause.at, frozenset(ids)) for pattern, ids in sessions.items()]
 
 
-def _subscriptions(context: CallContext) -> Iterator[tuple[SessionId, TopicPattern]]:
+def _records(
+    context: CallContext, first: int = 0, at_once: int = RECORDS_AT_ONCE
+) -> Iterator[tuple[SessionId, Sequence[TopicPattern]]]:
+    """Yield the sessions of the realm from the id `first` on, sorted, each with its patterns, sorted by id."""
     store = context.ports.store
-    connections = [member.connection for member in store.realm_sessions.every(context.realm)]
-    for start in range(0, len(connections), RECORDS_AT_ONCE):
-        for one in store.sessions.find_all(connections[start : start + RECORDS_AT_ONCE]):
-            listener = one.listener  # None unless the session has joined
-            yield from ((listener.session, pattern) for pattern in one.subscriptions.values() if listener)
+    members = sorted((one.listener.session, one.connection) for one in store.realm_sessions.every(context.realm))
+    connections = [connection for session, connection in members if session >= first]
+    for start in range(0, len(connections), at_once):
+        records = store.sessions.find_all(connections[start : start + at_once])
+        joined = [(one.listener.session, one.subscriptions) for one in records if one.listener]
+        for session, patterns in sorted(joined, key=itemgetter(0)):
+            yield session, [patterns[number] for number in sorted(patterns)]
 
 
 def one_by_pattern(context: CallContext, payload: Payload) -> list[RealmSubscription]:
@@ -70,13 +84,43 @@ def _with_times(context: CallContext, pattern: TopicPattern) -> list[RealmSubscr
     return [RealmSubscription(pattern, created_at, frozenset(one.session for one in attached))]
 
 
-def list_ids(payload: Payload, subscriptions: Sequence[RealmSubscription]) -> Payload:
-    """Return the ids of subscriptions by their matching policies."""
-    del payload
+def list_all(context: CallContext, payload: Payload) -> Payload:
+    """Return the ids of subscriptions by their matching policies, or with the keyword `after` a page of details.
+
+    `after` is the place behind which the page begins, first `FIRST_PLACE`. The result has the place of the next page,
+    or None. A subscription is in it once for each session that has it. Raises `InvalidArgument`.
+    """
+    if "after" in payload.keywords:
+        return _page(context, _place(payload.keywords["after"]))
     ids: dict[str, list[int]] = {match.value: [] for match in MatchPolicy}
-    for one in subscriptions:
+    for one in every_subscription(context, payload):
         ids[one.pattern.match.value].append(one.pattern.subscription_id)
     return Payload((ids,))
+
+
+def _page(context: CallContext, after: Sequence[int]) -> Payload:
+    page, size = list[Mapping[str, object]](), 0
+    place = after
+    for session, patterns in _records(context, after[0], RECORDS_OF_PAGE):
+        size += RECORD_BYTES
+        for pattern in patterns:
+            if [session, pattern.subscription_id] > [*after]:
+                details = subscription_details(pattern, created_at=context.cause.at)
+                size += size_bytes(json_text(details))
+                if size > PAGE_BYTES:
+                    return Payload((page,), {"after": place})
+                page.append(details)
+                place = [session, pattern.subscription_id]
+        place = [session, MAXIMUM_ID]
+        if size > PAGE_BYTES:
+            return Payload((page,), {"after": place})
+    return Payload((page,), {"after": None})
+
+
+def _place(given: object) -> Sequence[int]:
+    if isinstance(given, list) and len(given) == len(FIRST_PLACE) and all(map(ID.accepts, given)):
+        return given
+    raise InvalidArgument(f"after: expected the ids of a session and of a subscription, not {shown(given)}")
 
 
 def lookup(payload: Payload, subscriptions: Sequence[RealmSubscription]) -> Payload:

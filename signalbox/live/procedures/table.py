@@ -69,7 +69,7 @@ SESSION_PROCEDURES: tuple[Procedure[CallContext], ...] = (
         SUBSCRIPTIONS,
     ),
     Procedure("wamp.subscription.match", Access.GRANTED, _over(every, subscription_meta.match), SUBSCRIPTIONS),
-    Procedure("wamp.subscription.list", Access.GRANTED, _over(every, subscription_meta.list_ids), SUBSCRIPTIONS),
+    Procedure("wamp.subscription.list", Access.GRANTED, subscription_meta.list_all, SUBSCRIPTIONS),
     Procedure(
         "wamp.subscription.get",
         Access.GRANTED,

@@ -14,16 +14,13 @@ import pytest
 from signalbox.clients.bridge.containers import PostgresContainers
 from signalbox.clients.bridge.log_endpoint import LogEndpoint as Client
 from signalbox.clients.bridge.log_endpoint import TokenRefused
-from signalbox.clients.bridge.log_realm import LogRealm, Subscriptions
+from signalbox.clients.bridge.log_realm import LISTED_EACH, LogRealm, Subscriptions
 from signalbox.clients.bridge.log_relay import LogRelay, RelayConnections, RelayPace
 from signalbox.clients.bridge.worker import Worker
-from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.session import RequestRefused
 from signalbox.live.bridge.log_selection import ContainerSelection
 from signalbox.live.procedures.meta_events import ON_CREATE
 from signalbox.live.wamp.messages import Payload
-from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from signalbox.live.wamp.uris import PAYLOAD_SIZE_EXCEEDED
+from signalbox.live.wamp.patterns import TopicPattern
 from tests.fakes.arvados.cluster import ArvadosCluster, new_uuid
 from tests.fakes.arvados.http_server import Server, serving
 from tests.fakes.arvados.log_endpoint import line
@@ -76,8 +73,9 @@ class Stage:
 @pytest.fixture
 def router() -> Iterator[Router]:
     with running({"cluster": grants("container.", "bridge.", "wamp.")}) as router:
-        router.procedures["wamp.subscription.list"] = lambda _: Payload(({"prefix": [], "exact": [1]},))
-        router.procedures["wamp.subscription.get"] = lambda _: Payload(({"id": 1, "uri": "other", "match": "exact"},))
+        router.procedures["wamp.subscription.list"] = lambda _: Payload(
+            ([{"id": 1, "uri": "other", "match": "exact"}],), {"after": None}
+        )
         yield router
 
 
@@ -257,29 +255,29 @@ def test_more_logs_than_a_relay_follows_are_counted(stage):
     assert relay.figures()["logs"] == 1
 
 
-def test_subscriptions_are_listed_and_those_that_ended_meanwhile_left_out(router):
-    def get(payload: Payload) -> Payload:
-        if payload.arguments[0] == 2:
-            raise LookupError
-        return Payload(({"id": 1, "uri": "container.", "match": "prefix"},))
+def test_subscriptions_are_listed_in_pages_and_those_that_ended_left_out(router):
+    """Each call of `patterns` reads one page: the bridge has other work."""
+    places = []
+    pages = {0: ["container.a", "container.b"], 1: ["container.c"]}
+    now = datetime.now(UTC)
 
-    router.procedures["wamp.subscription.list"] = lambda _: Payload(({"exact": [], "prefix": [1], "wildcard": []},))
-    router.procedures["wamp.subscription.get"] = get
+    def listed(payload: Payload) -> Payload:
+        place, _ = payload.keywords["after"]
+        places.append(place)
+        details = [{"id": uri, "uri": uri, "match": "exact"} for uri in pages[place]]
+        return Payload((details,), {"after": [1, 0] if place == 0 else None})
+
+    router.procedures["wamp.subscription.list"] = listed
     with session(router) as client:
-        found = list(Subscriptions.follow(client).patterns(datetime.now(UTC)))
+        subscriptions = Subscriptions.follow(client)
+        found = [uris(subscriptions, now) for _ in range(3)]
+        pages[0].remove("container.a")
+        later = [uris(subscriptions, now + LISTED_EACH) for _ in range(2)]
 
-    assert found == [TopicPattern(MatchPolicy.PREFIX, "container.")]
-
-
-def test_more_subscriptions_than_fit_into_an_answer_leave_those_that_are_announced(router, monkeypatch):
-    announced = {"id": 1, "uri": "container.", "match": "prefix"}
-    with session(router) as client:
-        found = Subscriptions.follow(client)
-        found._add([announced])
-        monkeypatch.setattr(LiveClient, "call", refusing)
-
-        assert list(found.patterns(datetime.now(UTC))) == [TopicPattern(MatchPolicy.PREFIX, "container.")]
+    assert found == [["container.a", "container.b"], *[["container.a", "container.b", "container.c"]] * 2]
+    assert later == [["container.a", "container.b", "container.c"], ["container.b", "container.c"]]
+    assert places == [0, 1, 0, 1]
 
 
-def refusing(*_: object) -> None:
-    raise RequestRefused(PAYLOAD_SIZE_EXCEEDED, "the result has 135099 bytes")
+def uris(subscriptions: Subscriptions, now: datetime) -> list[str]:
+    return sorted(one.uri for one in subscriptions.patterns(now))

@@ -1,5 +1,6 @@
 """Calls of procedures by clients: past events, subscriptions, sessions, and calls that are passed on."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -167,16 +168,51 @@ def test_administrators_list_and_match_all_subscriptions(world, admin, client) -
 
 def test_the_subscriptions_of_a_realm_are_read_up_to_a_limit(world, admin, client) -> None:
     """A session may have 1,000 subscriptions, and a realm any number of sessions."""
-    stored = world.sessions.find(client.connection)
-    patterns = [TopicPattern.parse(f"trial.{number}") for number in range(1_000)]
-    full = replace(stored.session, subscriptions={one.subscription_id: one for one in patterns})
-    assert world.sessions.save(full, replacing=stored)
+    patterns = [f"trial.{number}" for number in range(1_000)]
+    subscribed(world, client, patterns)
     for number in range(MAXIMUM_SUBSCRIPTIONS // len(patterns)):
         listener = Listener(SessionId(number + 1), "source", "source")
         world.realm_sessions.enter(REALM, Member(client.connection, listener, START), expires_at=START)
 
     assert call(admin, "wamp.subscription.list") == "wamp.error.payload_size_exceeded"
     assert call(admin, "wamp.session.count")[0] == [MAXIMUM_SUBSCRIPTIONS // len(patterns) + 2]
+
+
+def pages(client: Client) -> list[list[dict[str, Any]]]:
+    """Return the pages of the details of all subscriptions."""
+    found, place = [], [0, 0]
+    while place is not None:
+        (page,), keywords = call(client, "wamp.subscription.list", after=place)
+        found.append(page)
+        place = keywords["after"]
+    return found
+
+
+def subscribed(world: MemoryLive, client: Client, names: Iterable[str]) -> None:
+    stored = world.sessions.find(client.connection)
+    patterns = map(TopicPattern.parse, names)
+    full = replace(stored.session, subscriptions={one.subscription_id: one for one in patterns})
+    assert world.sessions.save(full, replacing=stored)
+
+
+def test_the_details_of_any_number_of_subscriptions_are_listed_in_pages(world, admin, client) -> None:
+    """Also of names whose characters JSON escapes, and with many sessions without subscriptions."""
+    names = [f"trial.{number}{chr(1) * 240}" for number in range(1_000)]
+    subscribed(world, client, names)
+    subscribed(world, admin, ["trial.a", names[0]])
+    others = [Client(world, ConnectionId(f"other {number}")).open().join() for number in range(300)]
+
+    found = pages(admin)
+
+    assert sorted(one["uri"] for page in found for one in page) == sorted([*names, "trial.a", names[0]])
+    assert len(found) > 10
+    assert found[0][0].keys() == {"id", "created", "uri", "match"}
+    assert len(others) == 300
+
+
+@pytest.mark.parametrize("place", [None, [], [0], [0, "a"], [0, 0, 0], [-1, 0]])
+def test_a_page_behind_no_place_is_refused(admin, place) -> None:
+    assert call(admin, "wamp.subscription.list", after=place) == "wamp.error.invalid_argument"
 
 
 def test_the_details_of_a_subscription_have_its_creation_time(world, admin, client) -> None:

@@ -22,7 +22,6 @@ REALM = [RealmSubscription(pattern, CREATED, SESSIONS) for pattern in (EXACT, PR
 
 
 ANSWERS: dict[str, Callable[[Payload, Sequence[RealmSubscription]], Payload]] = {
-    "list": subscription_meta.list_ids,
     "lookup": subscription_meta.lookup,
     "match": subscription_meta.match,
     "get": subscription_meta.get,
@@ -33,18 +32,6 @@ ANSWERS: dict[str, Callable[[Payload, Sequence[RealmSubscription]], Payload]] = 
 
 def ask(procedure: str, *arguments: object) -> Payload:
     return ANSWERS[procedure](Payload(arguments), REALM)
-
-
-def test_subscriptions_are_listed_by_their_policies() -> None:
-    assert ask("list") == Payload(
-        (
-            {
-                "exact": [EXACT.subscription_id, OTHER.subscription_id],
-                "prefix": [PREFIX.subscription_id],
-                "wildcard": [WILDCARD.subscription_id],
-            },
-        )
-    )
 
 
 @pytest.mark.parametrize(
