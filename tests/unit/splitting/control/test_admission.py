@@ -175,10 +175,13 @@ def test_two_simultaneous_sessions_share_one_split():
     assert [session.session_id for session in split.sessions] == ["ann", "bob"]
 
 
-def test_an_identical_session_changes_nothing():
+def test_the_start_of_an_identical_session_is_a_heartbeat():
     split = joined(begun(), request())
 
-    assert joined(split, request(), now=LATER) == split
+    again = joined(split, request(), now=LATER)
+
+    (session,) = split.sessions
+    assert again == replace(split, sessions=(replace(session, heartbeat_at=LATER),))
 
 
 @pytest.mark.parametrize(
