@@ -2,10 +2,12 @@
 
 import argparse
 import itertools
+import math
 import os
 import secrets
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tests.docs.markdown import ROOT, with_section
@@ -32,7 +34,7 @@ def main() -> int:
 
     chosen = options.of or list(scopes.SCOPES)
     if options.tables:
-        for scope, faults, most_states in scopes.STATED:
+        for scope, faults, most_states, _ in scopes.STATED:
             if scope in chosen and not faults:
                 steps = scopes.explored(scope, most_states, faults).steps
                 text = with_section(_page(scope).read_text(), BEGIN, END, f"{scopes.table(steps)}\n")
@@ -43,7 +45,8 @@ def main() -> int:
     if options.explore == STATED:
         return 0 if scopes.are_all_explored(chosen, table_of_page) else 1
     if options.explore:
-        searches = {scope: scopes.explored(scope, options.explore, options.faults) for scope in chosen}
+        found_in = partial(scopes.explored, faults=options.faults, most_changes=options.changes)
+        searches = {scope: found_in(scope, options.explore) for scope in chosen}
         found = [scopes.is_kept(scope, search, has_table=True) for scope, search in searches.items()]
         return 0 if all(found) else 1
     return _run_seeds(options)
@@ -68,7 +71,7 @@ def _run_seeds(options: argparse.Namespace) -> int:
     for seed in options.seeds or itertools.count(options.first):
         if not options.seeds and (seconds > options.seconds or (broken and options.until_broken)):
             break
-        if options.short and run.is_long(seed):
+        if (options.short and run.is_long(seed)) or (options.rough and run.is_calm(seed)):
             continue
         for capability in options.of or run.CAPABILITIES:
             result = run.run(capability, seed, has_story=options.story)
@@ -111,12 +114,15 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=20, help="the processor time of new seeds")
     parser.add_argument("--of", action="append", help="the capability, which may be repeated; none: all")
     parser.add_argument("--short", action="store_true", help="leave out the seeds with hours of faults")
+    parser.add_argument("--rough", action="store_true", help="leave out the seeds with few faults")
     parser.add_argument("--until-broken", action="store_true", help="end with the first seed that breaks a guarantee")
     parser.add_argument(
         "--shrink", action="store_true", help="print the story of the fewest faults that still break it"
     )
     text = "the number of states of each small scope to explore; none: the stated ones, with the stated faults"
     parser.add_argument("--explore", type=int, nargs="?", const=STATED, help=text)
+    text = "with --explore: the most changes of the first order of steps in a run; none: any"
+    parser.add_argument("--changes", type=int, default=math.inf, help=text)
     parser.add_argument("--compare", action="store_true", help="explore also orders of steps that commute")
     parser.add_argument("--tables", action="store_true", help="write the tables of steps into the pages")
     faults = ("crash", "duplicate", "cut")

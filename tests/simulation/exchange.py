@@ -176,9 +176,10 @@ class ExchangeWorld(World):
         kernel, count = self.kernel, 0
         while kernel.now < self.end - 600:
             kernel.sleep(kernel.between(2, 60))
-            for _ in range(1 + kernel.number(4)):
+            is_burst = kernel.random() < 0.05
+            for _ in range(12 if is_burst else 1 + kernel.number(4)):
                 count += 1
-                key = KEYS[kernel.number(len(KEYS))]
+                key = KEYS[0 if is_burst else kernel.number(len(KEYS))]
                 self._publish(exchange, key, f"{number}.{count} to {exchange}", is_valid=kernel.random() > 0.01)
 
     def _publish(self, exchange: str, key: str, body: str, *, is_valid: bool) -> None:

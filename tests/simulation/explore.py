@@ -41,6 +41,7 @@ from tests.simulation.world import World
 AT_ONCE, SHORT, GRAIN = 0.5, 0.02, 0.1
 CHOICES_OF_A_TURN = 10  # at most
 CRASH, DUPLICATE, CUT = "crash", "duplicate", "cut"
+TURN, EVERY = "turn", math.inf
 WORDS = {
     "SendMessage": "sends a message",
     "SendMessageBatch": "sends messages",
@@ -90,8 +91,9 @@ class Turn:
 class ExploringKernel(Kernel):
     """A kernel whose order of turns and faults are choices; all else is the same in every run."""
 
-    def __init__(self, search: "Search", choices: Sequence[int]) -> None:
+    def __init__(self, search: "Search", choices: Sequence[int], changes: int) -> None:
         super().__init__(0)
+        self.changes = changes
         self.search, self.learned, self.choices = search, search.learned, choices
         self.left = Counter(search.faults)
         self.taken: list[int] = []
@@ -208,9 +210,9 @@ class ExploringKernel(Kernel):
         if self.is_repeated:
             return ready[self._take(self.choices[len(self.taken)])]
         if not self.search.is_reduced:
-            return ready[self._choose("turn", range(len(ready)))]
+            return ready[self._choose(TURN, range(len(ready)))]
         options = min((self._dependent(turn, ready) for turn in ready), key=len)
-        return ready[self._choose("turn", [ready.index(turn) for turn in options])]
+        return ready[self._choose(TURN, [ready.index(turn) for turn in options])]
 
     def _dependent(self, turn: Turn, ready: Sequence[Turn]) -> list[Turn]:
         """Return a turn with those that it does not commute with, or with something that they lead to."""
@@ -232,7 +234,9 @@ class ExploringKernel(Kernel):
         """Take the first of some choices; leave the other ones to later runs. Raises `Seen`."""
         if len(options) > 1 and self.now >= self.world.explored_from:
             self._remember(kind)
-            self.search.waiting += [[*self.taken, other] for other in reversed(options[1:])]
+            changes = self.changes + (kind == TURN)
+            if changes <= self.search.most_changes:
+                self.search.waiting += [([*self.taken, other], changes) for other in reversed(options[1:])]
         return self._take(options[0])
 
     def _take(self, choice: int) -> int:
@@ -248,7 +252,8 @@ class ExploringKernel(Kernel):
         """Note the state at a choice: at one within a turn, whose turn it is belongs to it. Raises `Seen`."""
         tasks = in_order((task.key, found) for task, found in self.histories.items() if task.process.tasks)
         due = in_order((turn.agent, turn.name, turn.at) for turn in self.turns if not turn.is_over)
-        state = (stored(self.world), tasks, due, sorted(self.left.items()), choice, self.now)
+        changes = self.changes if self.search.most_changes < EVERY else 0
+        state = (stored(self.world), tasks, due, sorted(self.left.items()), changes, choice, self.now)
         digest = _digest(canonical(state, self.now))
         if digest in self.search.states or len(self.search.states) >= self.search.most_states:
             raise Seen
@@ -414,13 +419,14 @@ class ExploredCalls(Calls):
 
 @dataclass
 class Search:
-    """The choices of the runs to come, and what was found until now."""
+    """The choices of the runs to come, each with its changes of the first order, and what was found until now."""
 
     most_states: int
     faults: Sequence[str]
     learned: Learned
     is_reduced: bool = True
-    waiting: list[list[int]] = field(default_factory=lambda: [[]])
+    most_changes: float = EVERY
+    waiting: list[tuple[list[int], int]] = field(default_factory=lambda: [([], 0)])
     states: set[str] = field(default_factory=set)
     ends: set[str] = field(default_factory=set)
     steps: dict[Step, None] = field(default_factory=dict)
@@ -438,15 +444,24 @@ Made = Callable[[ExploringKernel], World]
 Checks = Sequence[Callable[[Any], Iterator[str]]]
 
 
-def explore(made: Made, checks: Checks, most_states: int, faults: Sequence[str], *, is_reduced: bool = True) -> Search:
+def explore(
+    made: Made,
+    checks: Checks,
+    most_states: int,
+    faults: Sequence[str],
+    *,
+    is_reduced: bool = True,
+    most_changes: float = EVERY,
+) -> Search:
     """Explore a scope, and again as long as something new was recorded about the places that steps access.
 
-    With `is_reduced` false, steps that commute are explored in every order too.
+    With `is_reduced` false, steps that commute are explored in every order too. `most_changes` is the number of times
+    that a run may take another step than the first of those whose order matters.
     """
     learned, repetitions, began = Learned(), 0, time.process_time()
     while True:
         learned.new = 0
-        search = Search(most_states, faults, learned, is_reduced)
+        search = Search(most_states, faults, learned, is_reduced, most_changes)
         while search.waiting and len(search.states) < most_states:
             _run(made, checks, search)
         repetitions += 1
@@ -456,7 +471,7 @@ def explore(made: Made, checks: Checks, most_states: int, faults: Sequence[str],
 
 
 def _run(made: Made, checks: Checks, search: Search) -> None:
-    kernel = ExploringKernel(search, search.waiting.pop())
+    kernel = ExploringKernel(search, *search.waiting.pop())
     kernel.world = world = made(kernel)
     search.runs += 1
     try:

@@ -407,6 +407,17 @@ def what_is_published_has_one_id(world: LiveWorld) -> Iterator[str]:
                 yield f"{text!r} has the publication ids {ids[text]} and {event.publication}"
 
 
+def what_is_published_again_is_dropped(world: LiveWorld) -> Iterator[str]:
+    """Only if a PUBLISH is handled again more than five minutes later, as after an outage, its event has the same
+    publication id and another `_seq`.
+    """
+    sent: dict[str, float] = {}
+    for message in world.sqs.queues[REALM].log:
+        if message.sent_at - sent.get(message.body, 0.0) < DEDUPLICATION_SECONDS:
+            yield f"{message.body!r} was published twice within {message.sent_at - sent[message.body]:.0f} s"
+        sent[message.body] = message.sent_at
+
+
 def an_acknowledged_event_is_logged(world: LiveWorld) -> Iterator[str]:
     """PUBLISHED follows the events."""
     got = {str(event.payload.arguments[0]) for one in world.account.followers.values() for _, event in one.events}
@@ -464,6 +475,7 @@ LIVE: tuple[Callable[[LiveWorld], Iterator[str]], ...] = (
     each_event_once_and_in_order,
     what_is_published_is_logged_once,
     what_is_published_has_one_id,
+    what_is_published_again_is_dropped,
     an_acknowledged_event_is_logged,
     what_a_session_publishes_keeps_its_order,
     events_follow_their_subscription,
@@ -526,12 +538,13 @@ def order_within_a_group_holds(world: SplittingWorld) -> Iterator[str]:
     """Order within a FIFO group holds.
 
     A target that is deployed while it is split reads newer messages from its original queue before the older ones in
-    its temporary queue.
+    its temporary queue. Messages returned to the original are behind newer ones.
     """
+    is_original_newer = world.has_deployments or not world.drains_in_time
     last: dict[tuple[str, str, str], int] = {}
     for one in world.account.handled:
         queue, group = world.account.sent[one.body]
-        if is_fifo(queue) and not (world.has_deployments and one.who.startswith("consumer")):
+        if is_fifo(queue) and not (is_original_newer and one.who.startswith("consumer")):
             message = json.loads(one.body)
             place = (one.who, group, message["author"])
             if message["number"] < last.get(place, 0):
@@ -602,6 +615,13 @@ def a_closed_queue_gets_nothing(world: SplittingWorld) -> Iterator[str]:
             yield from (f"{one.body} was sent to {queue.name} by a call after its end" for one in late)
 
 
+def a_session_lasts_while_it_beats(world: SplittingWorld) -> Iterator[str]:
+    """The session; it ends without a heartbeat in `split_heartbeat_seconds`."""
+    # A deployment may end it, too: the target has not read from its temporary queue in time.
+    if not world.has_deployments:
+        yield from (one for one in world.account.lost if not one.startswith("target "))
+
+
 def only_kills_cost_receives(world: SplittingWorld) -> Iterator[str]:
     """A function that is killed while it holds a message costs a receive, and the redrive policy is its owner's."""
     for queue in TARGETS.values():
@@ -622,6 +642,7 @@ SPLITTING: tuple[Callable[[SplittingWorld], Iterator[str]], ...] = (
     a_use_is_recorded_first,
     a_closed_queue_gets_nothing,
     the_consumer_is_restored,
+    a_session_lasts_while_it_beats,
     only_kills_cost_receives,
     *EVERYWHERE,
 )

@@ -92,7 +92,7 @@ def results() -> dict[str, dict[str, Any]]:
 
 def _kept(mutant: Mutant, seconds: float) -> dict[str, Any]:
     command = [sys.executable, "-m", "tests.simulation", "--of", mutant.capability]
-    command += ["--until-broken", "--short", "--first", "1"]
+    command += ["--until-broken", "--short", "--rough", "--first", "1"]
     done = subprocess.run(  # noqa: S603 - our own program
         [*command, "--seconds", str(seconds)],
         env=os.environ | {VARIABLE: mutant.name},

@@ -75,6 +75,11 @@ def is_long(seed: int) -> bool:
     return weather_of(Kernel(seed)).faults_for > 3600
 
 
+def is_calm(seed: int) -> bool:
+    """Return whether a seed has few faults, or none but outages."""
+    return weather_of(Kernel(seed)).factor < 1
+
+
 def unexpected_errors(world: World) -> list[str]:
     """Return the errors of functions that are errors of a program, and not of a service."""
     kinds = (TypeError, KeyError, AttributeError, IndexError, ValueError, AssertionError, NotImplementedError)

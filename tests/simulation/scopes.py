@@ -18,6 +18,7 @@ from tests.simulation.explore import (
     CRASH,
     CUT,
     DUPLICATE,
+    EVERY,
     ExploredCalls,
     ExploringKernel,
     Search,
@@ -293,29 +294,32 @@ SCOPES: Mapping[str, tuple[Callable[[ExploringKernel], World], Any]] = {
 }
 
 
-# The faults of each scope that are explored completely, and the largest number of states.
-STATED = (
-    ("rendezvous", (), 1000),
-    ("rendezvous", (CRASH,), 10_000),
-    ("rendezvous", (DUPLICATE,), 12_000),
-    ("live", (), 2000),
-    ("splitting", (), 6000),
+# The faults of each scope that are explored, the largest number of states, and the changes of order.
+STATED: tuple[tuple[str, tuple[str, ...], int, float], ...] = (
+    ("rendezvous", (), 1000, EVERY),
+    ("rendezvous", (CRASH,), 10_000, EVERY),
+    ("rendezvous", (DUPLICATE,), 12_000, EVERY),
+    ("live", (), 2000, EVERY),
+    ("splitting", (), 6000, EVERY),
 )
 COMPARED, MOST_COMPARED = ("rendezvous", "live"), 20_000
 
 
-def explored(scope: str, most_states: int, faults: Sequence[str], *, is_reduced: bool = True) -> Search:
+def explored(
+    scope: str, most_states: int, faults: Sequence[str], *, is_reduced: bool = True, most_changes: float = EVERY
+) -> Search:
     """Explore a scope within a number of states, with one fault of each kind anywhere."""
     made, checks = SCOPES[scope]
-    return explore(made, (*checks, run.unexpected_errors), most_states, faults, is_reduced=is_reduced)
+    checks = (*checks, run.unexpected_errors)
+    return explore(made, checks, most_states, faults, is_reduced=is_reduced, most_changes=most_changes)
 
 
 def are_all_explored(scopes: Sequence[str], table_of_page: Callable[[str], str]) -> bool:
     """Explore scopes with the faults and within the numbers of states that are stated, and compare ends and pages."""
     found = []
-    for scope, faults, most_states in STATED:
+    for scope, faults, most_states, most_changes in STATED:
         if scope in scopes:
-            search = explored(scope, most_states, faults)
+            search = explored(scope, most_states, faults, most_changes=most_changes)
             found.append(is_kept(scope, search))
             if not faults and table(search.steps) != table_of_page(scope):
                 found.append(False)
@@ -328,6 +332,7 @@ def is_kept(scope: str, found: Search, *, has_table: bool = False) -> bool:
     if has_table:
         print(table(found.steps))
     end = "no other state is left" if found.is_complete else f"{len(found.waiting)} orders are left"
+    end += f" with at most {found.most_changes} changes of order" if found.most_changes < EVERY else ""
     sizes = f"{len(found.states)} states, {found.runs} runs, {found.repetitions} repetitions, {found.seconds:.0f} s"
     print(f"{scope} with {' and '.join(found.faults) or 'no fault'}: {sizes}; {end}", flush=True)
     for name, problem in found.broken.items():

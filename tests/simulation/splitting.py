@@ -1,6 +1,7 @@
 """The stage of splitting: deployed consumers that read parameters or run in pods, and sessions of developers."""
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -13,10 +14,10 @@ from lambdas.splitting import control, split
 from signalbox.aws.exchange.queues import ORDERED
 from signalbox.clients.control import ControlClient
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
-from signalbox.control.protocol import REPLY_RETENTION, REPLY_VISIBILITY
+from signalbox.control.protocol import REPLY_RETENTION, REPLY_VISIBILITY, CommandRejected
 from signalbox.errors import SignalboxError
 from signalbox.queues import is_fifo
-from signalbox.splitting.control.protocol import REPLY_MARK
+from signalbox.splitting.control.protocol import REPLY_MARK, SessionStatus
 from stacks.settings.config import Config
 from tests.simulation.clients import shared_client
 from tests.simulation.functions import Mapping_
@@ -77,6 +78,37 @@ class SplittingAccount:
     sent: dict[str, tuple[str, str]] = field(default_factory=dict)
     handled: list[Handled] = field(default_factory=list)
     sessions: int = 0
+    lost: list[str] = field(default_factory=list)
+
+
+@dataclass
+class SessionCommands:
+    """The commands of one session, which notes if the stage ends the session although it gets heartbeats."""
+
+    world: "SplittingWorld"
+    control: ControlClient
+    began: float | None = None
+    beat_at: float = 0.0
+
+    def ask(self, command: str, fields: Mapping[str, object], *, timeout: timedelta | None = None) -> object:
+        at = self.world.kernel.now
+        try:
+            found = self.control.ask(command, fields, timeout=timeout)
+        except CommandRejected as error:
+            self._note(command, str(error))
+            raise
+        status = SessionStatus.parse(found)
+        if status.has_ended:
+            self._note(command, status.reason or "without a reason")
+        else:
+            self.began, self.beat_at = self.began or at, at
+        return found
+
+    def _note(self, command: str, reason: str) -> None:
+        now = self.world.kernel.now
+        is_alive = command == "heartbeat" and now - self.beat_at < CONFIG.split_heartbeat_seconds
+        if is_alive and self.began and not self.world.was_away(self.began, now):
+            self.world.account.lost.append(reason)
 
 
 class SplittingWorld(World):
@@ -90,6 +122,7 @@ class SplittingWorld(World):
         self.weather = replace(self.weather, calm_for=CALM_SECONDS)
         self.account = SplittingAccount()
         self.has_deployments = self.kernel.draw("deployments") < 0.3
+        self.drains_in_time = self.kernel.draw("drain time-out") > 0.3
         self._make_resources()
         self._make_functions()
         self._make_clients()
@@ -152,7 +185,7 @@ class SplittingWorld(World):
         return ControlClient(sqs, URL + CONTROL, URL + REPLIES, clock=clock, sleep=kernel.sleep)
 
     def _apply(self) -> None:
-        documents = [*(_registry(parameter, queue) for parameter, queue in PARAMETERS.items()), REGISTRY]
+        documents = [*(_registry(*one, drains_in_time=self.drains_in_time) for one in PARAMETERS.items()), REGISTRY]
         while True:
             try:
                 self._control().ask("apply", {"documents": documents})
@@ -189,7 +222,7 @@ class SplittingWorld(World):
             if kernel.now - read_at >= READ_AGAIN_SECONDS:
                 url, read_at = self._read(parameter, url), kernel.now
             if not self._handle(f"consumer of {parameter}", url):
-                is_busy = kernel.random() < 0.01 and kernel.now < self.faults_end  # with something else
+                is_busy = kernel.random() < 0.03 and kernel.now < self.faults_end  # with something else
                 kernel.sleep(kernel.between(30, 180) if is_busy else 2)
 
     def _deploy(self, parameter: str) -> None:
@@ -238,18 +271,19 @@ class SplittingWorld(World):
     def _developer(self, name: str, developer: str, target: str) -> None:
         kernel = self.kernel
         entry = {"queue_type": "SQS", "message_filter": {"author": f"^{developer}$"}}
-        config = {"feature": {"split_queues": {"*": entry}}}
+        config, number = {"feature": {"split_queues": {"*": entry}}}, 0
         while kernel.now < self.end - QUIET_SECONDS:
             kernel.sleep(kernel.between(20, 400))
-            request = SessionRequest(target, developer, f"{developer}@laptop", config)
-            client = SessionClient(self._control(), request, sleep=kernel.sleep, clock=lambda: kernel.now)
+            request = SessionRequest(target, f"{developer}{number}", f"{developer}@laptop", config)
+            commands = SessionCommands(self, self._control())
+            client = SessionClient(commands, request, sleep=kernel.sleep, clock=lambda: kernel.now)
             try:
-                self._use(name, client)
+                number += self._use(name, client)
             except (SignalboxError, BotoCoreError, ClientError) as error:
                 kernel.note(f"gives up: {error}")
 
-    def _use(self, name: str, client: SessionClient) -> None:
-        """Start a session, consume for a time or wait in a debugger, and stop it or leave it."""
+    def _use(self, name: str, client: SessionClient) -> bool:
+        """Start a session, consume for a time or wait in a debugger, and stop it or leave it; return if it stopped."""
         kernel = self.kernel
         is_paused = kernel.random() < 0.3
         status = client.start(timeout=timedelta(minutes=10))
@@ -261,13 +295,16 @@ class SplittingWorld(World):
             if kernel.now - beat_at >= 10:
                 beat_at = kernel.now
                 if client.heartbeat().has_ended:
-                    return
+                    return False
             kernel.sleep(1)
-        if kernel.random() < 0.8:
+        is_stopped = kernel.random() < 0.8
+        if is_stopped:
             client.stop()
+        return is_stopped
 
 
-def _registry(parameter: str, queue: str) -> dict[str, Any]:
+def _registry(parameter: str, queue: str, *, drains_in_time: bool) -> dict[str, Any]:
+    timeout = {} if drains_in_time else {"drainTimeout": 10}
     return {
         "apiVersion": "queues.mirrord.metalbear.co/v1",
         "kind": "MirrordSplitConfig",
@@ -275,5 +312,6 @@ def _registry(parameter: str, queue: str) -> dict[str, Any]:
         "spec": {
             "targetRef": {"apiVersion": "v1", "kind": "SsmParameter", "name": parameter},
             "queues": [{"id": queue.removesuffix(".fifo"), "kind": "sqs", "appConfig": {"queue": [{"env": "QUEUE"}]}}],
+            **timeout,
         },
     }

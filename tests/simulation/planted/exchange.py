@@ -10,7 +10,7 @@ SENDER, FIFO, NUMBERING = "signalbox.aws.shared.queue_sender", "signalbox.fifo",
 MUTANTS = (
     Mutant(
         "a head is stored without its condition",
-        "exchange",
+        "live",
         TABLE,
         "sequence.eq(change.replacing.sequence) if change",
         "sequence.gte(0) if change",
