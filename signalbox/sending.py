@@ -33,13 +33,14 @@ class SentBatch:
     """The result of a call: the failed deliveries, and the new ids of the accepted messages.
 
     Each failure has SQS's reason if it is permanent, else None. `ids` are the messages' ids in the queue, by the ids of
-    the messages that were sent: SQS gives each message a new one. `problem` says why the others failed for now, and
-    `is_queue_missing` whether SQS knows no such queue.
+    the messages that were sent: SQS gives each message a new one. `problem` says why the others failed for now,
+    `is_queue_missing` whether SQS knows no such queue, and `is_denied` whether the queue's policy or key denies them.
     """
 
     failed: Sequence[tuple[Delivery, str | None]] = ()
     ids: Mapping[MessageId, MessageId] = field(default_factory=lambda: MappingProxyType({}))
     is_queue_missing: bool = False
+    is_denied: bool = False
     problem: str | None = None
 
 

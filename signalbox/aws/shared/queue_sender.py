@@ -32,6 +32,8 @@ OF_THE_MESSAGE = frozenset(
 )
 # On the wire, and the name of the exception in botocore.
 QUEUE_MISSING = frozenset({"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"})
+# The queue's policy, or the policy or state of its key, denies the call; SQS itself answers.
+DENIED = frozenset({"AccessDenied", "Disabled", "InvalidKeyUsage", "InvalidState", "NotFound", "OptInRequired"})
 
 logger = logging.getLogger(__name__)
 
@@ -64,8 +66,9 @@ class SqsQueueSender:
         ids = {batch.deliveries[int(number)].message.message_id: MessageId(new) for number, new in accepted.items()}
         failed = [(batch.deliveries[int(one["Id"])], one["Code"], _why(batch, one)) for one in failures]
         problem = next((why for _, code, why in failed if not _is_of_the_message(code)), None)
+        is_denied = any(_is_denied(code) for _, code, _ in failed)
         reasons = [(one, why if _is_of_the_message(code) else None) for one, code, why in failed]
-        return SentBatch(reasons, ids, problem=problem)
+        return SentBatch(reasons, ids, is_denied=is_denied, problem=problem)
 
     def _refused(self, batch: Batch, error: ClientError) -> SentBatch:
         why = reason(error, _queue(batch.destination))
@@ -75,7 +78,7 @@ class SqsQueueSender:
         code = error.response["Error"]["Code"]
         if not _is_of_the_message(code):
             failed = [(one, None) for one in batch.deliveries]
-            return SentBatch(failed, is_queue_missing=code in QUEUE_MISSING, problem=why)
+            return SentBatch(failed, is_queue_missing=code in QUEUE_MISSING, is_denied=_is_denied(code), problem=why)
         if len(batch.deliveries) == 1:
             return SentBatch([(delivery, why) for delivery in batch.deliveries])
         sent = [self.send(Batch(batch.destination, (delivery,))) for delivery in batch.deliveries]
@@ -90,7 +93,15 @@ def _why(batch: Batch, failure: "BatchResultErrorEntryTypeDef") -> str:
 
 
 def _is_of_the_message(code: str) -> bool:
-    return code.rpartition(".")[2].removesuffix("Exception") in OF_THE_MESSAGE
+    return _error_name(code) in OF_THE_MESSAGE
+
+
+def _is_denied(code: str) -> bool:
+    return _error_name(code).removeprefix("Kms") in DENIED
+
+
+def _error_name(code: str) -> str:
+    return code.rpartition(".")[2].removesuffix("Exception")
 
 
 def _queue(name: str) -> str:

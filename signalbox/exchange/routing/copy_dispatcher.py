@@ -130,7 +130,7 @@ class CopyDispatcher:
                 reason = _gone(copy)
             elif sent.is_queue_missing and copy.attempt >= ATTEMPTS_WITHOUT_QUEUE:
                 reason = f"queue {copy.destination!r} does not exist in SQS at attempt {copy.attempt}"
-            elif reason is None and patience and patience.ends_with(copy):
+            elif reason is None and patience and patience.ends_with(copy, is_denied=sent.is_denied):
                 reason = f"not accepted at the last attempt: {sent.problem}"
             if reason is None:
                 outcome.failed.append(copy)

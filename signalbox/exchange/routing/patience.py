@@ -28,12 +28,13 @@ class Patience:
         doubled = self.first_pause * (1 << min(receives - 1, MOST_DOUBLINGS))
         return max(self.first_pause, min(doubled, LONGEST_PAUSE))
 
-    def ends_with(self, copy: Copy) -> bool:
+    def ends_with(self, copy: Copy, *, is_denied: bool) -> bool:
         """Return whether the attempt of a copy was its last one.
 
-        After it, SQS could delete the copy before the next attempt, or it waited 15 minutes for an existing queue.
+        After it, SQS could delete the copy before the next attempt, or an existing queue `is_denied` to the router for
+        15 minutes. An outage of SQS or of KMS is no such refusal.
         """
         longest = self.retention - 2 * self.pause(copy.attempt - 1)
-        if is_existing(copy.queue):
+        if is_denied and is_existing(copy.queue):
             longest = min(longest, PATIENCE_WITH_OTHERS)
         return copy.waiting_since is not None and self.now() - copy.waiting_since >= longest

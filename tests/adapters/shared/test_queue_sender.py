@@ -97,7 +97,7 @@ def test_failures_of_a_partly_accepted_batch_are_returned_with_a_reason_if_perma
         ("a", "InvalidMessageContents at SendMessageBatch of queue 'mirrord-1': no"),
         ("c", None),
     ]
-    assert sent.problem == "KmsAccessDenied at SendMessageBatch of queue 'mirrord-1': no"
+    assert (sent.is_denied, sent.problem) == (True, "KmsAccessDenied at SendMessageBatch of queue 'mirrord-1': no")
 
 
 @pytest.mark.parametrize(
@@ -146,12 +146,23 @@ def test_an_error_of_a_repeated_call_loses_nothing_of_the_first():
     assert reasons(sender_over(sqs).send(batch_of("a", "b"))) == [("b", None)]
 
 
-@pytest.mark.parametrize("code", ["AccessDenied", "RequestThrottled", "KmsAccessDenied", "KMS.DisabledException"])
-def test_a_failure_that_no_message_caused_is_retryable(code):
+@pytest.mark.parametrize(
+    ("code", "is_denied"),
+    [
+        ("AccessDenied", True),
+        ("RequestThrottled", False),
+        ("KmsAccessDenied", True),
+        ("KMS.DisabledException", True),
+        ("KMS.NotFoundException", True),
+        ("KmsThrottled", False),
+        ("AWS.SimpleQueueService.NonExistentQueue", False),
+    ],
+)
+def test_a_failure_that_no_message_caused_is_retryable(code, is_denied):
     sent = sender_over(StubbedSqs(refused(code))).send(batch_of("a", "b"))
 
     assert reasons(sent) == [("a", None), ("b", None)]
-    assert sent.problem == f"{code} at SendMessageBatch of queue 'mirrord-1': no"
+    assert (sent.is_denied, sent.problem) == (is_denied, f"{code} at SendMessageBatch of queue 'mirrord-1': no")
 
 
 def test_failures_for_a_deleted_queue_are_retryable(sqs):

@@ -261,9 +261,9 @@ def copy_id(publication: MessageId, queue: QueueName) -> MessageId:
 class NaiveSqs:
     """Queues, of which some are faulty.
 
-    A `closed` queue accepts nothing, and SQS does not know a `missing` one; a `silent` one accepts without answering, a
-    `deaf` one neither accepts nor answers; a `half` open one accepts every other message. No queue accepts a body in
-    `refused`.
+    A `closed` queue accepts nothing, a `denied` one by its policy, and SQS does not know a `missing` one; a `silent`
+    one accepts without answering, a `deaf` one neither accepts nor answers; a `half` open one accepts every other
+    message. No queue accepts a body in `refused`.
     """
 
     burn: Callable[[], None] = lambda: None
@@ -292,13 +292,15 @@ class NaiveSqs:
         self.burn()
         taken = [one for one in batch.deliveries if one not in [delivery for delivery, _ in failed]]
         ids = {one.message.message_id: copy_id(one.message.message_id, batch.destination) for one in taken}
-        return SentBatch(failed, ids, is_queue_missing=trouble == "missing", problem=trouble)
+        return SentBatch(
+            failed, ids, is_queue_missing=trouble == "missing", is_denied=trouble == "denied", problem=trouble
+        )
 
     def _problem(self, batch: Batch, delivery: Delivery, trouble: str | None) -> str | None:
         self.sent += 1
         if (
             batch.destination not in self.queues
-            or trouble in ("closed", "missing")
+            or trouble in ("closed", "denied", "missing")
             or (trouble == "half" and self.sent % 2)
         ):
             return None

@@ -101,7 +101,7 @@ def test_an_existing_queue_that_refuses_copies_gets_none_after_a_quarter_of_an_h
     """Its owner could otherwise fill the retry queues of the stage with them for days."""
     is_ordered = exchange == LOG and name.endswith(".fifo")
     world.bind(exchange, "#", queue=f"sqs:{name}")
-    world.sqs.trouble = {QueueName(name): "closed"}
+    world.sqs.trouble = {QueueName(name): "denied"}
     for number in range(25):
         world.publish(exchange, "a", body=f"late {number}")
     for _ in range(3):
@@ -114,9 +114,20 @@ def test_an_existing_queue_that_refuses_copies_gets_none_after_a_quarter_of_an_h
 
     dead = {message.body: message.attributes["Reason"].text for message in world.sqs.queues[DEAD].messages()}
     assert sorted(dead) == sorted(f"late {number}" for number in range(25))
-    assert set(dead.values()) == {"not accepted at the last attempt: closed"}
+    assert set(dead.values()) == {"not accepted at the last attempt: denied"}
     waiting = world.sqs.queues[ORDERED_RETRIES if is_ordered else RETRIES].messages()
     assert "later" in {message.body for message in waiting}
+
+
+def test_an_outage_of_an_existing_queue_ends_no_copy(world) -> None:
+    world.bind("xs", "#", queue="sqs:team")
+    world.sqs.trouble = {QueueName("team"): "closed"}
+    world.publish("xs", "a")
+    world.route("xs")
+
+    attempts(world, is_ordered=False, seconds=2_000)
+
+    assert world.sqs.queues[DEAD].messages() == []
 
 
 def test_no_copy_waits_behind_one_of_another_key_or_queue(world) -> None:
