@@ -16,7 +16,7 @@ from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, is_fifo
 from signalbox.sending import Batch, Delivery, SentBatch, batches
 
-# SQS may not know a queue for a second after its creation: one that is missing at five attempts is gone.
+# SQS may not know a queue for a second after its creation: one that a retry queue's fifth attempt misses is gone.
 ATTEMPTS_WITHOUT_QUEUE = 5
 
 
@@ -128,7 +128,7 @@ class CopyDispatcher:
             reason = failures[copy.message_id]
             if is_gone:
                 reason = _gone(copy)
-            elif sent.is_queue_missing and copy.attempt >= ATTEMPTS_WITHOUT_QUEUE:
+            elif sent.is_queue_missing and patience and copy.attempt >= ATTEMPTS_WITHOUT_QUEUE:
                 reason = f"queue {copy.destination!r} does not exist in SQS at attempt {copy.attempt}"
             elif reason is None and patience and patience.ends_with(copy, is_denied=sent.is_denied):
                 reason = f"not accepted at the last attempt: {sent.problem}"

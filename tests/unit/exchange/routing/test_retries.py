@@ -12,7 +12,7 @@ from signalbox.exchange.routing.patience import LONGEST_PAUSE
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import QueueName
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
-from tests.unit.exchange.routing.routing_world import DEAD, ORDERED_RETRIES, RETENTION, RETRIES, World
+from tests.unit.exchange.routing.routing_world import DEAD, NAMES, ORDERED_RETRIES, RETENTION, RETRIES, World
 
 LOG = "xlog.fifo"
 QUEUE, ORDERED = QueueName("q_a"), QueueName("q_a.fifo")
@@ -203,6 +203,20 @@ def test_behind_a_copy_that_is_not_taken_those_of_its_key_wait(world) -> None:
     world.moment += VISIBILITY
     world.retry(is_ordered=True)
     assert world.bodies(ORDERED) == ["other", "0", "1", "2"]
+
+
+def test_a_publication_that_was_received_often_does_not_end_the_first_attempt_of_a_copy(world) -> None:
+    """A function that is killed receives it again."""
+    world.publish("xs", "a", body="often")
+    world.sqs.queues[NAMES.queue("xs")].entries[-1].receives = 9
+    world.sqs.trouble = {QUEUE: "missing"}
+    world.route("xs")
+    world.sqs.trouble = {}
+
+    world.retry()
+
+    assert "often" in world.bodies(QUEUE)
+    assert world.bodies("q_a-dlq") == []
 
 
 @pytest.mark.parametrize(("queue", "is_ordered"), [(QUEUE, False), (ORDERED, True)])
