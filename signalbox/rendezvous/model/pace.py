@@ -16,7 +16,7 @@ FIRST_INTERVAL = timedelta(seconds=2)
 SHARED_EVERY = timedelta(seconds=10)
 # Polls are counted for two intervals before the interval changes, but for so long at least and at most.
 COUNTED_INTERVALS, COUNTED_FOR, LONGEST_COUNTED_FOR = 2, timedelta(seconds=30), timedelta(minutes=3)
-# An interval is at most so many times the one before, and at least the reciprocal.
+# The largest factor between an interval and the next one, in both directions.
 LARGEST_CHANGE = 2
 # Networks are counted in as many groups, by a hash, so that the item of a pace stays below one write unit.
 NETWORK_GROUPS = 64

@@ -6,6 +6,7 @@ from botocore.exceptions import ClientError
 from lambdas.rendezvous import wiring
 from lambdas.rendezvous.offer import handler
 from signalbox.rendezvous.model.states import ClientId
+from tests.handlers.billed_calls import recorded_calls
 from tests.handlers.recorded_events import batch, client_id, message
 
 
@@ -32,12 +33,21 @@ def test_an_offer_that_breaks_the_protocol_is_answered_with_the_reason(stage):
     assert stage.history() == [("offer", "rejected")]
 
 
-def test_an_offer_that_waited_longer_than_its_patience_gets_a_timeout(stage):
+def test_an_offer_that_was_received_before_gets_a_timeout_after_its_patience(stage):
     stage.expect_proxies()
     record = message(age_seconds=31)
+    record["attributes"]["ApproximateReceiveCount"] = "2"
 
     assert failures(handler(batch(record), None)) == []
     assert stage.replies(client_id(record)) == ['{"error":"timed out waiting for answer!"}']
+
+
+def test_an_offer_that_is_received_after_its_patience_makes_no_queue(stage):
+    with recorded_calls() as calls:
+        assert failures(handler(batch(message(age_seconds=31)), None)) == []
+
+    assert [call for call in calls if call.startswith("sqs.")] == []
+    assert stage.history() == [("offer", "stale")]
 
 
 @pytest.mark.parametrize(
