@@ -19,8 +19,12 @@ from signalbox.exchange.routing.batch_reader import ExchangeUnknown
 from signalbox.exchange.routing.batch_report import RoutingResult
 from signalbox.fifo import FifoBatch
 from signalbox.history.event import HistoryEvent
+from signalbox.live.admin.denies import DeniesUnread
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName, is_fifo
+
+# What an instance has read of denies is valid for half a minute, less than the visibility timeout.
+SOON = timedelta(seconds=1)
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +41,10 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     except ExchangeUnknown:
         logger.exception("%d messages of queue %s stay where they are", len(messages), queue)
         routed = RoutingResult(tuple(message.message_id for message in messages), ())
+    except DeniesUnread as error:
+        logger.warning("%d messages of queue %s come again: %s", len(messages), queue, error)
+        left = tuple(message.message_id for message in messages)
+        routed = RoutingResult(left, (), dict.fromkeys(left, SOON))
     except Exception:
         if len(messages) == 1 or not any(map(is_suspect, records)):
             raise

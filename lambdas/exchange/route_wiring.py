@@ -82,7 +82,7 @@ def heads() -> DynamoHeads:
 @cache
 def denies() -> CachedDenies:
     """Return the denies of users in realms."""
-    return CachedDenies(wiring.stored_denies(), instance.CLOCK.now)
+    return CachedDenies(wiring.stored_denies(), instance.CLOCK.now, instance.is_late)
 
 
 @cache

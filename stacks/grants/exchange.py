@@ -49,8 +49,7 @@ def grant_exchange(exchange: ExchangeResources, *, state: State, lake: HistoryLa
 
 def _grant_route(route: Function, *, exchange: ExchangeResources, state: State, config: Config) -> None:
     retries = [exchange.retries.queue_arn, exchange.ordered_retries.queue_arn]
-    allow(route, READ_QUEUE, [exchange_queues_arn(config), *retries])
-    allow(route, ["sqs:ChangeMessageVisibility"], retries)
+    allow(route, [*READ_QUEUE, "sqs:ChangeMessageVisibility"], [exchange_queues_arn(config), *retries])
     # Copies, dead letters of queues, and dead letters of exchanges.
     allow(route, ["sqs:SendMessage"], [bound_queues_arn(config), *dead_publications_arns(config)])
     allow(route, ["sqs:SendMessage"], [*retries, exchange.dead_letters.queue_arn])

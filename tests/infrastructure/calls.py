@@ -150,7 +150,7 @@ EXCHANGE: dict[str, Who] = {
     "sqs:SendMessage Exchange/Retries": ROUTE,
     "sqs:ReceiveMessage Exchange/Retries": ROUTE,
     "sqs:ChangeMessageVisibility Exchange/Retries": ROUTE,
-    "sqs:ChangeMessageVisibility xs_alice": NOBODY,
+    "sqs:ChangeMessageVisibility xs_alice": ROUTE,
     "dynamodb:PutItem Exchanges": CONTROL,
     "dynamodb:UpdateItem Exchanges": ROUTE | CONTROL,
     "dynamodb:BatchGetItem Exchanges": ROUTE | CONNECT | SESSION | OVERVIEW | DELIVER | CONTROL | EXPORT,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from signalbox.errors import UnavailableError
 from signalbox.exchange.model.denies import Denies, DenyReader, UserInRealm
 from signalbox.exchange.model.patterns import MANY, ONE, WILDCARDS, Pattern
 from signalbox.exchange.model.ports import Users
@@ -20,7 +21,11 @@ from signalbox.sarracenia.rights.permissions import Right
 
 KEPT_FOR = timedelta(seconds=30)  # a deny ends the copies for bound queues within a minute
 MAXIMUM_USERS = 10_000
-AT_ONCE = 100  # users of one read: an invocation that ends too early leaves the answers of each to the next one
+AT_ONCE = 100  # users between two looks at the time
+
+
+class DeniesUnread(UnavailableError):
+    """Raised when an invocation has no time for the denies of all users; the next one continues with the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +96,26 @@ class _RealmGrants:
 
 @dataclass(slots=True)
 class CachedDenies:
-    """`DenyReader` that keeps for half a minute what it has read, for the router."""
+    """`DenyReader` that keeps for half a minute what it has read, for the router.
+
+    A function that is killed for its time would lose that with its memory, so when it `is_late`, it stops by itself.
+    """
 
     reader: DenyReader
     now: Callable[[], datetime]
+    is_late: Callable[[], bool]
     _read: dict[UserInRealm, tuple[datetime, Denies | None]] = field(default_factory=dict)
 
     def of(self, users: Collection[UserInRealm]) -> Mapping[UserInRealm, Denies]:
-        """Return the denies of those of the users who have any."""
+        """Return the denies of those of the users who have any. Raises `DeniesUnread`."""
         now = self.now()
         oldest = now - KEPT_FOR
         stale = [one for one in users if one not in self._read or self._read[one][0] <= oldest]
         if len(self._read) + len(stale) > MAXIMUM_USERS:
             self._read = {one: self._read[one] for one in users if one in self._read}
         for start in range(0, len(stale), AT_ONCE):
+            if start and self.is_late():
+                raise DeniesUnread(f"the denies of {len(stale) - start} of {len(users)} users are not read yet")
             part = stale[start : start + AT_ONCE]
             found = self.reader.of(part)
             self._read |= {one: (now, found.get(one)) for one in part}

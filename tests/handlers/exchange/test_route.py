@@ -31,6 +31,7 @@ from signalbox.exchange.model.records import Binding, DeclaredQueue, ExchangeRec
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
 from signalbox.exchange.routing.router import Router
 from signalbox.kept.objects import read_batch
+from signalbox.live.admin.denies import DeniesUnread
 from signalbox.messages import outgoing
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.aws import REGION, aws, exchange_table, sqs  # noqa: F401 - fixtures
@@ -251,6 +252,32 @@ def test_the_age_of_messages_of_an_unknown_exchange_is_measured(stage, capsys):
     assert len(measured_ages(capsys.readouterr().out)) == 1
 
 
+def hidden_by(client: Any) -> list[Any]:
+    """Return the list to which each later call of a client that hides messages adds its parameters."""
+    calls: list[Any] = []
+    client.meta.events.register(
+        "provide-client-params.sqs.ChangeMessageVisibilityBatch", lambda params, **_: calls.append(params)
+    )
+    return calls
+
+
+def test_a_batch_without_time_for_denies_comes_again_at_once(stage, monkeypatch):
+    def route_late(*_):
+        raise DeniesUnread("not all are read")
+
+    monkeypatch.setattr(Router, "route", route_late)
+    for body in ("0", "1"):
+        stage.publish(LOG, "a", body)
+    hidden = hidden_by(instance.sqs())
+
+    left = stage.route(LOG)
+
+    assert len(left) == 2
+    (call,) = hidden
+    assert call["QueueUrl"] == stage.urls[NAMES.queue(LOG)]
+    assert [one["VisibilityTimeout"] for one in call["Entries"]] == [1, 1]
+
+
 def test_copies_wait_for_a_queue_for_as_long_as_it_takes_and_their_age_is_measured(stage, monkeypatch, capsys):
     stage.bind("xs", "#", queue="q_a")
     send, away = SqsQueueSender.send, [NAMES.queue("q_a")]
@@ -269,9 +296,7 @@ def test_copies_wait_for_a_queue_for_as_long_as_it_takes_and_their_age_is_measur
     record["attributes"] |= received(1000) | {"SentTimestamp": str(round(sent_at.timestamp() * 1000))}
     capsys.readouterr()
 
-    pauses = []
-    event = "provide-client-params.sqs.ChangeMessageVisibilityBatch"
-    instance.sqs().meta.events.register(event, lambda params, **_: pauses.append(params))
+    pauses = hidden_by(instance.sqs())
 
     left = handler(batch(record), None)["batchItemFailures"]
 

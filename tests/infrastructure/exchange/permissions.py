@@ -5,7 +5,7 @@ KEY_IN_USE = "kms: Decrypt GenerateDataKey"
 SQS = "arn:<Partition>:sqs:<Region>:<AccountId>"
 MAPPINGS = "arn:<Partition>:lambda:<Region>:<AccountId>:event-source-mapping:*"
 READ_QUEUE = "sqs: DeleteMessage GetQueueAttributes ReceiveMessage"
-READ_RETRIES = "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes ReceiveMessage SendMessage"
+READ_AND_HIDE = "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes ReceiveMessage"
 PEEK = "sqs: ChangeMessageVisibility ReceiveMessage"
 MAKE_QUEUE = (
     "sqs: CreateQueue DeleteQueue GetQueueAttributes ListDeadLetterSourceQueues ListQueueTags SendMessage "
@@ -15,12 +15,12 @@ EXCHANGE = {
     "Exchange/RouteRole": {
         "Exchange/RouteLogs": "logs: CreateLogStream PutLogEvents",
         "*": "xray: PutTelemetryRecords PutTraceSegments",
-        f"{SQS}:x*": READ_QUEUE,
+        f"{SQS}:x*": READ_AND_HIDE,
         f"{SQS}:x*-dlq": "sqs: SendMessage",
         f"{SQS}:x*-dlq.fifo": "sqs: SendMessage",
         f"{SQS}:q_*": "sqs: SendMessage",
-        "Exchange/Retries": READ_RETRIES,
-        "Exchange/OrderedRetries": READ_RETRIES,
+        "Exchange/Retries": f"{READ_AND_HIDE} SendMessage",
+        "Exchange/OrderedRetries": f"{READ_AND_HIDE} SendMessage",
         "Exchange/DeadLetters": "sqs: SendMessage",
         "Exchanges": "dynamodb: BatchGetItem GetItem Query UpdateItem",
         "History/kept/*": "s3: PutObject",

@@ -8,13 +8,13 @@ import pytest
 
 from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.model.records import LiveSettings, User
-from signalbox.live.admin.denies import KEPT_FOR, CachedDenies, StoredDenies
+from signalbox.live.admin.denies import KEPT_FOR, CachedDenies, DeniesUnread, StoredDenies
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.exchange import START, MemoryUsers
 from tests.fakes.grants import MemoryGrants, MemoryGroups, deny
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
-from tests.unit.exchange.routing.routing_world import CONTROL_ID, Killed, World
+from tests.unit.exchange.routing.routing_world import CONTROL_ID, World
 from tests.unit.exchange.routing.test_router_live import Live
 
 REALM, OTHER = "xs_alice_lab.fifo", "xs_alice.fifo"
@@ -40,7 +40,7 @@ class Denied:
         roles = {"alice": Role.SOURCE, "bob": Role.SUBSCRIBER, "feed": Role.FEEDER}
         users = {one: User(UserName(one), role, Ownership.STRICT, START, one) for one, role in roles.items()}
         self.reader = Counted(StoredDenies(MemoryUsers(users), self.grants, self.groups))
-        self.world.use(live=Live(self.world), denies=CachedDenies(self.reader, self.world.now))
+        self.world.use(live=Live(self.world), denies=CachedDenies(self.reader, self.world.now, lambda: False))
         self.world.declare(REALM)
         self.world.declare(OTHER)
         self.make_live(REALM)
@@ -265,7 +265,7 @@ def test_a_queue_that_is_bound_before_and_behind_a_realm_is_refused_on_no_way_bu
 
 
 def test_the_cache_is_bounded(denied, monkeypatch):
-    cached = CachedDenies(denied.reader, denied.world.now)
+    cached = CachedDenies(denied.reader, denied.world.now, lambda: False)
     deny(denied.grants, REALM, "bob", "read", "secret.")
     monkeypatch.setattr("signalbox.live.admin.denies.MAXIMUM_USERS", 2)
 
@@ -274,20 +274,12 @@ def test_the_cache_is_bounded(denied, monkeypatch):
         assert len(cached._read) == 2
 
 
-def test_an_answer_is_kept_although_the_invocation_ends_before_the_last_one(denied, monkeypatch):
-    cached, asked = CachedDenies(denied.reader, denied.world.now), [(REALM, f"user{number}") for number in range(250)]
+def test_an_invocation_without_time_leaves_what_it_has_read_of_denies_to_the_next_one(denied):
+    asked = [(REALM, f"user{number}") for number in range(250)]
+    cached = CachedDenies(denied.reader, denied.world.now, lambda: denied.reader.reads >= 2)
     deny(denied.grants, REALM, "@everyone", "read", "secret.")
-    read = denied.reader.of
-
-    def ending(users):
-        if denied.reader.reads == 2:
-            raise Killed
-        return read(users)
-
-    monkeypatch.setattr(denied.reader, "of", ending)
-    with pytest.raises(Killed):
+    with pytest.raises(DeniesUnread, match="the denies of 50 of 250 users are not read yet"):
         cached.of(asked)
-    monkeypatch.setattr(denied.reader, "of", read)
     denied.reader.asked.clear()
 
     cached.of(asked)
