@@ -67,8 +67,8 @@ class MemoryExchanges:
     def find(self, name: ExchangeName) -> ExchangeRecord | None:
         return self.records.get(name)
 
-    def every(self) -> Sequence[ExchangeRecord]:
-        return sorted(self.records.values(), key=lambda exchange: exchange.name)
+    def every(self, *, prefix: str = "") -> Sequence[ExchangeRecord]:
+        return [self.records[name] for name in sorted(self.records) if name.startswith(prefix)]
 
     def create(self, exchange: ExchangeRecord) -> bool:
         return self.records.setdefault(exchange.name, exchange) is exchange
@@ -102,8 +102,8 @@ class MemoryQueues:
     def find(self, name: DeclaredName) -> DeclaredQueue | None:
         return self.records.get(name)
 
-    def every(self) -> Sequence[DeclaredQueue]:
-        return sorted(self.records.values(), key=lambda queue: queue.name)
+    def every(self, *, prefix: str = "") -> Sequence[DeclaredQueue]:
+        return [self.records[name] for name in sorted(self.records) if name.startswith(prefix)]
 
     def create(self, queue: DeclaredQueue) -> bool:
         return self.records.setdefault(queue.name, queue) is queue

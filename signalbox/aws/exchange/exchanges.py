@@ -46,9 +46,9 @@ class DynamoExchanges:
         item = self.table.get(record_key(ResourceRef(ResourceKind.EXCHANGE, name)))
         return EXCHANGE_RECORD.read(item) if item else None
 
-    def every(self) -> Sequence[ExchangeRecord]:
-        """Return all exchanges, by name, eventually consistent."""
-        return [EXCHANGE_RECORD.read(item) for item in self.table.of_kind(ResourceKind.EXCHANGE)]
+    def every(self, *, prefix: str = "") -> Sequence[ExchangeRecord]:
+        """Return all exchanges whose names begin so, by name, eventually consistent."""
+        return list(map(EXCHANGE_RECORD.read, _named(self.table, ResourceKind.EXCHANGE, prefix)))
 
     def create(self, exchange: ExchangeRecord) -> bool:
         """Store a new record; return whether none existed."""
@@ -95,9 +95,9 @@ class DynamoQueues:
         item = self.table.get(record_key(ResourceRef(ResourceKind.QUEUE, name)))
         return QUEUE_RECORD.read(item) if item else None
 
-    def every(self) -> Sequence[DeclaredQueue]:
-        """Return all queues, by name, eventually consistent."""
-        return [QUEUE_RECORD.read(item) for item in self.table.of_kind(ResourceKind.QUEUE)]
+    def every(self, *, prefix: str = "") -> Sequence[DeclaredQueue]:
+        """Return all queues whose names begin so, by name, eventually consistent."""
+        return list(map(QUEUE_RECORD.read, _named(self.table, ResourceKind.QUEUE, prefix)))
 
     def create(self, queue: DeclaredQueue) -> bool:
         """Store a new record; return whether none existed."""
@@ -192,6 +192,10 @@ class DynamoUsers:
         if found is not None:
             keys = [user_key(name)] if found.user_id is None else [user_key(name), sender_key(found.user_id)]
             self.table.transact(*map(Delete, keys))
+
+
+def _named(table: DynamoTable, kind: ResourceKind, prefix: str) -> Iterable[Item]:
+    return table.of_kind(kind, attr("pk").begins_with(partition(ResourceRef(kind, prefix))))
 
 
 def _delete_counters(table: DynamoTable, resource: ResourceRef) -> None:

@@ -92,9 +92,13 @@ class DynamoTable:
         """Yield the items of a condition on the key, with the options of `pages`."""
         return chain.from_iterable(self.pages(condition, **options))
 
-    def of_kind(self, kind: str) -> Iterator[Item]:
-        """Yield the items with this `kind`, which the index `by_kind` lists, eventually consistent."""
-        return self.query(attr("kind").eq(kind), index=BY_KIND_INDEX)
+    def of_kind(self, kind: str, which: Expression | None = None) -> Iterator[Item]:
+        """Yield the items with this `kind`, which the index `by_kind` lists by `pk`, eventually consistent.
+
+        `which` is a condition on `pk`.
+        """
+        of_kind = attr("kind").eq(kind)
+        return self.query(of_kind & which if which else of_kind, index=BY_KIND_INDEX)
 
     def pages(
         self,

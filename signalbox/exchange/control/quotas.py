@@ -23,10 +23,12 @@ def refuse_declaration(caller: Caller, resource: ResourceRef, ports: ControlPort
     if caller.role in WITHOUT_QUOTA:
         return
     store, quota = ports.store, ports.config.user_quota
+    # The characters of a user's name before the first that stands for others, too, begin all names that he may declare.
+    beginning = str(caller.name).partition("-")[0]
     if resource.kind is ResourceKind.QUEUE:
-        declarers = [one.owner for one in store.queues.every()]
+        declarers = [one.owner for one in store.queues.every(prefix=f"q_{beginning}")]
     else:
-        declarers = [one.created_by for one in store.exchanges.every()]
+        declarers = [one.created_by for one in store.exchanges.every(prefix=f"xs_{beginning}")]
         quota = -(-quota // SHARE_OF_EXCHANGES)
     declared = declarers.count(caller.name)
     if declared >= quota:

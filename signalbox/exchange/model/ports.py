@@ -34,8 +34,8 @@ class Exchanges(Protocol):
     def find(self, name: ExchangeName) -> ExchangeRecord | None:
         """Return an exchange, or None."""
 
-    def every(self) -> Sequence[ExchangeRecord]:
-        """Return all exchanges, by name; a new one may be missing for a second."""
+    def every(self, *, prefix: str = "") -> Sequence[ExchangeRecord]:
+        """Return all exchanges whose names begin so, by name; a new one may be missing for a second."""
 
     def create(self, exchange: ExchangeRecord) -> bool:
         """Store a new record; return whether none existed."""
@@ -59,8 +59,8 @@ class Queues(Protocol):
     def find(self, name: DeclaredName) -> DeclaredQueue | None:
         """Return a queue, or None."""
 
-    def every(self) -> Sequence[DeclaredQueue]:
-        """Return all queues, by name; a new one may be missing for a second."""
+    def every(self, *, prefix: str = "") -> Sequence[DeclaredQueue]:
+        """Return all queues whose names begin so, by name; a new one may be missing for a second."""
 
     def create(self, queue: DeclaredQueue) -> bool:
         """Store a new record; return whether none existed."""

@@ -99,6 +99,7 @@ class TestExchanges:
             exchanges.create(exchange)
 
         assert exchanges.every() == [EXCHANGE, other]
+        assert exchanges.every(prefix=OURS) == [other]
 
     def test_a_change_counts_once_only(self, exchanges: Exchanges) -> None:
         exchanges.create(EXCHANGE)
@@ -140,7 +141,8 @@ class TestQueues:
         assert queues.create(queue)
 
         assert queues.find(queue.name) == queue
-        assert queues.every() == [queue]
+        assert queues.every() == queues.every(prefix=queue.name) == [queue]
+        assert queues.every(prefix=f"{queue.name}_") == []
 
     def test_an_undeclared_resource_does_not_exist(self, queues: Queues) -> None:
         assert queues.find(QUEUE.name) is None

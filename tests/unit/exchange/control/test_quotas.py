@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from signalbox.exchange.control.quotas import MAXIMUM_BINDINGS, QuotaExceeded
+from signalbox.sarracenia.rights.names import UserName
 from tests.unit.exchange.control.stage import ALICE, BOB, FEED, ExchangeStage
 
 
@@ -33,6 +34,31 @@ def test_a_user_declares_up_to_the_quota_and_again_after_a_deletion(stage, comma
     stage.ask(command, **{field: f"{name}_more"})
     stage.ask(command.replace("declare", "delete"), user=ALICE, **{field: f"{name}_1"})
     stage.ask(command, user=ALICE, **{field: f"{name}_next"})
+
+
+@pytest.mark.parametrize(
+    ("user", "name", "others"), [("alice", "q_alice", {"q_alice2"}), ("al-ice", "q_al/ice", {"q_alice2"})]
+)
+def test_a_refused_declaration_reads_no_queue_of_users_with_other_names(stage, user, name, others):
+    """Characters that SQS does not allow count as `-`: a user with one in the name declares several such names."""
+    stage.users.put(replace(stage.users.find(ALICE), name=UserName(user)))
+    for one in ("q_bob", "q_alice2"):
+        stage.ask("declare_queue", queue=one)
+    every, found = stage.queues.every, set()
+
+    def noted(**given):
+        records = every(**given)
+        found.update(one.name for one in records)
+        return records
+
+    stage.queues.every = noted
+    for number in range(10):
+        stage.ask("declare_queue", user=UserName(user), queue=f"{name}_{number}")
+
+    with pytest.raises(QuotaExceeded):
+        stage.ask("declare_queue", user=UserName(user), queue=f"{name}_more")
+
+    assert found == {f"{name}_{number}" for number in range(10)} | others
 
 
 def test_those_who_have_all_rights_have_no_quota(stage):
