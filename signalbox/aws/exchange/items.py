@@ -96,9 +96,14 @@ def head_key(exchange: ExchangeName, key: RoutingKey) -> Item:
     return {"pk": f"{HEAD}{exchange}", "sk": f"{HEAD_KEY}{key}"}
 
 
-def sent_key(message_id: "MessageId") -> Item:
-    """Return the key of the item that lists the sent copies of an unfinished publication."""
-    return {"pk": f"sent#{message_id}", "sk": "sent"}
+def sent_key(message_id: "MessageId", part: int = 0) -> Item:
+    """Return the key of an item that lists sent copies of an unfinished publication."""
+    return {"pk": f"sent#{message_id}", "sk": sent_sort_key(part)}
+
+
+def sent_sort_key(part: int) -> str:
+    """Return the sort key of such an item; most publications have the first part only."""
+    return f"sent{part or ''}"
 
 
 def arvados_key() -> Item:

@@ -1,38 +1,55 @@
-"""The DynamoDB store of the sent copies of unfinished publications, an item for each publication."""
+"""The DynamoDB store of the sent copies of unfinished publications, one item or more for each publication."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import count, islice
 
-from signalbox.aws.exchange.items import sent_key
+from signalbox.aws.exchange.items import sent_key, sent_sort_key
 from signalbox.aws.shared.dynamodb import DynamoTable, ttl
-from signalbox.aws.shared.expressions import Update
+from signalbox.aws.shared.expressions import Update, attr
 from signalbox.exchange.routing.ports import AnyCopy, SentCopy
 from signalbox.messages import MessageId
 
 LONGEST_IN_QUEUE = timedelta(days=14)  # SQS deletes a message after this time at most
+DIGESTS_OF_WRITE = 10_000  # to an item that has fewer: with twice as many it has 340 KB, of 400 that are permitted
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoSentCopies:
-    """`SentCopies` over the table `Exchanges`. An item holds the digests of 20,000 queues and connections."""
+    """`SentCopies` over the table `Exchanges`: items with the digests of queues and connections."""
 
     table: DynamoTable
 
     def add(self, copies: Iterable[SentCopy], *, now: datetime) -> None:
         """Record copies for as long as their publications may be received again."""
-        digests: dict[MessageId, set[str]] = {}
+        digests: dict[MessageId, dict[str, None]] = {}
         for copy in copies:
-            digests.setdefault(copy.message_id, set()).add(_digest(copy))
+            digests.setdefault(copy.message_id, {})[_digest(copy)] = None
         for message_id, sent in digests.items():
-            self.table.write(Update(sent_key(message_id), sets=ttl(now + LONGEST_IN_QUEUE), adds={"copies": sent}))
+            left = iter(sent)
+            while some := set(islice(left, DIGESTS_OF_WRITE)):
+                self._add(message_id, some, now)
+
+    def _add(self, message_id: MessageId, digests: set[str], now: datetime) -> None:
+        known = attr("copies")
+        has_room = known.not_exists() | known.size().lt(DIGESTS_OF_WRITE)
+        sets, adds = ttl(now + LONGEST_IN_QUEUE), {"copies": digests}
+        keys = (sent_key(message_id, part) for part in count())
+        next(key for key in keys if self.table.write(Update(key, sets=sets, adds=adds, condition=has_room)))
 
     def left(self, copies: Sequence[AnyCopy]) -> Sequence[AnyCopy]:
         """Return the copies that are not recorded; only those of publications received before are looked up."""
-        received_before = dict.fromkeys(copy.message_id for copy in copies if copy.attempt > 1)
-        items = self.table.get_all([sent_key(one) for one in received_before], is_consistent=True)
-        known = {digest for item in items for digest in item["copies"]}
+        keys = [sent_key(one) for one in dict.fromkeys(copy.message_id for copy in copies if copy.attempt > 1)]
+        known = set[str]()
+        part = 0
+        while keys:
+            items = [*self.table.get_all(keys, is_consistent=True)]
+            known.update(*(item["copies"] for item in items))
+            part += 1
+            full = [item for item in items if len(item["copies"]) >= DIGESTS_OF_WRITE]
+            keys = [{"pk": item["pk"], "sk": sent_sort_key(part)} for item in full]
         return [copy for copy in copies if _digest(copy) not in known] if known else copies
 
 

@@ -5,8 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from signalbox.aws.exchange import sent_copies
 from signalbox.aws.exchange.sent_copies import DynamoSentCopies
 from signalbox.aws.shared.dynamodb import DynamoTable
+from signalbox.aws.shared.expressions import attr
 from signalbox.exchange.messages.copies import Copy
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.topics import RoutingKey
@@ -56,3 +58,19 @@ def test_records_expire_when_their_messages_do(exchange_table) -> None:
 
     item = exchange_table.get({"pk": "sent#a", "sk": "sent"})
     assert item["expires_at"] == (NOW + timedelta(days=14)).timestamp()
+
+
+def test_any_number_of_copies_is_recorded_in_items_that_dynamodb_takes(exchange_table, monkeypatch) -> None:
+    """The sessions of a topic have no limit; an item has 400 KB at most."""
+    digest_bytes = 17
+    assert 2 * sent_copies.DIGESTS_OF_WRITE * digest_bytes < 400_000
+    monkeypatch.setattr(sent_copies, "DIGESTS_OF_WRITE", 10)
+    sent = DynamoSentCopies(exchange_table)
+    copies = [copy("a", f"q_{number}") for number in range(46)]
+
+    for start, end in ((0, 9), (9, 26), (26, 45)):
+        sent.add(copies[start:end], now=NOW)
+
+    assert sent.left(copies) == copies[-1:]
+    items = [*exchange_table.query(attr("pk").eq("sent#a"))]
+    assert [len(item["copies"]) for item in items] == [19, 17, 9]
