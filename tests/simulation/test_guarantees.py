@@ -8,6 +8,8 @@ import pytest
 
 from signalbox.local.files import CHECKOUT
 from tests.simulation import guarantees
+from tests.simulation.mutants import MUTANTS
+from tests.simulation.planted.mutant import Mutant
 
 CHECKS = sorted(
     {
@@ -31,6 +33,11 @@ def pages() -> Iterator[Path]:
 
 
 PAGES = "\n".join(plain(page.read_text(encoding="utf-8")) for page in pages())
+
+
+@pytest.mark.parametrize("mutant", [one for one in MUTANTS if one.allowed], ids=lambda one: one.name)
+def test_a_page_allows_what_an_allowed_mutant_does(mutant: Mutant) -> None:
+    assert mutant.allowed in PAGES
 
 
 @pytest.mark.parametrize("name", [name for name, _ in CHECKS])

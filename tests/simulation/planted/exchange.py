@@ -45,6 +45,7 @@ MUTANTS = (
         TABLE,
         ", condition=attr(detour).exists()",
         "",
+        allowed="later messages of the key take the same way to that queue",
     ),
     Mutant(
         "a detour never ends",
@@ -132,7 +133,7 @@ MUTANTS = (
     ),
     Mutant(
         "unprocessed keys are not read again",
-        "exchange",
+        "live",
         "signalbox.aws.shared.dynamodb",
         '        left = answer["UnprocessedKeys"]\n',
         "        left = {}\n",

@@ -133,10 +133,10 @@ MUTANTS = (
         new="is_free = HELD_UNTIL.not_exists() | HELD_UNTIL.gt(0)",
     ),
     _mutant(
-        "two connections have one outbox",
+        "the items of an outbox have no order",
         module="signalbox.aws.live.outbox",
-        old='f"{message.connection}\\n{message.item_id}"',
-        new='f"{message.item_id}"',
+        old='"MessageGroupId": message.connection',
+        new='"MessageGroupId": deduplication.hexdigest()',
     ),
     _mutant(
         "the cursor is one ahead",
