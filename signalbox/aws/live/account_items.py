@@ -4,7 +4,15 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from signalbox.aws.exchange.items import FORMS, user_of
-from signalbox.aws.live.items import GRANTS, PRINCIPAL, ended_tokens_key, grants_key, group_grants_key, secret_key
+from signalbox.aws.live.items import (
+    GRANTS,
+    PRINCIPAL,
+    SECRET,
+    ended_tokens_key,
+    grants_key,
+    group_grants_key,
+    secret_key,
+)
 from signalbox.aws.shared.dynamodb import ttl
 from signalbox.aws.shared.expressions import Item
 from signalbox.live.identity.tokens import TokenIdentity
@@ -100,6 +108,11 @@ def rights_in(
         group_grants=group_grants,
         is_anonymous=is_anonymous,
     )
+
+
+def credentials_in(items: ItemsByKind) -> StoredSecret | None:
+    """Return a user's credentials, given the item `secret`; None for a user without a secret."""
+    return CREDENTIALS.read(items[SECRET]) if SECRET in items else None
 
 
 def credentials_item(user: UserName, credentials: StoredSecret) -> Item:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from signalbox.aws.exchange.items import user_key, user_of
-from signalbox.aws.live.account_items import CREDENTIALS, USER, ended_tokens_item, rights_in
+from signalbox.aws.live.account_items import USER, credentials_in, ended_tokens_item, rights_in
 from signalbox.aws.live.group_grants import CachedGroupGrants
 from signalbox.aws.live.items import (
     VERSION,
@@ -105,8 +105,7 @@ class DynamoAccounts:
 
     def _account(self, name: UserName, token: TokenIdentity | None, rights: Rights, items: dict[str, Item]) -> Account:
         role = user_of(items[USER]).role if token is None else token.role
-        secret = items.get("secret")
-        credentials = CREDENTIALS.read(secret) if secret else StoredSecret.decoy(name, pepper=self.pepper)
+        credentials = credentials_in(items) or StoredSecret.decoy(name, pepper=self.pepper)
         return Account(name, role, credentials, rights)
 
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from signalbox.aws.exchange.items import head_key, rights_version_key, rights_version_of, user_key
-from signalbox.aws.live.account_items import rights_in
+from signalbox.aws.live.account_items import credentials_in, rights_in
 from signalbox.aws.live.cached_rights import Address, CachedRights
 from signalbox.aws.live.group_grants import CachedGroupGrants
 from signalbox.aws.live.items import (
@@ -22,6 +22,7 @@ from signalbox.aws.live.items import (
     group_grants_version_key,
     outbox_key,
     principal_key,
+    secret_key,
     session_key,
 )
 from signalbox.aws.live.realms import RealmSettings, realm_key, settings_in
@@ -152,16 +153,23 @@ class DynamoConnectionSnapshots:
         if owner is None:
             return []
         realm, user = owner
-        of_live = (grants_key(realm, user), principal_key(realm, user), group_grants_version_key(realm))
+        of_live = (
+            grants_key(realm, user),
+            principal_key(realm, user),
+            group_grants_version_key(realm),
+            secret_key(user),
+        )
         record = _address(self.exchanges, user_key(user))
         return [self._realm(realm), record, *(_address(self.live, key) for key in of_live)]
 
     def _rights(self, session: Session | None, items: Mapping[Address, Item], live: LiveSettings | None) -> Rights:
         """Return the rights of a session's user, if the present settings of the realm admit the session."""
         owner = owner_of(session)
-        if session is None or owner is None or live is None or not session.is_admitted(live):
+        if session is None or owner is None or live is None:
             return NO_RIGHTS
         found = {item["sk"]: item for address in self._access(owner) if (item := items.get(address))}
+        if not session.is_admitted(live, credentials_in(found)):
+            return NO_RIGHTS
         realm, user = owner
         granted = self.group_grants.at_version(self.live, realm, found.get(VERSION))
         return rights_in(realm, user, found, granted, token=session.token, is_anonymous=session.is_anonymous)

@@ -186,6 +186,7 @@ class _Execution:
         notices = self.changes.notices
         at = notices.clock.now()
         self.changes.record([events.secret_changed(user, by=self.caller.name, at=at) for user in secrets])
+        notices.settle()  # after it no function instance admits sessions by the earlier secrets
         connections = [
             one for realm in self._realms() for one in notices.sessions.joined_by_secret(realm, tuple(secrets))
         ]

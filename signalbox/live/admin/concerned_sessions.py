@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from signalbox.clock import Clock
 from signalbox.live.admin.ports import LiveAdminStore, RightsVersion, SessionNotifier
 from signalbox.live.admin.rights_sources import groups_of
-from signalbox.live.model.state import KILLED, ConnectionId, Killed, RightsChanged, Session, Signal
+from signalbox.live.model.state import KILLED, NOT_ADMITTED, ConnectionId, Killed, RightsChanged, Session, Signal
 from signalbox.live.ports import RealmSessions, Sessions
 from signalbox.live.rights.principals import EVERYONE, GroupName, PrincipalName, group_of
 from signalbox.live.rights.settling import RIGHTS_SETTLE_SECONDS
@@ -94,8 +94,8 @@ class RightsNotices:
         exchange = self.sessions.store.exchanges.find(realm)
         live = None if exchange is None or exchange.is_deleting else exchange.live
         sessions = self.sessions.records([member.connection for member in realm_sessions.every(realm)])
-        refused = [one.connection for one in sessions if live is None or not one.is_admitted(live)]
-        return self.end(refused, "the realm does not admit this session any more")
+        refused = [one.connection for one in sessions if live is None or not one.suits(live)]
+        return self.end(refused, NOT_ADMITTED)
 
     def _send(self, signal: Signal, connections: Sequence[ConnectionId]) -> None:
         moment = round(self.clock.now().timestamp() * 1000)

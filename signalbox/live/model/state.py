@@ -57,9 +57,10 @@ class Session:
     `frames` are the ids of the newest frames that were decided, and `pending` has the effects of the last of them: when
     a frame is received again after a crash, its effects are executed again. `features` are the subscriber features that
     HELLO announced. `token` is the identity of a token's user; in `JOINED`, `deadline` is then when the next timer runs
-    out. A session in the dialect of Arvados has `log_subscriptions`, in the order of the requests, and as long as it
-    has any, one subscription to all topics of its realm. With `is_batched` the client receives several messages in one
-    WebSocket message.
+    out. `secret` is the digest of the credentials of a session that joined by them, and empty in any other session, and
+    in one that joined before an upgrade. A session in the dialect of Arvados has `log_subscriptions`, in the order of
+    the requests, and as long as it has any, one subscription to all topics of its realm. With `is_batched` the client
+    receives several messages in one WebSocket message.
     """
 
     connection: ConnectionId
@@ -79,6 +80,7 @@ class Session:
     dialect: Dialect = Dialect.WAMP
     log_subscriptions: tuple[LogSubscription, ...] = ()
     is_batched: bool = False
+    secret: str = ""
 
     @property
     def separator(self) -> str:
@@ -90,7 +92,15 @@ class Session:
         """Return whether the session joined without a secret or a token."""
         return self.identity is not None and self.identity.method is AuthMethod.ANONYMOUS
 
-    def is_admitted(self, live: LiveSettings) -> bool:
+    def is_admitted(self, live: LiveSettings, credentials: StoredSecret | None) -> bool:
+        """Return whether the present settings of its realm, and the present credentials of its user, admit a session.
+
+        Users without a secret have no credentials.
+        """
+        has_secret = not self.secret or (credentials is not None and credentials.digest == self.secret)
+        return has_secret and self.suits(live)
+
+    def suits(self, live: LiveSettings) -> bool:
         """Return whether the present settings of the session's realm admit it."""
         if self.dialect is Dialect.ARVADOS and not live.arvados:
             return False
@@ -177,6 +187,11 @@ class DecisionContext:
     token: VerifiedToken | TokenRefusal | None = None
     room: int = GREATEST_WEIGHT
 
+    @property
+    def is_refused(self) -> bool:
+        """Return whether the realm was read for the session's user, and does not admit the user any more."""
+        return self.realm is not None and self.account is None and self.token is None
+
 
 @dataclass(frozen=True, slots=True)
 class Elapsed:
@@ -189,6 +204,7 @@ class Lost:
 
 
 KILLED = "wamp.close.killed"
+NOT_ADMITTED = "the realm does not admit this session any more"
 
 
 @dataclass(frozen=True, slots=True)

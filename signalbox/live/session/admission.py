@@ -64,7 +64,8 @@ class AdmissionService:
         access = self.accounts.access(realm, token.user, now=session.opened_at)
         account = _verified(token, access)
         if account is not None:
-            return replace(session, identity=Identity(account.name, account.role, AuthMethod.TICKET))
+            identity = Identity(account.name, account.role, AuthMethod.TICKET)
+            return replace(session, identity=identity, secret=account.credentials.digest)
         if access.failures < MAXIMUM_FAILURES:
             self.accounts.count_failure(token.user, now=session.opened_at)
         return WRONG_TOKEN

@@ -115,7 +115,8 @@ class ContextReader:
                 if session.realm is None
                 else self._find_access(session.realm, user, now, session.token, is_anonymous=session.is_anonymous)
             )
-            is_admitted = found.live is not None and session.is_admitted(found.live)
+            credentials = found.account.credentials if found.account else None
+            is_admitted = found.live is not None and session.is_admitted(found.live, credentials)
             self._access = found if is_admitted else replace(found, account=None)
         return self._access
 

@@ -138,7 +138,10 @@ def _joined(
         return aborted(session, uris.NOT_AUTHORIZED, "this user has no rights in this realm")
     identity = Identity(account.name, account.role, method, provider)
     session_id = session.session or context.session
-    joined = replace(session, state=SessionState.JOINED, session=session_id, identity=identity, challenge="")
+    secret = account.credentials.digest if method in BY_SECRET and session.token is None else ""
+    joined = replace(
+        session, state=SessionState.JOINED, session=session_id, identity=identity, challenge="", secret=secret
+    )
     # `_at` is an extension: a client that reconnects before its first event requests the events since then.
     stage = {"realm": session.realm, "roles": roles(FEATURES), "agent": AGENT}
     details = {**stage, **identity.details, "_at": rfc3339(context.now)}

@@ -8,6 +8,8 @@ from typing import Any
 from signalbox.live.arvados.requests import BadRequest, SubscribeRequest, UnsubscribeRequest
 from signalbox.live.model.state import (
     KEPT_FRAMES,
+    KILLED,
+    NOT_ADMITTED,
     Admitted,
     DecisionContext,
     Dialect,
@@ -150,7 +152,8 @@ def _decided(session: Session, received: Received, context: DecisionContext) -> 
     is_late = _is_token_over(session, received, context) or (
         is_waiting and context.now >= session.deadline and not isinstance(received, Lost)
     )
-    effective: Received = Elapsed() if is_late else received
+    is_refused = session.state is SessionState.JOINED and context.is_refused
+    effective: Received = Elapsed() if is_late else Killed(KILLED, NOT_ADMITTED) if is_refused else received
     return _rule_of(session, effective).decide(session, effective, context)
 
 

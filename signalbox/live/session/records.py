@@ -87,4 +87,4 @@ EFFECT = tagged(
     },
 )
 FORMS.define(Effect, EFFECT)
-SESSION = FORMS.record(Session, names={"is_batched": "batched"}, sparse=["token", "dialect", "is_batched"])
+SESSION = FORMS.record(Session, names={"is_batched": "batched"}, sparse=["token", "dialect", "is_batched", "secret"])

@@ -62,6 +62,11 @@ class StoredSecret:
         return frozenset({AuthMethod.TICKET} if self.key is None else {AuthMethod.TICKET, AuthMethod.WAMPCRA})
 
     @property
+    def digest(self) -> str:
+        """Return a digest of these credentials, which proves nothing and differs after the secret is replaced."""
+        return hashlib.sha256(f"{self.salt} {self.verifier}".encode()).hexdigest()[:32]
+
+    @property
     def key_matches_verifier(self) -> bool:
         """Return whether `verifier` is the hash of `key`."""
         return self.key is not None and hmac.compare_digest(_verifier(self.key), self.verifier)

@@ -15,7 +15,8 @@ from signalbox.aws.exchange.routing_table import DynamoHeads
 from signalbox.aws.live.account_items import grants_item
 from signalbox.aws.live.cached_rights import CachedRights
 from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
-from signalbox.aws.live.items import group_grants_version_key, principal_key
+from signalbox.aws.live.grants import DynamoSecrets
+from signalbox.aws.live.items import group_grants_version_key, principal_key, secret_key
 from signalbox.aws.live.realms import RealmSettings
 from signalbox.aws.live.recent import Recent
 from signalbox.aws.live.sessions import DynamoSessions
@@ -35,7 +36,7 @@ from signalbox.live.outbox.snapshots import SnapshotRequest
 from signalbox.live.outbox.totals import NO_TOTALS
 from signalbox.live.rights.grants import Grant
 from signalbox.live.rights.settling import RIGHTS_KEPT_SECONDS, RIGHTS_SETTLE_SECONDS, UNCHANGED_RIGHTS_KEPT_SECONDS
-from signalbox.live.wamp.authentication import AuthMethod, Identity
+from signalbox.live.wamp.authentication import AuthMethod, Identity, StoredSecret
 from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.messages import MessageId
@@ -140,6 +141,23 @@ def test_unjoined_sessions_and_deleted_users_have_no_rights(snapshots) -> None:
     eve = Identity("eve", Role.ADMIN, AuthMethod.TICKET)
     DynamoSessions(snapshots.live).open(replace(JOINED, connection=ConnectionId("d="), identity=eve))
     assert not snapshots.read(ConnectionId("d="), owner=None).rights.are_any
+
+
+def test_a_session_has_rights_while_its_user_has_the_secret(live_table, exchange_table, snapshots) -> None:
+    clocks = TwoClocks()
+    one = instance(live_table, exchange_table, clocks)
+    first, second = (StoredSecret.of("of-joe", salt=salt, with_key=False) for salt in ("5a17" * 8, "5a18" * 8))
+    DynamoSecrets(snapshots.live).put({JOE: first})
+    snapshots.save(CONNECTION, OutboxState(), session=replace(JOINED, secret=first.digest))
+    assert may_receive(one)
+
+    DynamoSecrets(snapshots.live).put({JOE: second})
+    DynamoRightsVersion(snapshots.exchanges).increment()
+    clocks.advance(RIGHTS_SETTLE_SECONDS)
+
+    assert not may_receive(one)
+    snapshots.save(CONNECTION, OutboxState(), session=replace(JOINED, secret=second.digest))
+    assert may_receive(one)
 
 
 def test_an_exchange_that_is_being_deleted_is_not_live(snapshots, exchange_table) -> None:
@@ -251,7 +269,7 @@ def test_the_copy_of_a_session_leaves_out_what_only_the_function_session_needs(s
 @pytest.fixture
 def every_item(snapshots) -> None:
     """Store the items that a user may lack; DynamoDB bills a missing item as one, and DynamoDB Local does not."""
-    for key in (principal_key(REALM, JOE), group_grants_version_key(REALM)):
+    for key in (principal_key(REALM, JOE), group_grants_version_key(REALM), secret_key(JOE)):
         snapshots.live.put_item(Item=key)
     DynamoRightsVersion(snapshots.exchanges).increment()
 
@@ -270,7 +288,7 @@ def test_rights_are_read_once_a_minute_and_their_version_once_a_second(
     clocks = TwoClocks()
     one = instance(live_table, exchange_table, clocks)
     snapshots.save(CONNECTION, OutboxState(), session=JOINED)
-    outbox, version, rights = 1, 1, 5  # the units of each
+    outbox, version, rights = 1, 1, 6  # the units of each
 
     assert units(counted, one) == (1, outbox + version + rights)
     assert units(counted, one) == (1, outbox)
@@ -296,7 +314,7 @@ def test_a_change_lets_an_instance_read_all_rights_again(live_table, exchange_ta
 
     revoke(snapshots)
 
-    assert units(counted, one) == (2, 1 + 1 + 5)
+    assert units(counted, one) == (2, 1 + 1 + 6)
     assert not may_receive(one)
     clocks.advance(RIGHTS_SETTLE_SECONDS)
     assert units(counted, one) == (1, 1 + 1)

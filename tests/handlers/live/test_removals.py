@@ -32,6 +32,7 @@ from tests.handlers.live.live_stage import INBOX, NAMES, REALM, LiveStage, stage
 from tests.handlers.live.test_session import issuer  # noqa: F401 - fixture
 
 USER, SECRET, TOPIC, CONNECTION = UserName("source"), "a-secret", "trial.a", ConnectionId("c1")
+NEW_SECRET = StoredSecret.of("new", salt="5a17" * 8, with_key=False)
 EVERYTHING = frozenset({"publish", "subscribe", "receive", "call", "join"})
 
 
@@ -149,7 +150,7 @@ def all_of(command: str, **fields: object) -> Callable[[World], None]:
 
 
 def replace_secret(world: World) -> None:
-    world.command("secret", user=USER, **secret_fields(StoredSecret.of("new", salt="5a17" * 8, with_key=False)))
+    world.command("secret", user=USER, **secret_fields(NEW_SECRET))
 
 
 def nothing(world: World) -> None:
@@ -211,18 +212,26 @@ def test_a_removal_ends_every_way_in(world: World, name: str) -> None:
     assert open_ways(world, join) == left
 
 
-@pytest.mark.parametrize(("join", "changes"), [(by_token, {"issuers": ()}), (without_secret, {"anonymous": None})])
-def test_settings_count_before_the_sessions_that_they_refuse_have_ended(
-    world: World, join: Join, changes: dict[str, Any]
+REFUSALS = {
+    "issuer removed": (by_token, lambda world: world.declare(issuers=())),
+    "anonymous sessions refused": (without_secret, lambda world: world.declare(anonymous=None)),
+    "secret replaced": (by_secret, lambda world: world.rights.secrets.put({USER: NEW_SECRET})),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_no_way_is_open_to_a_session_that_its_realm_does_not_admit_and_no_signal_reaches(
+    world: World, name: str
 ) -> None:
+    join, change = REFUSALS[name]
     world.stage.connect(CONNECTION)
     join(world, CONNECTION)
     assert open_ways(world, join) == EVERYTHING
 
-    world.declare(**changes)
+    change(world)
     world.notices.settle()
 
-    assert open_ways(world, join) == {"call"}
+    assert open_ways(world, join) == set()
 
 
 @pytest.mark.parametrize("changes", [{"retention": LiveSettings().retention}, {"anonymous": None}])

@@ -631,6 +631,19 @@ def test_the_secrets_of_several_users_are_stored_together(stage):
         stage.ask("secrets", by="bob", secrets=several[:1])
 
 
+def test_sessions_of_a_replaced_secret_end_when_no_instance_admits_another(stage):
+    stage.join("bob", "c1")
+    stage.join("bob", "c2", realm=OTHER)
+    stage.join("bob", "c3", session=2, method=AuthMethod.ANONYMOUS)
+    began = stage.clock.now()
+
+    stage.ask("secret", user="bob", **secret())
+
+    assert stage.inbox.bodies.keys() == {"c1", "c2"}
+    assert (min(stage.inbox.notified_at) - began).total_seconds() == RIGHTS_SETTLE_SECONDS
+    assert len(stage.rights_version.increments) == 1
+
+
 def test_no_secret_is_stored_if_one_of_the_users_is_missing(stage):
     several = [{"user": name, **secret()} for name in ("bob", "dora", "ezra")]
 

@@ -83,6 +83,7 @@ def test_a_right_token_joins_and_is_not_stored(connected: ArvadosStage) -> None:
     assert stored is not None
     assert (stored.session.state, stored.session.dialect) == (SessionState.JOINED, Dialect.ARVADOS)
     assert "source-secret" not in repr(stored)
+    assert stored.session.secret == connected.world.accounts.secrets["source"].digest
     (member,) = connected.world.realm_sessions.every(REALM)
     assert (member.listener.authid, member.listener.authrole) == ("source", "source")
     assert connected.world.timers.delays == [KEEP_ALIVE_AFTER]

@@ -73,6 +73,7 @@ def test_a_client_joins_by_a_ticket() -> None:
     outcome = connection.receive(Authenticate(SECRET, {}))
     assert posted(outcome.effects) == [welcome_of("joe", "subscriber", "ticket")]
     assert outcome.session.state is SessionState.JOINED
+    assert outcome.session.secret == JOE.credentials.digest
 
 
 def test_a_client_joins_by_a_signature() -> None:

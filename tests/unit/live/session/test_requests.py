@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.model.effects import AnswerCall, Attach, Detach, Distribute, Drop, Post
-from signalbox.live.model.state import RightsChanged
+from signalbox.live.model.effects import AnswerCall, Attach, Detach, Distribute, Drop, Leave, Post
+from signalbox.live.model.state import KILLED, NOT_ADMITTED, RightsChanged, SessionState
 from signalbox.live.session.requests import MAXIMUM_PUBLISH_BYTES, MAXIMUM_SUBSCRIPTIONS, NO_ROOM
 from signalbox.live.wamp import uris
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
@@ -15,6 +15,7 @@ from signalbox.live.wamp.messages import (
     Cancel,
     Dictionary,
     Error,
+    Goodbye,
     Payload,
     Publish,
     Register,
@@ -138,13 +139,27 @@ def test_refused_requests_get_the_error_of_the_specification(request_: object, e
     assert error(joined(), request_) == expected
 
 
-@pytest.mark.parametrize("user", [WITHOUT_RIGHTS, None], ids=["without rights", "gone"])
 @pytest.mark.parametrize("request_", [subscribe(), publish(acknowledge=True), Call(ONE, {}, "wamp.session.list")])
-def test_current_rights_decide(user: object, request_: object) -> None:
+def test_current_rights_decide(request_: object) -> None:
     connection = joined()
-    connection.context = replace(connection.context, account=WITHOUT_RIGHTS if user else None)
+    connection.context = replace(connection.context, account=WITHOUT_RIGHTS)
 
     assert error(connection, request_)[1] == uris.NOT_AUTHORIZED
+
+
+@pytest.mark.parametrize("received", [subscribe(), publish(), Call(ONE, {}, "wamp.session.list"), RightsChanged()])
+def test_a_session_that_its_realm_does_not_admit_any_more_ends_with_its_next_request(received: object) -> None:
+    connection = joined()
+    connection.receive(subscribe())
+    connection.context = replace(connection.context, account=None)
+
+    outcome = connection.receive(received)
+
+    leave, goodbye = outcome.effects
+    assert isinstance(leave, Leave)
+    assert leave.subscriptions == {A}
+    assert goodbye == Post(Goodbye({"message": NOT_ADMITTED}, KILLED))
+    assert outcome.session.state is SessionState.CLOSING
 
 
 def test_the_number_of_subscriptions_is_limited() -> None:
@@ -297,7 +312,7 @@ def test_clients_without_the_revocation_feature_are_not_notified() -> None:
     connection = joined()
     connection.session = replace(connection.session, features=frozenset())
     connection.receive(subscribe())
-    connection.context = replace(connection.context, account=None)
+    connection.context = replace(connection.context, account=WITHOUT_RIGHTS)
 
     assert connection.receive(RightsChanged()).effects == (Detach(A),)
 

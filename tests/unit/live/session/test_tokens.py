@@ -177,16 +177,16 @@ def test_a_token_s_user_subscribes_and_publishes_by_grants(world, client) -> Non
     assert client.say(32, 3, {}, "other")[0][4] == "wamp.error.not_authorized"
 
 
-def test_a_user_of_the_stage_who_gets_the_name_ends_the_rights_of_a_token_s_user(world, client) -> None:
+def test_a_user_of_the_stage_who_gets_the_name_ends_the_session_of_a_token_s_user(world, client) -> None:
     world.tokens.results[TOKEN] = replace(VALID, authid="ann")
     world.grant("ann", Right.READ)
     joined(client)
     client.say(32, 1, {}, "trial.a")
     world.add_user("ann", Role.SUBSCRIBER)
 
-    (revoked,) = client.notify(RightsChanged())
+    (goodbye,) = client.notify(RightsChanged())
 
-    assert revoked[0] == 35
+    assert goodbye[::2] == [6, "wamp.close.killed"]
 
 
 def test_the_timer_of_a_long_token_is_a_chain(world, client) -> None:
