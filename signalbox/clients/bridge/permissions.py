@@ -1,5 +1,6 @@
 """The permissions of an Arvados cluster as the groups of a realm: each user is in the groups that may be read now."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -25,10 +26,21 @@ READABLE = """
                       WHERE group_uuid = target_uuid AND trash_at <= (now() AT TIME ZONE 'UTC'))
     GROUP BY users.uuid, users.is_active, users.is_admin
 """
+# The user at the top of each group, the oldest group first.
+OWNERS = """
+    WITH RECURSIVE owned (uuid, created_at, owner) AS (
+      SELECT uuid, created_at, owner_uuid FROM groups WHERE owner_uuid LIKE '_____-tpzed-%'
+      UNION ALL SELECT groups.uuid, groups.created_at, owner FROM groups JOIN owned ON groups.owner_uuid = owned.uuid
+    )
+    SELECT uuid, owner FROM owned ORDER BY created_at, uuid
+"""
 # Trash counts by time, and a row may be late.
 CHECK_SECONDS = 30.0
 MAXIMUM_GROUPS = 1_000  # of a user in a realm
 USERS_PER_COMMAND = 20
+COMMANDS_PER_READ = 20  # of some 1.5 s each: an ended permission waits for no more of them
+Groups = Mapping[str, frozenset[str]]
+Owners = Mapping[str, tuple[int, str]]
 
 
 @dataclass(slots=True)
@@ -44,11 +56,17 @@ class PostgresPermissions:
         with connected(dsn) as connection:
             yield cls(connection)
 
-    def groups_by_user(self) -> Mapping[str, frozenset[str]]:
+    def groups_by_user(self) -> Groups:
         """Return for each user the projects, groups and users whose objects the user may read."""
         with translated_errors():
             rows = self.connection.execute(READABLE).fetchall()
         return {user: frozenset([ADMINISTRATORS] if is_admin else groups or ()) for user, is_admin, groups in rows}
+
+    def owners(self) -> Owners:
+        """Return for each project and group its place by age, and the user who owns it or the project at its top."""
+        with translated_errors():
+            rows = self.connection.execute(OWNERS).fetchall()
+        return {uuid: (place, owner) for place, (uuid, owner) in enumerate(rows)}
 
 
 @dataclass(slots=True)
@@ -63,38 +81,63 @@ class PermissionSync:
     connect: Callable[[], AbstractContextManager[PostgresPermissions]]
     say: Callable[[str], None]
     changed: int = 0
-    refused: frozenset[str] = frozenset()
-    _known: dict[str, frozenset[str]] = field(default_factory=dict)
+    limited: frozenset[str] = frozenset()
+    _known: dict[str, frozenset[str]] = field(default_factory=dict)  # at least those that the realm has
+    _unfinished: Counter[str] = field(default_factory=Counter)  # the commands so far of users who need further ones
 
     def figures(self) -> Mapping[str, int]:
-        """Return the statistics: changed memberships, and the users with too many groups, who have none."""
-        return {"memberships_changed": self.changed, "users_refused": len(self.refused)}
+        """Return the statistics: changed memberships, and the users with more groups than a realm holds."""
+        return {"memberships_changed": self.changed, "users_limited": len(self.limited)}
 
     def work(self, worker: "Worker") -> None:
         """Set the groups until the end. Raises `SignalboxError`."""
-        self._known = {}
+        self._known, self._unfinished = {}, Counter()
         with self.connect() as permissions:
             while not worker.is_ending:
-                self._set(permissions.groups_by_user())
-                worker.wait_for_change(CHECK_SECONDS)
+                if not self._set(self._within_limit(permissions)):
+                    worker.wait_for_change(CHECK_SECONDS)
 
-    def _set(self, readable: Mapping[str, frozenset[str]]) -> None:
-        refused = frozenset(user for user, groups in readable.items() if len(groups) > MAXIMUM_GROUPS)
-        if refused - self.refused:
-            self.say(f"permissions: {len(refused)} users may read more than {MAXIMUM_GROUPS} groups, and get none")
-        self.refused = refused
-        gone = {user: frozenset[str]() for user in self._known.keys() - readable.keys()}
-        wanted = {**readable, **gone, **dict.fromkeys(refused, frozenset[str]())}
-        changed = [user for user in sorted(wanted) if self._known.get(user) != wanted[user]]
-        for at in range(0, len(changed), USERS_PER_COMMAND):
-            part = {user: sorted(wanted[user]) for user in changed[at : at + USERS_PER_COMMAND]}
-            self._command(part)
-            self._known.update({user: wanted[user] for user in part})
+    def _within_limit(self, permissions: PostgresPermissions) -> Groups:
+        readable = permissions.groups_by_user()
+        limited = frozenset(user for user, groups in readable.items() if len(groups) > MAXIMUM_GROUPS)
+        if limited - self.limited:
+            self.say(f"permissions: {len(limited)} users may read more than {MAXIMUM_GROUPS} groups, and get so many")
+        self.limited = limited
+        owners = permissions.owners() if limited else {}
+        return {user: _shares(user, groups, owners) if user in limited else groups for user, groups in readable.items()}
 
-    def _command(self, groups: Mapping[str, list[str]]) -> None:
-        """Set the groups of users; a command changes a part of them, and is repeated for the rest."""
-        left = 1
-        while left:
-            answer: Any = self.ask("user_groups", {"exchange": self.realm, "groups": groups})
-            self.changed += answer["changed"]
-            left = answer["left"]
+    def _set(self, readable: Groups) -> bool:
+        """Send some commands, for ended permissions first; return whether there are more to send."""
+        wanted = {**dict.fromkeys(self._known, frozenset[str]()), **readable}
+        changed = [user for user in wanted if user in self._unfinished or self._known.get(user) != wanted[user]]
+        changed.sort(key=lambda user: (self._known.get(user, wanted[user]) <= wanted[user], self._unfinished[user]))
+        now = changed[: COMMANDS_PER_READ * USERS_PER_COMMAND]
+        for at in range(0, len(now), USERS_PER_COMMAND):
+            self._command({user: wanted[user] for user in now[at : at + USERS_PER_COMMAND]})
+        return len(now) < len(changed) or bool(self._unfinished)
+
+    def _command(self, wanted: Groups) -> None:
+        """Set the groups of users; the stage changes a part of them, first those that end."""
+        groups = {user: sorted(groups) for user, groups in wanted.items()}
+        answer: Any = self.ask("user_groups", {"exchange": self.realm, "groups": groups})
+        self.changed += answer["changed"]
+        for user in wanted:
+            if answer["left"]:
+                self._known[user] = self._known.get(user, wanted[user]) | wanted[user]
+                self._unfinished[user] += 1
+            else:
+                self._known[user] = wanted[user]
+                del self._unfinished[user]
+
+
+def _shares(user: str, readable: frozenset[str], owners: Owners) -> frozenset[str]:
+    """Return as many groups as a realm holds: the user's own, then by turns the oldest of each other owner.
+
+    So what one owner shares takes no place of what another does.
+    """
+    turns: Counter[str] = Counter()
+    ranks = {}
+    for (_, owner), group in sorted((owners.get(one, (-1, one)), one) for one in readable):
+        turns[owner] += 1
+        ranks[group] = (owner != user, turns[owner])
+    return frozenset(sorted(ranks, key=ranks.__getitem__)[:MAXIMUM_GROUPS])

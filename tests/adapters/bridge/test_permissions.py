@@ -1,6 +1,7 @@
 """The permissions of a cluster as groups of a realm, from PostgreSQL: what each user may read now."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -8,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from signalbox.clients.bridge.permissions import ADMINISTRATORS, MAXIMUM_GROUPS, PermissionSync, PostgresPermissions
+from signalbox.clients.bridge.permissions import (
+    ADMINISTRATORS,
+    COMMANDS_PER_READ,
+    MAXIMUM_GROUPS,
+    USERS_PER_COMMAND,
+    PermissionSync,
+    PostgresPermissions,
+)
 from signalbox.clients.bridge.worker import Worker
 from tests.fakes.arvados.cluster import SYSTEM, ArvadosCluster, new_uuid
 from tests.patience import wait_for
@@ -19,8 +27,9 @@ PROJECT, OTHER = new_uuid("group"), new_uuid("group")
 
 @dataclass(slots=True)
 class Realm:
-    """The groups of a realm's users; each command changes at most two memberships."""
+    """The groups of a realm's users; each command changes at most two memberships, first those that end."""
 
+    at_once: int = 2
     groups: dict[str, set[str]] = field(default_factory=dict)
     commands: int = 0
 
@@ -32,9 +41,10 @@ class Realm:
             for user, wanted in fields["groups"].items()
             for group in self.groups.setdefault(user, set()) ^ set(wanted)
         ]
-        for user, group in left[:2]:
+        left.sort(key=lambda one: one[1] not in self.groups[one[0]])
+        for user, group in left[: self.at_once]:
             self.groups[user] ^= {group}
-        return {"changed": len(left[:2]), "left": len(left[2:])}
+        return {"changed": len(left[: self.at_once]), "left": len(left[self.at_once :])}
 
 
 @dataclass(slots=True)
@@ -79,7 +89,7 @@ def test_groups_follow_the_permissions(stage):
         stage.wait_for(ben, OTHER)
         stage.wait_for(ann, *(stage.cluster.objects[one]["head_uuid"] for one in links[1:]))
 
-    assert worker.figures() == {"memberships_changed": 6, "users_refused": 0}
+    assert worker.figures() == {"memberships_changed": 6, "users_limited": 0}
 
 
 def test_administrators_have_a_group_and_inactive_users_none(stage):
@@ -104,20 +114,50 @@ def test_what_is_in_the_trash_and_single_objects_give_no_group(stage):
         stage.wait_for(ann, OTHER)
 
 
-def test_a_user_with_more_groups_than_a_realm_holds_has_none_and_is_named_once(stage):
-    ann, ben = new_user(stage), new_user(stage)
-    insert = b"INSERT INTO materialized_permissions VALUES (%s, %s, 1, true)"
-    for number in range(MAXIMUM_GROUPS + 1):
-        stage.cluster.database.connection.execute(insert, [ann, f"zzzzz-j7d0g-{number:015}"])
-    stage.cluster.permit(ben, PROJECT)
+def test_what_one_owner_shares_takes_no_place_of_what_others_share(stage):
+    ann, mallory = new_user(stage), new_user(stage)
+    top, own = (stage.cluster.create("group", owner) for owner in (mallory, ann))
+    others = [stage.cluster.create("group", new_user(stage)) for _ in range(2)]
+    execute = stage.cluster.database.connection.execute
+    insert = b"INSERT INTO groups (uuid, owner_uuid, created_at) VALUES (%s, %s, '2000-01-01')"
+    for number in range(MAXIMUM_GROUPS):
+        execute(insert, [f"zzzzz-j7d0g-{number:015}", top])
+    execute(b"INSERT INTO materialized_permissions SELECT %s, uuid, 1, true FROM groups", [ann])
+    stage.cluster.permit(ann, mallory)
+    stage.realm.at_once = MAXIMUM_GROUPS
     worker = stage.worker()
     with worker.running():
-        stage.wait_for(ben, PROJECT)
+        wait_for(lambda: len(stage.realm.groups.get(ann, ())) == MAXIMUM_GROUPS, "the groups", seconds=20)
         worker.wake()
-        stage.wait_for(ann)
 
-    assert worker.figures()["users_refused"] == 1
-    assert stage.said == [f"permissions: 1 users may read more than {MAXIMUM_GROUPS} groups, and get none"]
+    assert {own, *others, mallory} < stage.realm.groups[ann]
+    assert worker.figures()["users_limited"] == 1
+    assert stage.said == [f"permissions: 1 users may read more than {MAXIMUM_GROUPS} groups, and get so many"]
+
+
+def test_what_ends_is_sent_before_what_begins():
+    users = [f"zzzzz-tpzed-{number:015}" for number in range(COMMANDS_PER_READ * USERS_PER_COMMAND + 1)]
+    first, last = users[0], users[-1]
+    realm, readings = Realm(at_once=len(users)), []
+    begun = dict.fromkeys(users, frozenset({PROJECT, OTHER}))
+
+    class Permissions:
+        def groups_by_user(self) -> Mapping[str, frozenset[str]]:
+            readings.append(realm.commands)
+            if len(readings) <= 2:
+                return dict.fromkeys(users, frozenset({PROJECT}))
+            return begun if len(readings) == 3 else {**begun, last: frozenset(), first: frozenset({PROJECT})}
+
+    connect = partial(nullcontext, Permissions())
+    worker = Worker("permissions", PermissionSync(realm.ask, "xs_lab.fifo", connect, print).work, dict, print)
+    with worker.running():
+        wait_for(lambda: len(readings) == 2 and realm.groups.get(last), "the first groups", seconds=20)
+        realm.at_once = 2
+        worker.wake()
+        wait_for(lambda: len(readings) > 4, "a reading after some commands", seconds=20)
+
+    assert readings[3] - readings[2] == COMMANDS_PER_READ
+    assert (realm.groups[first], realm.groups[last]) == ({PROJECT}, set())
 
 
 def test_a_user_who_is_deleted_loses_all_groups(stage):
