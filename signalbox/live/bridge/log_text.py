@@ -63,11 +63,13 @@ def pieces(name: str, data: bytes, begin: int, *, is_over: bool) -> list[Piece]:
     """
     found: list[Piece] = []
     group: list[tuple[bytes, bool]] = []
+    size = 0  # of the group: a sum for each line takes minutes for a megabyte of empty ones
     for segment in _segments(data, is_over=is_over):
-        if group and sum(len(one) for one, _ in group) + len(segment) > MAXIMUM_BYTES:
+        if size + len(segment) > MAXIMUM_BYTES:
             found.append(_piece(group, found[-1].end if found else begin))
-            group = []
+            group, size = [], 0
         group.append((segment, _is_omitted(name, segment)))
+        size += len(segment)
     if group:
         found.append(_piece(group, found[-1].end if found else begin))
     return found
