@@ -19,6 +19,7 @@ from signalbox.history.event import HistoryEvent
 from signalbox.live.arvados.rows import row_of
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.log.read_limits import ReadsBusy
 from signalbox.live.log.selection import is_logged
 from signalbox.live.model.state import JOIN_TIMEOUT, Account, ConnectionId, Session, Signal
 from signalbox.live.outbox.items import ItemId, OutboxItem
@@ -242,6 +243,8 @@ class MemoryTopicLog:
     taken: int = 0
     reading: int = 0
     posts: int = 0
+    small: int = 1_000  # rows of a request
+    rows: int = 0
     parallel_map: ParallelMap = serial_map
 
     def count_post(self, size: int) -> None:
@@ -251,6 +254,7 @@ class MemoryTopicLog:
     @contextmanager
     def request(self, reader: Hashable) -> "Iterator[MemoryTopicLog]":
         self.reading += 1
+        self.rows = 0
         try:
             yield self
         finally:
@@ -286,7 +290,16 @@ class MemoryTopicLog:
     def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
         events = (event for log in self.logged[realm].values() for event in log if is_logged(event))
         rows = {row.id: event for event in events if (row := row_of(event)) and now - event.at <= ROWS_KEPT_FOR}
-        return (rows[found] for found in sorted(rows) if found > number)
+        assert self.reading
+        for found in (one for one in sorted(rows) if one > number):
+            if isinstance(self.problem, ReadsBusy):
+                raise self.problem
+            self.rows += 1
+            yield rows[found]
+
+    @property
+    def is_large(self) -> bool:
+        return self.rows > self.small
 
     def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
         found: dict[tuple[RoutingKey, bool], LoggedEvent] = {}

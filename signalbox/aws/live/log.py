@@ -39,7 +39,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.arvados.rows import row_of
 from signalbox.live.log.documents import event_document, event_of, json_text
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.read_limits import QUERY, TOPIC, InstanceReads, ReadBudget, event_cost
+from signalbox.live.log.read_limits import QUERY, SMALL, TOPIC, InstanceReads, ReadBudget, event_cost
 from signalbox.live.log.retention import retention_of
 from signalbox.live.log.selection import is_logged
 from signalbox.live.wamp.audience import UNRESTRICTED
@@ -63,6 +63,7 @@ KEPT_BEHIND = 1_000
 # Of the events with log rows, which clients of Arvados' dialect request when they connect again.
 ROWS_KEPT_FOR = timedelta(minutes=30)
 ROWS_OF_A_PARTITION = timedelta(seconds=ROWS_SECONDS)
+ROWS_AT_ONCE = 250  # of a partition: ids mostly rise with time, so a request reads few rows of the later ones
 ROW_AGES = [number * ROWS_OF_A_PARTITION for number in range(ROWS_KEPT_FOR // ROWS_OF_A_PARTITION + 2)]
 
 EVENT, TEXT = "event", "text"
@@ -89,6 +90,11 @@ class DynamoTopicLog:
                 yield replace(self, budget=budget)
             finally:
                 self._reads.end(budget)
+
+    @property
+    def is_large(self) -> bool:
+        """Return whether the request has read more than one may that never waits for others."""
+        return self.budget is not None and self.budget.spent > SMALL
 
     def count_post(self, size: int) -> None:
         """Count a post that follows the request, with its size in bytes; API Gateway charges for each 32 KB."""
@@ -178,7 +184,7 @@ class DynamoTopicLog:
     def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
         """Yield the events of the last 30 minutes that carry a log row with a greater id, in the order of the ids."""
         items = merge(*(self._rows(one, number) for one in _recent_rows(realm, now)), key=itemgetter("sk"))
-        return (event for event in map(_event, items) if now - event.at <= ROWS_KEPT_FOR)
+        return (event for event in map(self._spent_for, items) if now - event.at <= ROWS_KEPT_FOR)
 
     def delete(self, realm: ExchangeName, *, now: Callable[[], datetime], until: datetime) -> bool:
         """Delete all events and topics of a realm; return False if `until` comes before all of them are deleted."""
@@ -202,7 +208,10 @@ class DynamoTopicLog:
         return False
 
     def _rows(self, partition: str, number: int) -> Iterator[Item]:
-        return self.table.query(attr("pk").eq(partition) & attr("sk").gt(row_sort_key(max(number, 0))))
+        self._spend(QUERY)
+        return self.table.query(
+            attr("pk").eq(partition) & attr("sk").gt(row_sort_key(max(number, 0))), Limit=ROWS_AT_ONCE
+        )
 
     def _items(self, realm: ExchangeName, events: Iterable[LoggedEvent], live: LiveSettings) -> Iterator[Item]:
         for event in events:

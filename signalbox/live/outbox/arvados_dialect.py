@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import islice
 
 from signalbox.live.arvados.filters import LogSubscription
 from signalbox.live.arvados.id_sets import contains
 from signalbox.live.arvados.row_state import POSTED_KEPT_FOR, with_deferred, with_posted
 from signalbox.live.arvados.rows import LogRow, row_message, row_of
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.log.read_limits import ReadsBusy
 from signalbox.live.log.selection import is_logged
 from signalbox.live.outbox.decisions import (
     MAXIMUM_WAIT,
@@ -25,9 +25,6 @@ from signalbox.live.outbox.items import CatchUpRequest, ItemId, SubscriptionEven
 from signalbox.live.outbox.ports import TopicLog
 from signalbox.live.outbox.results import DeliveryOutcome
 from signalbox.live.outbox.snapshots import ConnectionSnapshot
-
-# Of a catch-up at a time, before the rights are read again: rows with many small values need 3 MB of memory each.
-ROWS_READ = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,28 +121,38 @@ class ArvadosDialect:
 
     def catch_up(self, request: CatchUpRequest, delivery: ConnectionDelivery) -> DeliveryOutcome:
         """Post the past rows that subscriptions request."""
+        try:
+            return self._catch_up(request, delivery)
+        except ReadsBusy:
+            return DeliveryOutcome.READS_BUSY
+
+    def _catch_up(self, request: CatchUpRequest, delivery: ConnectionDelivery) -> DeliveryOutcome:
         session, outbox = delivery.snapshot.session, delivery.outbox
         if request.item_id in outbox.done or request.subscription not in outbox.pending_backfills:
             return DeliveryOutcome.DONE
         if session is None or session.realm is None or session.listener is None:
             return DeliveryOutcome.DONE
-        now = delivery.now()
         start = RowAudience(delivery.current()).catch_up_start(progress=progress_of(outbox, request.item_id))
-        rows = self.log.rows_after(session.realm, start, now=now)
-        while page := list(islice(rows, ROWS_READ)):
-            # Read again after the rows: a user whose right was revoked must not receive events published since.
-            delivery.read()
-            outcome = self._post_page(page, request.item_id, delivery)
-            if outcome is DeliveryOutcome.DONE and delivery.is_late:
-                outcome = self._paused(page, request.item_id, delivery)
-            if outcome is not DeliveryOutcome.DONE:
-                return outcome
+        page: list[LoggedEvent] = []
+        with self.log.request((session.realm, session.listener.authid)) as log:
+            for event in log.rows_after(session.realm, start, now=delivery.now()):
+                page.append(event)
+                if log.is_large:
+                    break
+            has_more = log.is_large
+        # Read again after the rows: a user whose right was revoked must not receive events published since.
+        delivery.read()
+        outcome = self._post_page(page, request.item_id, delivery)
+        if outcome is DeliveryOutcome.DONE and has_more:
+            outcome = self._paused(page, request.item_id, delivery)
+        if outcome is not DeliveryOutcome.DONE:
+            return outcome
         done = finish_backfill(delivery.outbox, request.item_id, request.subscription, {}, now=delivery.now())
         delivery.advance(replace(done, rows=replace(done.rows, deferred=()), progress=None))
         return DeliveryOutcome.DONE
 
     def _paused(self, events: Sequence[LoggedEvent], item_id: ItemId, delivery: ConnectionDelivery) -> DeliveryOutcome:
-        """Continue a catch-up behind some events in the next call: rows that no filter passes take time, too."""
+        """Continue a catch-up behind some events in the next call: its user owes what was read."""
         for row in _rows(events[-1:]):
             delivery.advance(with_progress(delivery.outbox, item_id, row.id))
         return DeliveryOutcome.OUT_OF_TIME

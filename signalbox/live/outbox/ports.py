@@ -42,9 +42,13 @@ class TopicLog(Protocol):
     def request(self, reader: Hashable) -> "AbstractContextManager[TopicLog]":
         """Return the log for one request, which keeps what it has read until the request ends.
 
-        It and its methods, but not `rows_after`, raise `PastTooLarge` and `ReadsBusy`. The requests of one reader
+        It and its methods raise `PastTooLarge` and `ReadsBusy`. The requests of one reader
         follow one another, and what it reads in some seconds is limited.
         """
+
+    @property
+    def is_large(self) -> bool:
+        """Return whether the request has read more than one may that never waits for others."""
 
     def count_post(self, size: int) -> None:
         """Count a post that follows the request, with its size in bytes, as a part of what its reader may read."""

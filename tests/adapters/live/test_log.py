@@ -315,6 +315,16 @@ def test_requests_of_one_reader_follow_one_another_and_owe_their_posts(log) -> N
     assert order == ["begun", "ended"]
 
 
+def test_past_rows_are_a_debt_of_their_reader(log) -> None:
+    log.append(REALM, [row(number, number) for number in range(1, 4)], live=FOR_ARVADOS)
+    with log.request("alice") as first:
+        assert len(list(first.rows_after(REALM, 0, now=NOW))) == 3
+        assert first.budget.spent > sum(map(event_cost, ["{}"] * 3))
+        assert not first.is_large
+        first.budget.spend(SMALL)
+        assert first.is_large
+
+
 def test_an_invocation_that_is_late_reads_nothing_more(log) -> None:
     log.append(REALM, [event(1)], live=LIVE)
 

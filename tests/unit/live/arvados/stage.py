@@ -43,7 +43,6 @@ class ArvadosStage:
     sequences: dict[str, int] = field(default_factory=dict)
     frames: int = 0
     published: int = 0
-    seconds_per_read: float = 0
     cluster: dict[tuple[str, str], ClusterUser | TokenProblem] = field(default_factory=dict)
     """The users of Arvados clusters, by the URL of the API and the token."""
 
@@ -168,7 +167,6 @@ class ArvadosStage:
         return {one.connection: self.read(one.connection, owner=one.owner) for one in requests}
 
     def read(self, connection: ConnectionId, *, owner: Owner | None) -> ConnectionSnapshot:
-        self.world.moment += timedelta(seconds=self.seconds_per_read)
         stored = self.world.sessions.find(connection)
         session = stored.session if stored else None
         rights = NO_RIGHTS

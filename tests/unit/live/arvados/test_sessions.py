@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.arvados.tokens import StageToken, stage_token
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
+from signalbox.live.log.read_limits import ReadsBusy
 from signalbox.live.model.state import Dialect, Elapsed, Killed, Lost, RightsChanged, Session, SessionState
-from signalbox.live.outbox.arvados_dialect import ROWS_READ
 from signalbox.live.outbox.items import CloseRequest
 from signalbox.live.outbox.ports import PostResult
 from signalbox.live.outbox.results import DeliveryOutcome
@@ -476,23 +476,36 @@ def test_no_row_is_posted_after_the_time_of_the_function(stage: ArvadosStage) ->
     assert stage.ids() == [1, 2]
 
 
-def test_rows_that_no_filter_passes_take_no_more_than_the_time_of_the_function(stage: ArvadosStage) -> None:
-    for number in range(1, 2 * ROWS_READ + 1):
+def test_a_catch_up_reads_a_part_of_the_rows_at_a_time(stage: ArvadosStage) -> None:
+    for number in range(1, 8):
         stage.publish(number, "update")
-    stage.publish(2 * ROWS_READ + 1)
+    stage.publish(8)
     stage.connect()
     stage.subscribe(CREATED, last_log_id=-1)
     stage.deliver(count=1)
+    stage.world.log.small = 2
 
-    stage.seconds_per_read = 1
+    results = [stage.deliver() for _ in range(2)]
 
-    result = stage.deliver(seconds=1.5)
+    assert [result and result.outcome for result in results] == 2 * [DeliveryOutcome.OUT_OF_TIME]
+    assert (progress := stage.states[CONNECTION].progress) is not None
+    assert progress[1] == 6
+    assert stage.ids() == [8]
+
+
+def test_a_catch_up_waits_until_its_user_may_read_again(stage: ArvadosStage) -> None:
+    stage.publish(1)
+    stage.connect()
+    stage.subscribe(last_log_id=-1)
+    stage.deliver(count=1)
+    stage.world.log.problem = ReadsBusy("of this user")
+
+    result = stage.deliver()
 
     assert result is not None
-    assert result.outcome is DeliveryOutcome.OUT_OF_TIME
-    assert (progress := stage.states[CONNECTION].progress) is not None
-    assert progress[1] == ROWS_READ
-    assert stage.ids() == [2 * ROWS_READ + 1]
+    assert result.outcome is DeliveryOutcome.READS_BUSY
+    stage.world.log.problem = None
+    assert stage.ids() == [1]
 
 
 def test_the_state_is_saved_in_between(stage: ArvadosStage) -> None:
