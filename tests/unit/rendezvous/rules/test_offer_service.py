@@ -270,7 +270,7 @@ def test_an_offer_that_was_not_stored_within_its_patience_gets_a_timeout_instead
 
 @pytest.mark.parametrize("age", [30, 290])
 def test_an_offer_that_comes_after_its_patience_gets_no_queue_that_no_sweep_would_see(age: int) -> None:
-    """With DelaySeconds, anybody with the shared key left queues whose lease ended before they existed."""
+    """With DelaySeconds and the shared key, clients left queues whose lease ended before they existed."""
     world = World()
     world.wait(age)
     world.expect_proxies()
