@@ -1,7 +1,7 @@
 """SQS messages: as received, and as sent again."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NewType
 
@@ -44,13 +44,13 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A received message; `document` is the SQS `Message` object, the input of jq programs."""
+    """A message; `document` is the SQS `Message` object of a received one, the input of jq programs."""
 
     message_id: MessageId
     body: str
     attributes: Mapping[str, Attribute]
     system_attributes: Mapping[str, str]
-    document: Mapping[str, object]
+    document: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, value: object, *, path: str = "message") -> "Message":

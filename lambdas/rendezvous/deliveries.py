@@ -64,7 +64,7 @@ def _receive(record: dict[str, Any], receive: Receive) -> DeliveryResult:
     try:
         return receive(_delivery(record))
     except RejectedError as error:
-        message = Message(MessageId(record["messageId"]), record["body"], {}, {}, document={})
+        message = Message(MessageId(record["messageId"]), record["body"], {}, {})
         wiring.dead_letters().dead_letter(message, reason=str(error))
         dead_letter = events.dead_letter(record["messageId"], at=instance.CLOCK.now(), reason=str(error))
         return DeliveryResult(done=True, events=(dead_letter,))

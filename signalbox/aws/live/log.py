@@ -137,7 +137,9 @@ class DynamoTopicLog:
         kept = 0
         self._spend(QUERY)
         limit = min((one for one in (retention.count, page) if one), default=None)
-        for item in self._newest_first(log_partition(realm, topic), limit=limit):
+        pages = {} if limit is None else {"Limit": limit}
+        log = attr("pk").eq(log_partition(realm, topic))
+        for item in self.table.query(log, ScanIndexForward=False, **pages):
             event = self._spent_for(item)
             is_expired = kept == retention.count or (retention.age is not None and now - event.at > retention.age)
             is_requested = sequence is not None and (event.sequence or 0) >= sequence
@@ -246,10 +248,6 @@ class DynamoTopicLog:
         text = _text(item)
         self._spend(event_cost(text))
         return event_of(json.loads(text))
-
-    def _newest_first(self, partition: str, *, limit: int | None) -> Iterator[Item]:
-        page = {} if limit is None else {"Limit": limit}
-        return self.table.query(attr("pk").eq(partition), ScanIndexForward=False, **page)
 
     def _with_prefix(self, partition: str, prefix: str) -> Iterator[Item]:
         """Yield the partition's items of topics with a prefix, in their order."""

@@ -245,7 +245,7 @@ class _CommandHandler:
         return {"queue": resource.name, "delivered": len(messages) - len(ids), "failed": ids}
 
     def _again(self, old: ReplayedMessage, queue: DeclaredQueue, *, expires_at: datetime | None) -> Message:
-        published = Message(old.message_id, old.properties.body, {}, {"SentTimestamp": str(old.published_at)}, {})
+        published = Message(old.message_id, old.properties.body, {}, {"SentTimestamp": str(old.published_at)})
         return old.properties.delivered(
             published,
             exchange=old.exchange,

@@ -117,7 +117,7 @@ def retry_message(copy: Copy) -> Message:
         system["MessageDeduplicationId"] = _digest(copy.destination, copy.message_id)
     attributes = {RETRY: Attribute("String", json.dumps(document, separators=(",", ":")))}
     waiting_id = MessageId(f"{copy.message_id} {copy.destination}")  # a publication may be retried for several queues
-    return Message(waiting_id, copy.message.body, attributes, system, document={})
+    return Message(waiting_id, copy.message.body, attributes, system)
 
 
 def read_retry(message: Message, names: StageNames) -> Copy:
@@ -132,7 +132,7 @@ def read_retry(message: Message, names: StageNames) -> Copy:
         raise InvalidRetry(f"message {message.message_id!r} is not a copy to retry: {error}") from error
     system = {name: text for name, text in message.system_attributes.items() if name == TRACE_HEADER}
     system |= _group(delivered, document.get("group"), is_ordered=is_fifo(destination))
-    waiting = Message(delivered.message_id, message.body, copied.attributes, system, document={})
+    waiting = Message(delivered.message_id, message.body, copied.attributes, system)
     return Copy(
         queue=queue,
         destination=destination,

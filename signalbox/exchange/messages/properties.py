@@ -104,7 +104,7 @@ class MessageProperties:
             own[PUBLISHER] = Attribute("String", publisher)
         group = _group(self.key, order_by, sender or publisher or "")
         system = {} if deduplication_id is None else _fifo(group, deduplication_id)
-        return _message(MessageId(""), self.body, packed(own, self.headers), system)
+        return Message(MessageId(""), self.body, packed(own, self.headers), system)
 
     def delivered(
         self,
@@ -132,7 +132,7 @@ class MessageProperties:
         system = copy_group(self.key, publisher, published.message_id, is_fifo=is_fifo, group_by=group_by)
         if TRACE_HEADER in published.system_attributes:
             system[TRACE_HEADER] = published.system_attributes[TRACE_HEADER]
-        return _message(published.message_id, self.body, packed(own, self.headers), system)
+        return Message(published.message_id, self.body, packed(own, self.headers), system)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,16 +223,10 @@ def dead_letter_message(message: Message, *, own_names: Collection[str], reason:
         else packed(own | marks, headers)
     )
     system = _fifo(message.group_id or message.message_id, message.message_id) if is_fifo else {}
-    dead = _message(message.message_id, message.body, attributes, system)
+    dead = Message(message.message_id, message.body, attributes, system)
     shorter = replace(dead, body=dead.body[:KEPT_CHARACTERS])
     bare = replace(shorter, attributes={**marks, MESSAGE_ID: Attribute("String", message.message_id)})
     return next((one for one in (dead, shorter) if size_bytes(one) <= MAXIMUM_BYTES), bare)
-
-
-def _message(
-    message_id: MessageId, body: str, attributes: Mapping[str, Attribute], system: Mapping[str, str]
-) -> Message:
-    return Message(message_id, body, attributes, system, document={})
 
 
 def _fifo(group: str, deduplication_id: str) -> dict[str, str]:
