@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from http.client import HTTPConnection, HTTPException
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult
 
@@ -55,10 +57,10 @@ class BoundedHttp:
 
     def _opened(self, host: str, port: int, until: float) -> socket.socket:
         problem: OSError = OSError("the address is not permitted")
-        for *_, (address, *_) in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-            if self.permits(str(address)):
+        for address in _addresses(host, port, until):
+            if self.permits(address):
                 try:
-                    return socket.create_connection((str(address), port), timeout=_left(until))
+                    return socket.create_connection((address, port), timeout=_left(until))
                 except OSError as error:
                     problem = error
         raise problem
@@ -91,6 +93,26 @@ class _BoundedSocket(io.RawIOBase):
 
     def close(self) -> None:
         """Do nothing: `HTTPConnection` closes its socket before it has read the body."""
+
+
+def _addresses(host: str, port: int, until: float) -> list[str]:
+    """Return the addresses of a host. The system waits for a name server as long as it likes, so a thread does so."""
+    found = SimpleQueue[list[str] | Exception]()
+
+    def look_up() -> None:
+        try:
+            found.put([str(address) for *_, (address, *_) in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)])
+        except (OSError, ValueError) as error:
+            found.put(error)
+
+    Thread(target=look_up, daemon=True).start()
+    try:
+        answer = found.get(timeout=_left(until))
+    except Empty:
+        raise TimeoutError("the name server takes too long") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def _left(until: float) -> float:

@@ -240,6 +240,25 @@ def test_headers_that_come_drop_by_drop_are_cut_off(keys, monkeypatch: pytest.Mo
     assert found is None
 
 
+def test_a_name_server_that_does_not_answer_is_cut_off(keys, caplog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_documents, "REQUEST_SECONDS", 0.2)
+    over = Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [over.wait(5)][1:])
+
+    assert keys.find("http://localhost:9", "RS256") is None
+    over.set()
+    assert "TimeoutError" in caplog.text
+
+
+def test_an_issuer_whose_name_is_unknown_gives_no_keys(keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+
+    assert keys.find("http://localhost:9", "RS256") is None
+
+
 def test_the_number_of_known_issuers_is_bounded(keys, issuer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(issuers, "MAXIMUM_ISSUERS", 1)
     keys.find(issuer.url, "RS256")
