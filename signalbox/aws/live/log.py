@@ -18,6 +18,7 @@ from heapq import merge
 from itertools import islice
 from operator import itemgetter
 from threading import Lock
+from weakref import WeakValueDictionary
 
 from signalbox.aws.live.items import (
     ROWS_SECONDS,
@@ -79,12 +80,14 @@ class DynamoTopicLog:
     is_late: Callable[[], bool] = lambda: False
     _known: dict[tuple[ExchangeName, RoutingKey], datetime] = field(default_factory=dict)  # when their items expire
     _reads: InstanceReads = field(default_factory=lambda: InstanceReads(time.monotonic, Lock()))
-    _turns: dict[Hashable, Lock] = field(default_factory=dict)
+    _turns: "WeakValueDictionary[Hashable, Lock]" = field(default_factory=WeakValueDictionary)  # while they are taken
 
     @contextmanager
     def request(self, reader: Hashable) -> "Iterator[DynamoTopicLog]":
         """Return the log for one request of a reader, which keeps what it has read until the request ends."""
-        with self._turns.setdefault(reader, Lock()):
+        with self._reads.exclusive:
+            turn = self._turns.setdefault(reader, Lock())
+        with turn:
             budget = self._reads.begin(reader, self.is_late)
             try:
                 yield replace(self, budget=budget)

@@ -290,6 +290,14 @@ def test_large_requests_share_the_memory_of_an_instance_and_small_ones_never_wai
         assert alone.events(REALM, A, live=LIVE, now=NOW) == [event(1)]
 
 
+def test_the_log_knows_no_reader_whose_requests_are_over(log) -> None:
+    for reader in range(100):
+        with log.request(reader), log.request("alice"):
+            assert len(log._turns) == 2
+
+    assert not log._turns
+
+
 def test_requests_of_one_reader_follow_one_another_and_owe_their_posts(log) -> None:
     log.append(REALM, [event(1)], live=LIVE)
     order: list[str] = []
