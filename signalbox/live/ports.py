@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
+from signalbox.errors import RejectedError
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
@@ -25,6 +26,10 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 if TYPE_CHECKING:
     from signalbox.exchange.model.ports import Sender
+
+
+class RecordTooLarge(RejectedError):
+    """Raised when the record of a session has no room for a change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,10 @@ class Sessions(Protocol):
         """Return the existing sessions of connections."""
 
     def save(self, session: Session, *, replacing: Stored) -> Stored | None:
-        """Store a changed record under the next version; return None if the stored one is not `replacing` any more."""
+        """Store a changed record under the next version; return None if the stored one is not `replacing` any more.
+
+        Raises `RecordTooLarge`.
+        """
 
     def close(self, session: Session) -> None:
         """Record that a session has ended, so that it is never overdue. Closing twice is harmless."""

@@ -18,6 +18,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
 from signalbox.live.arvados.rows import row_of
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
+from signalbox.live.log.documents import json_text
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.read_limits import ReadsBusy
 from signalbox.live.log.selection import is_logged
@@ -25,7 +26,16 @@ from signalbox.live.model.state import JOIN_TIMEOUT, Account, ConnectionId, Sess
 from signalbox.live.outbox.items import ItemId, OutboxItem
 from signalbox.live.outbox.overview_calls import OverviewCall
 from signalbox.live.outbox.ports import PostResult, Subscriber
-from signalbox.live.ports import Attached, LiveStore, LiveSubscribers, Member, RealmAccess, SessionPorts, Stored
+from signalbox.live.ports import (
+    Attached,
+    LiveStore,
+    LiveSubscribers,
+    Member,
+    RealmAccess,
+    RecordTooLarge,
+    SessionPorts,
+    Stored,
+)
 from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants, Rights
 from signalbox.live.rights.principals import GroupName
 from signalbox.live.session.inbox import signal_body
@@ -51,6 +61,7 @@ ROWS_KEPT_FOR = timedelta(minutes=30)
 class MemorySessions:
     records: dict[ConnectionId, Stored] = field(default_factory=dict)
     closed: set[ConnectionId] = field(default_factory=set)
+    maximum_characters: int = 400_000
 
     def open(self, session: Session) -> bool:
         if session.connection in self.records:
@@ -68,8 +79,11 @@ class MemorySessions:
         found = self.records.get(session.connection)
         if found is None or found.version != replacing.version:
             return None
+        document = session_document(session)
+        if len(json_text(document)) > self.maximum_characters:
+            raise RecordTooLarge(session.connection)
         # What is stored is a document: nothing may get lost on its way.
-        saved = self.records[session.connection] = Stored(session_of(session_document(session)), replacing.version + 1)
+        saved = self.records[session.connection] = Stored(session_of(document), replacing.version + 1)
         return saved
 
     def close(self, session: Session) -> None:

@@ -5,8 +5,6 @@ the items that decide about rights are read once a minute, and after a change. A
 session, too. A reply costs two writes of the outbox item. A live event costs none.
 """
 
-import json
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -27,12 +25,12 @@ from signalbox.aws.live.items import (
 )
 from signalbox.aws.live.realms import RealmSettings, realm_key, settings_in
 from signalbox.aws.live.recent import Moment
-from signalbox.aws.live.sessions import stored_of
+from signalbox.aws.live.sessions import MAXIMUM_RECORD_BYTES, packed, stored_of, unpacked
 from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment, ttl
 from signalbox.aws.shared.expressions import Item, Put
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.forms import Document, Form, Forms
+from signalbox.forms import Form, Forms
 from signalbox.live.log.read_limits import PastTooLarge
 from signalbox.live.model.state import ConnectionId, Session
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
@@ -43,7 +41,6 @@ from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.sarracenia.rights.names import ExchangeName
 
 KEPT_FOR = timedelta(hours=2, minutes=15)  # longer than API Gateway keeps a connection
-MAXIMUM_RECORD_BYTES = 400_000  # an item of DynamoDB has at most 400 KB, 409,600 bytes, with its key
 # What the copy of a session leaves out concerns the function `session` only.
 NOT_COPIED: dict[str, object] = {"frames": [], "pending": {}, "challenge": ""}
 
@@ -226,23 +223,18 @@ def outbox_item(outbox: OutboxState, *, session: Session | None) -> Item:
     document = OUTBOX.write(outbox)
     if session is not None:
         document["session"] = session_document(session) | NOT_COPIED
-    return {"document": zlib.compress(json.dumps(document, separators=(",", ":")).encode())}
+    return {"document": packed(document)}
 
 
 def copied_session_of(item: Item) -> Session | None:
     """Parse the copy of the session in an outbox item; None if it has none."""
-    copied = _document(item).get("session") if item else None
+    copied = unpacked(item["document"]).get("session") if item else None
     return None if copied is None else session_of(copied)
 
 
 def outbox_of(item: Item) -> OutboxState:
     """Parse an outbox state."""
-    return OUTBOX.read(_document(item))
-
-
-def _document(item: Item) -> Document:
-    document: Document = json.loads(zlib.decompress(item["document"]))
-    return document
+    return OUTBOX.read(unpacked(item["document"]))
 
 
 def _marks(row: Sequence[Any]) -> Watermarks:

@@ -27,8 +27,9 @@ from signalbox.aws.live.items import (
 )
 from signalbox.aws.shared.dynamodb import DynamoTable, ttl
 from signalbox.aws.shared.expressions import IS_NEW, Delete, Expression, Item, Put, Update, attr
+from signalbox.forms import Document
 from signalbox.live.model.state import KEPT_FOR, ConnectionId, Session
-from signalbox.live.ports import Member, Stored
+from signalbox.live.ports import Member, RecordTooLarge, Stored
 from signalbox.live.session.records import session_document, session_of
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
@@ -38,6 +39,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 OVERDUE_AFTER = timedelta(hours=2, minutes=5)
 LOOKED_FOR = timedelta(minutes=20)
 MINUTE = timedelta(minutes=1)
+MAXIMUM_RECORD_BYTES = 400_000  # an item of DynamoDB has at most 400 KB, 409,600 bytes, with its key
 GROUPS = 64  # of networks, in the item of a second
 
 
@@ -63,9 +65,15 @@ class DynamoSessions:
         return [stored_of(item).session for item in self.table.get_all(keys)]
 
     def save(self, session: Session, *, replacing: Stored) -> Stored | None:
-        """Store a changed record under the next version; return None if the stored one is not `replacing` any more."""
+        """Store a changed record under the next version; return None if the stored one is not `replacing` any more.
+
+        Raises `RecordTooLarge`.
+        """
         saved = Stored(session, replacing.version + 1)
-        put = Put(_item(session, version=saved.version), attr("version").eq(replacing.version))
+        item = _item(session, version=saved.version)
+        if len(item["document"]) > MAXIMUM_RECORD_BYTES:
+            raise RecordTooLarge(f"the record of connection {session.connection!r} has no room for a change")
+        put = Put(item, attr("version").eq(replacing.version))
         return saved if self.table.write(put) else None
 
     def close(self, session: Session) -> None:
@@ -138,14 +146,24 @@ MEMBER = FORMS.record(Member, flat=["listener"])
 
 def stored_of(item: Item) -> Stored:
     """Return the session of an item with its version."""
-    document = json.loads(zlib.decompress(item["document"]))
-    return Stored(session_of(document), int(item["version"]))
+    return Stored(session_of(unpacked(item["document"])), int(item["version"]))
+
+
+def packed(document: Document, *, level: int = -1) -> bytes:
+    """Compress a document; `level` is that of zlib."""
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    return zlib.compress(text.encode(errors="surrogatepass"), level=level)  # JSON may have a lone surrogate
+
+
+def unpacked(data: bytes) -> Document:
+    """Return the document of compressed data."""
+    document: Document = json.loads(zlib.decompress(data))
+    return document
 
 
 def _item(session: Session, *, version: int) -> Item:
-    text = json.dumps(session_document(session), separators=(",", ":"))
     return session_key(session.connection) | {
-        "document": zlib.compress(text.encode(), level=1),
+        "document": packed(session_document(session), level=1),
         "version": version,
         **ttl(session.opened_at + KEPT_FOR),
     }

@@ -24,17 +24,20 @@ from signalbox.live.model.state import (
     whole,
 )
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.ports import SessionPorts, Stored
+from signalbox.live.ports import RecordTooLarge, SessionPorts, Stored
 from signalbox.live.procedures import meta_events
 from signalbox.live.session import inbox
 from signalbox.live.session.decision_context import ContextReader
 from signalbox.live.session.effect_executor import FrameEffects
 from signalbox.live.session.inbox import InboxMessage, InvalidInboxMessage
 from signalbox.live.session.machine import receive
+from signalbox.live.wamp import uris
 from signalbox.live.wamp.messages import Abort
 
 # A session's item has room for its subscriptions, and for the effects of frames of this size and of one more frame.
 MAXIMUM_BATCH_BYTES = 65_536
+# A further message of a session whose record has no room: it ends the session, by which its subscriptions end, too.
+TOO_LARGE = InboxMessage(Killed(uris.PAYLOAD_SIZE_EXCEEDED, "the record of this session has no room for its messages"))
 OUT_OF_TIME = "the invocation has no time for further messages"
 
 
@@ -147,7 +150,11 @@ class InboxProcessor:
 
     def _executed(self, batch: Sequence[_Decision], stored: Stored) -> Generator[FrameId, None, Stored]:
         if batch:
-            stored = self._saved(batch[-1].outcome.session, stored)
+            try:
+                stored = self._saved(batch[-1].outcome.session, stored)
+            except RecordTooLarge:
+                batch = self._ended(batch, stored.session)
+                stored = self._saved(batch[-1].outcome.session, stored)
         has_begun = False
         for number, decision in enumerate(batch):
             if has_begun and self.is_late():
@@ -160,6 +167,15 @@ class InboxProcessor:
             if decision.arrival.frame == whole(decision.arrival.frame):
                 yield decision.arrival.frame
         return stored
+
+    def _ended(self, batch: Sequence[_Decision], session: Session) -> Sequence[_Decision]:
+        """Decide on a batch again that the session's record has no room for: its first new message ends the session."""
+        found: list[_Decision] = []
+        for one in batch:
+            before = found[-1].outcome.session if found else session
+            message = TOO_LARGE if before.state is session.state else one.message
+            found.append(self._decision(message, one.arrival, before, is_in_batch=bool(found)))
+        return found
 
     def _execute(self, decision: _Decision) -> None:
         session, arrival, effects = decision.outcome.session, decision.arrival, decision.outcome.effects

@@ -1,5 +1,6 @@
 """`Sessions` and `RealmSessions`: the implementations in memory and over DynamoDB behave alike."""
 
+import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -7,9 +8,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from signalbox.aws.live.sessions import DynamoConnectionRate, DynamoRealmSessions, DynamoSessions
-from signalbox.live.model.effects import Attach, Post
+from signalbox.live.model.effects import Attach, Post, PostText
 from signalbox.live.model.state import ConnectionId, FrameId, SessionState, opened
-from signalbox.live.ports import Member, RealmSessions, Sessions, Stored
+from signalbox.live.ports import Member, RealmSessions, RecordTooLarge, Sessions, Stored
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import RequestId, SessionId, Subscribed
 from signalbox.live.wamp.options import LastEvents
@@ -37,6 +38,11 @@ sessions = made(MemorySessions, DynamoSessions)
 realm_sessions = made(MemoryRealmSessions, DynamoRealmSessions)
 
 
+def noise(length: int) -> str:
+    """Return a text that hardly compresses, of characters of two bytes."""
+    return "".join(chr(0x80 + byte) for byte in secrets.token_bytes(length))
+
+
 class TestSessions:
     def test_a_session_comes_back_as_it_was_saved(self, sessions: Sessions) -> None:
         assert sessions.open(opened(C1, now=START, user_agent="x/1"))
@@ -62,6 +68,25 @@ class TestSessions:
 
         assert sessions.find(C1) == Stored(changed, 2)
         assert sessions.find_all([C1, C2]) == [changed]
+
+    def test_a_record_that_does_not_fit_is_refused(self, sessions: Sessions) -> None:
+        sessions.open(opened(C1, now=START))
+        first = sessions.find(C1)
+        large = replace(first.session, pending={FrameId("f1"): (PostText(noise(500_000)),)})
+
+        with pytest.raises(RecordTooLarge):
+            sessions.save(large, replacing=first)
+
+        assert sessions.find(C1) == first
+
+    def test_a_text_takes_its_bytes_and_may_have_a_lone_surrogate(self, sessions: Sessions) -> None:
+        sessions.open(opened(C1, now=START))
+        first = sessions.find(C1)
+        large = replace(first.session, pending={FrameId("f1"): (PostText(noise(230_000)), PostText("\ud800"))})
+
+        assert sessions.save(large, replacing=first) == Stored(large, 2)
+
+        assert sessions.find(C1) == Stored(large, 2)
 
     def test_a_connection_is_opened_once(self, sessions: Sessions) -> None:
         assert sessions.open(opened(C1, now=START))

@@ -14,7 +14,7 @@ from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.state import ConnectionId, FrameId, Killed, Lost, RightsChanged, Session, SessionState
 from signalbox.live.outbox.items import BackfillRequest, Reply
 from signalbox.live.ports import Stored
-from signalbox.live.session.inbox import InvalidInboxMessage, frame_body
+from signalbox.live.session.inbox import InvalidInboxMessage, frame_body, signal_body
 from signalbox.live.session.inbox_processor import Arrival, InboxProcessor, SessionChanged
 from signalbox.live.wamp.messages import PublicationId
 from signalbox.live.wamp.patterns import TopicPattern
@@ -495,3 +495,24 @@ def test_a_signal_is_no_batch(world) -> None:
 
     assert client.notify(RightsChanged()) == []
     assert client.notify(Lost()) == ["close"]
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["new frames", "behind a frame that is received again"])
+def test_a_session_whose_record_has_no_room_for_a_frame_ends_and_the_frame_is_done(world, client, is_known) -> None:
+    client.join()
+    client.say(32, 1, {}, "trial.a", frame="before")
+    world.sessions.maximum_characters = 2_000
+    publish = json.dumps([16, 2, {"acknowledge": True}, "trial.a", ["x" * 2_000]])
+    bodies = [frame_body(publish), signal_body(RightsChanged())]
+    arrivals = [Arrival(FrameId(f"f{number}"), FIRST, body, world.moment) for number, body in enumerate(bodies)]
+    if is_known:
+        arrivals.insert(0, Arrival(FrameId("before"), FIRST, frame_body('[32, 1, {}, "trial.a"]'), world.moment))
+
+    done = list(world.processor(FIRST).process(arrivals))
+
+    assert done == [one.frame for one in arrivals]
+    (goodbye,) = client.replies()
+    assert goodbye == [6, {"message": goodbye[1]["message"]}, "wamp.error.payload_size_exceeded"]
+    assert world.sessions.find(FIRST).session.state is SessionState.CLOSING
+    assert (published(world), world.realm_sessions.every(REALM)) == ([], [])
+    assert world.subscribers.of_topic(REALM, "trial.a") == []
