@@ -16,7 +16,7 @@ up: ; @$(SIGNALBOX) local up $(ARGS) ## start the emulator, deploy, run the demo
 down: ; @$(SIGNALBOX) local down --yes ## stop everything that `make up` started
 check: ; @$(SETUP) && $(CHECK) check ## format, lint, types, contracts, fast tests, synth, documents: 3 minutes on two quiet cores
 test: ; @$(SETUP) && $(CHECK) test ## that, and each capability on a stage, the page in a browser, and Spark: 10 minutes, 400 MB at first
-release: ; @$(SETUP) && $(CHECK) release $(PART) ## everything else, in parts; 90 minutes; goes on after those that have passed (PART="core soak")
+release: ; @$(SETUP) && $(CHECK) release $(PART) ## everything else, in parts; 100 minutes; goes on after those that have passed (PART="core soak")
 format: ; @$(SETUP) && .venv/bin/ruff format . && .venv/bin/ruff check --fix . && .venv/bin/python -m tests.tiers.javascript ## put the code into the house format
 bench: ; @$(if $(filter-out $(BENCHMARKS),$(OF)),$(error OF: expected $(BENCHMARKS)))$(SETUP) && for of in $(OF); do .venv/bin/python -m benchmarks.$$of $(ARGS) || exit 1; done ## measure, side by side with the originals
 soak: ; @$(SETUP) && .venv/bin/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS) ## load and kill everything under injected faults, then account for each message (MINUTES=10 SEED=1)

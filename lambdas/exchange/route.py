@@ -9,8 +9,8 @@ from lambdas.exchange import route_wiring, wiring
 from lambdas.shared import instance
 from lambdas.shared.poison import Read, is_suspect, poison_of
 from lambdas.shared.records import in_flight, messages_of
+from signalbox.aws.shared.batch_calls import hide
 from signalbox.aws.shared.telemetry import measure_oldest_message
-from signalbox.aws.shared.visibility import hide
 from signalbox.errors import UnavailableError
 from signalbox.exchange.messages.copies import read_retry
 from signalbox.exchange.messages.publications import read_publication

@@ -19,13 +19,12 @@ from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.exchange.messages.publications import TrustedSenders
 from signalbox.exchange.routing.batch_reader import BatchReader
 from signalbox.exchange.routing.batch_report import Reporter
-from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
+from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, Patience
 from signalbox.exchange.routing.copy_keeper import CopyKeeper
 from signalbox.exchange.routing.copy_router import CopyRouter
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.key_holds import KeyHolder
 from signalbox.exchange.routing.numbering import Numberer
-from signalbox.exchange.routing.patience import Patience
 from signalbox.exchange.routing.retries import Retrier
 from signalbox.exchange.routing.router import Router
 from signalbox.live.admin.denies import CachedDenies

@@ -7,8 +7,8 @@ from typing import Any
 
 from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
+from signalbox.aws.shared.batch_calls import hide
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
-from signalbox.aws.shared.visibility import hide
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.history.event import HistoryEvent
 from signalbox.live.model import events

@@ -13,7 +13,7 @@ from lambdas.shared import instance
 from lambdas.shared.poison import poison_of
 from lambdas.shared.records import in_flight, messages_of
 from lambdas.shared.threads import parallel_map
-from signalbox.aws.shared.visibility import hide
+from signalbox.aws.shared.batch_calls import hide
 from signalbox.history.event import HistoryEvent
 from signalbox.live.model.state import ConnectionId, Lost
 from signalbox.live.outbox.events import closing_summary, delivery_events

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 from zlib import crc32
 
-from signalbox.aws.shared.visibility import hide
+from signalbox.aws.shared.batch_calls import hide
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.queues import allow_policy, is_ours, own_tags, tls_only
 from signalbox.rendezvous.model.states import ClientId

@@ -1,7 +1,8 @@
-"""SendMessageBatch of SQS: entries that fail through no fault of theirs are sent again after a pause."""
+"""Batch calls of SQS by functions: entries that fail through no fault of theirs are sent again after a pause."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -52,3 +53,21 @@ def send_batch(
 
 def _is_passing(failure: "BatchResultErrorEntryTypeDef") -> bool:
     return not failure["SenderFault"] or failure["Code"] in PASSING
+
+
+def hide(sqs: "SQSClient", queue_url: str, pauses: Mapping[str, timedelta]) -> None:
+    """Hide at most ten messages, by receipt handle, for these times from now on, in one call.
+
+    A failure is only logged: the message was deleted, or comes again after the visibility timeout of its queue.
+    """
+    entries = [
+        {"Id": str(number), "ReceiptHandle": receipt, "VisibilityTimeout": round(pause.total_seconds())}
+        for number, (receipt, pause) in enumerate(pauses.items())
+    ]
+    try:
+        answer = sqs.change_message_visibility_batch(QueueUrl=queue_url, Entries=entries)  # type: ignore[arg-type]
+    except (ClientError, BotoCoreError):
+        logger.exception("%d messages keep the visibility timeout of %s", len(entries), queue_url)
+        return
+    for failed in answer.get("Failed", ()):
+        logger.info("a message keeps the visibility timeout of %s: %s", queue_url, failed["Code"])

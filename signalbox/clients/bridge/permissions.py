@@ -101,7 +101,7 @@ class PermissionSync:
         readable = permissions.groups_by_user()
         limited = frozenset(user for user, groups in readable.items() if len(groups) > MAXIMUM_GROUPS)
         if limited - self.limited:
-            self.say(f"permissions: {len(limited)} users may read more than {MAXIMUM_GROUPS} groups, and get so many")
+            self.say(f"permissions: {len(limited)} users may read more than the {MAXIMUM_GROUPS} groups that they get")
         self.limited = limited
         owners = permissions.owners() if limited else {}
         return {user: _shares(user, groups, owners) if user in limited else groups for user, groups in readable.items()}
@@ -131,7 +131,7 @@ class PermissionSync:
 
 
 def _shares(user: str, readable: frozenset[str], owners: Owners) -> frozenset[str]:
-    """Return as many groups as a realm holds: the user's own, then by turns the oldest of each other owner.
+    """Return as many groups as a realm holds: the user's own, then in rotation the oldest of each other owner.
 
     So what one owner shares takes no place of what another does.
     """

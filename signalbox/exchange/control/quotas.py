@@ -23,7 +23,7 @@ def refuse_declaration(caller: Caller, resource: ResourceRef, ports: ControlPort
     if caller.role in WITHOUT_QUOTA:
         return
     store, quota = ports.store, ports.config.user_quota
-    # The characters of a user's name before the first that stands for others, too, begin all names that he may declare.
+    # All names that a user may declare begin with the characters before the first `-` of the user's name.
     beginning = str(caller.name).partition("-")[0]
     if resource.kind is ResourceKind.QUEUE:
         declarers = [one.owner for one in store.queues.every(prefix=f"q_{beginning}")]

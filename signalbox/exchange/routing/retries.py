@@ -9,8 +9,7 @@ from signalbox.exchange.messages.publications import Rejection, attempt
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.routing.batch_reader import NO_POISON
 from signalbox.exchange.routing.batch_report import BatchReport, RoutingResult
-from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult
-from signalbox.exchange.routing.patience import Patience
+from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult, Patience
 from signalbox.exchange.routing.ports import CounterWriter, Heads
 from signalbox.fifo import FifoBatch
 from signalbox.messages import Message, MessageId

@@ -132,7 +132,7 @@ def test_what_one_owner_shares_takes_no_place_of_what_others_share(stage):
 
     assert {own, *others, mallory} < stage.realm.groups[ann]
     assert worker.figures()["users_limited"] == 1
-    assert stage.said == [f"permissions: 1 users may read more than {MAXIMUM_GROUPS} groups, and get so many"]
+    assert stage.said == [f"permissions: 1 users may read more than the {MAXIMUM_GROUPS} groups that they get"]
 
 
 def test_what_ends_is_sent_before_what_begins():

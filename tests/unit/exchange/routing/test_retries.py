@@ -7,8 +7,7 @@ import pytest
 
 from signalbox.exchange.messages.properties import DeliveredMessage
 from signalbox.exchange.model.records import GroupBy
-from signalbox.exchange.routing.copy_dispatcher import ATTEMPTS_WITHOUT_QUEUE
-from signalbox.exchange.routing.patience import LONGEST_PAUSE
+from signalbox.exchange.routing.copy_dispatcher import ATTEMPTS_WITHOUT_QUEUE, LONGEST_PAUSE
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import QueueName
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from signalbox.aws.shared.visibility import hide
+from signalbox.aws.shared.batch_calls import hide
 
 
 def test_messages_are_received_again_at_once_or_after_their_timeout(sqs, caplog) -> None:
