@@ -300,7 +300,11 @@ STATED: tuple[tuple[str, tuple[str, ...], int, float], ...] = (
     ("rendezvous", (CRASH,), 10_000, EVERY),
     ("rendezvous", (DUPLICATE,), 12_000, EVERY),
     ("live", (), 2000, EVERY),
+    ("live", (CUT,), 1000, 0),
+    ("live", (CRASH,), 1000, 0),
+    ("live", (DUPLICATE,), 1000, 0),
     ("splitting", (), 6000, EVERY),
+    ("splitting", (DUPLICATE,), 4000, 0),
 )
 COMPARED, MOST_COMPARED = ("rendezvous", "live"), 20_000
 
