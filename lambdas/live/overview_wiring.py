@@ -1,10 +1,13 @@
 """The wiring of the function `overview`, made once for each function instance."""
 
+import time
 from datetime import timedelta
 from functools import cache
+from threading import Lock
 
 from lambdas.live import wiring
 from lambdas.shared import instance
+from lambdas.shared.threads import inner_map
 from signalbox.activity.measures import Sources
 from signalbox.activity.questions import options_of
 from signalbox.activity.recent import RecentActivity
@@ -14,6 +17,7 @@ from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.overview import DynamoTopics, NoPictures, OverviewTables, S3Pictures
 from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.exchange.model.names import StageNames
+from signalbox.live.log.read_limits import InstanceReads
 from signalbox.live.procedures.overview import Pictures, StageOverview
 from signalbox.live.procedures.overview_service import OverviewService
 
@@ -25,11 +29,13 @@ KEPT, KEPT_LOCALLY = timedelta(minutes=1), timedelta(seconds=2)
 def service() -> OverviewService:
     """Return the service that answers the calls."""
     settings, table, exchanges = instance.settings(), wiring.table(), instance.table("EXCHANGE_TABLE")
-    tables = OverviewTables(_table("RENDEZVOUS_TABLE"), _table("SPLIT_TABLE"), exchanges)
+    tables = OverviewTables(_table("RENDEZVOUS_TABLE"), _table("SPLIT_TABLE"), exchanges, inner_map)
     return OverviewService(
         stage=StageOverview(DynamoTopics(table), tables.parts(), _pictures(), _activity(tables)),
         rights=DynamoUserRights(table, exchanges),
         outboxes=SqsOutboxes(instance.sqs(), settings.text("LIVE_OUTBOX_URL")),
+        reads=InstanceReads(time.monotonic, Lock()),
+        is_late=instance.is_late,
     )
 
 

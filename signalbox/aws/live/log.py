@@ -87,12 +87,8 @@ class DynamoTopicLog:
         """Return the log for one request of a reader, which keeps what it has read until the request ends."""
         with self._reads.exclusive:
             turn = self._turns.setdefault(reader, Lock())
-        with turn:
-            budget = self._reads.begin(reader, self.is_late)
-            try:
-                yield replace(self, budget=budget)
-            finally:
-                self._reads.end(budget)
+        with turn, self._reads.request(reader, self.is_late) as budget:
+            yield replace(self, budget=budget)
 
     @property
     def is_large(self) -> bool:

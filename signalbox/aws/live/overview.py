@@ -1,12 +1,13 @@
 """The topics of realms and the parts of the stage overview in DynamoDB, and the pictures of reports in S3."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
+from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -22,9 +23,11 @@ from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.errors import UnavailableError
 from signalbox.exchange.control.summary import CountedExchange
 from signalbox.exchange.control.summary import summary as exchange_glance
+from signalbox.exchange.model.records import ExchangeRecord
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.read_limits import TOPIC
 from signalbox.live.procedures.overview import MayRead, Part, Picture, PictureName, Topic
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.rendezvous.reporting.statistics import DayStatistics
 from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.splitting.control.summary import summary as splits_summary
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 REPORTS = "reports/"
 SUFFIX = ".svg"
 RECENT = timedelta(minutes=5)
+KEPT = timedelta(seconds=5)
 TOPICS_AT_ONCE, RETAINED_AT_ONCE = 1_000, 50  # of a read; a retained event has 128 KB at most
 LAST = 64 * "\U0010ffff"  # 256 bytes behind a prefix: no topic with the prefix is greater
 
@@ -78,20 +82,39 @@ class OverviewTables:
     rendezvous: DynamoTable | None
     splits: DynamoTable | None
     exchanges: DynamoTable
+    parallel_map: ParallelMap = serial_map
 
     def parts(self) -> Mapping[str, Part]:
         """Return the parts of the overview by their names."""
-        parts = {"exchanges": Part(_translated(self._exchanges))}
+        parts = {"exchanges": Part(_translated(_ReadExchanges(self.exchanges, self.parallel_map).visible))}
         if self.rendezvous is not None:
             parts["rendezvous"] = Part(_translated(partial(_rendezvous, DynamoStatistics(self.rendezvous))))
         if self.splits is not None:
             parts["splits"] = Part(_translated(partial(_splits, DynamoSplits(self.splits))), for_administrators=True)
         return parts
 
-    def _exchanges(self, now: datetime, may_read: MayRead) -> object:
-        counters = DynamoCounters(self.exchanges)
-        readable = [one for one in DynamoExchanges(self.exchanges).every() if may_read(one.name)]
-        return [exchange_glance(CountedExchange(one, counters.since(one.resource, now - RECENT))) for one in readable]
+
+@dataclass(slots=True)
+class _ReadExchanges:
+    """The exchanges with their counters, which are read for all callers together and kept for some seconds."""
+
+    table: DynamoTable
+    parallel_map: ParallelMap
+    _exclusive: Lock = field(default_factory=Lock)
+    _read: tuple[datetime, Mapping[ExchangeName, object]] | None = None
+
+    def visible(self, now: datetime, may_read: MayRead) -> object:
+        """Return the counts of each exchange that a caller may read."""
+        with self._exclusive:
+            if self._read is None or now - self._read[0] >= KEPT:
+                exchanges = DynamoExchanges(self.table).every()
+                glances = self.parallel_map(partial(self._glance, now - RECENT), exchanges)
+                self._read = now, dict(zip((one.name for one in exchanges), glances, strict=True))
+            found = self._read[1]
+        return [glance for name, glance in found.items() if may_read(name)]
+
+    def _glance(self, since: datetime, exchange: ExchangeRecord) -> object:
+        return exchange_glance(CountedExchange(exchange, DynamoCounters(self.table).since(exchange.resource, since)))
 
 
 def _rendezvous(statistics: DynamoStatistics, now: datetime, _may_read: MayRead) -> object:

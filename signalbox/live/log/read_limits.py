@@ -1,7 +1,7 @@
 """The limits of what requests read of the logs: they must leave memory and time to those of other users."""
 
-from collections.abc import Callable, Hashable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 from signalbox.errors import RejectedError, UnavailableError
@@ -40,6 +40,15 @@ class InstanceReads:
     _large: "list[ReadBudget]" = field(default_factory=list)
     _paid_at: dict[Hashable, float] = field(default_factory=dict)
 
+    @contextmanager
+    def request(self, reader: Hashable, is_late: Callable[[], bool]) -> "Iterator[ReadBudget]":
+        """Return the budget of a request until it ends. Raises `ReadsBusy`."""
+        budget = self.begin(reader, is_late)
+        try:
+            yield budget
+        finally:
+            self.end(budget)
+
     def begin(self, reader: Hashable, is_late: Callable[[], bool]) -> "ReadBudget":
         """Return the budget of a new request. Raises `ReadsBusy`."""
         with self.exclusive:
@@ -47,7 +56,7 @@ class InstanceReads:
             for paid in [one for one, at in self._paid_at.items() if at <= now]:
                 del self._paid_at[paid]
             if (self._paid_at.get(reader, now) - now) * PER_SECOND > CREDIT:
-                raise ReadsBusy("this user has read as many past events as one may in some seconds: try again")
+                raise ReadsBusy("this user has read as much as one may in some seconds: try again")
         budget = ReadBudget(self, reader, is_late)
         budget.look_at_time()
         return budget
@@ -82,7 +91,7 @@ class InstanceReads:
 
 @dataclass(slots=True, eq=False)
 class ReadBudget:
-    """What a request of a reader has spent, and how many posts of its events follow.
+    """What a request of a reader has spent, and how many posts of its events follow, or other calls.
 
     Nothing more is spent when the invocation `is_late`: a client may send ten calls in a frame, and ten frames.
     """
@@ -98,10 +107,15 @@ class ReadBudget:
         self.reads.spend(self, cost)
         self.look_at_time()
 
+    def count_call(self) -> None:
+        """Count a call that takes about as long as a post. Raises `ReadsBusy`."""
+        self.posts += 1
+        self.look_at_time()
+
     def look_at_time(self) -> None:
         """Raise `ReadsBusy` if the invocation is late."""
         if self.is_late():
-            raise ReadsBusy("the function has no time for more past events: try again")
+            raise ReadsBusy("the function has no time to read more: try again")
 
 
 def event_cost(text: str) -> int:

@@ -89,7 +89,7 @@ class StageOverview:
 class OverviewContext:
     """A call of an overview procedure: its sources, the caller's realm and rights there, and the time of the call.
 
-    `may_read` decides about exchanges, the realm and others.
+    `may_read` decides about exchanges, the realm and others; `spend` adds the cost of a read to what the caller owes.
     """
 
     stage: StageOverview
@@ -97,6 +97,7 @@ class OverviewContext:
     rights: Rights
     now: datetime
     may_read: MayRead
+    spend: Callable[[int], None]
 
 
 def list_topics(context: OverviewContext, payload: Payload) -> Payload:
@@ -129,6 +130,7 @@ def _page(context: OverviewContext, prefix: str, after: str) -> tuple[list[Mappi
                 )
             if context.rights.may_receive(topic.name):
                 page.append(_topic_document(topic))
+            context.spend(cost)
             left -= cost
     return page, False
 

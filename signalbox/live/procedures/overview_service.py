@@ -1,12 +1,13 @@
 """The service behind the function `overview`: it answers passed-on calls into their callers' outboxes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from signalbox.documents import shown
 from signalbox.errors import UnavailableError
 from signalbox.live.identity.tokens import TokenIdentity
+from signalbox.live.log.read_limits import InstanceReads, ReadBudget
 from signalbox.live.model.effects import Post
 from signalbox.live.outbox.items import reply_item
 from signalbox.live.outbox.overview_calls import InvalidOverviewCall, OverviewCall
@@ -37,6 +38,8 @@ class OverviewService:
     stage: StageOverview
     rights: UserRights
     outboxes: Outboxes
+    reads: InstanceReads
+    is_late: Callable[[], bool] = lambda: False
 
     def answer(self, body: str) -> None:
         """Put the RESULT or ERROR of a call into its caller's outbox. Raises `InvalidOverviewCall`.
@@ -48,24 +51,27 @@ class OverviewService:
         if procedure is None:
             raise InvalidOverviewCall(f"procedure: expected one of {', '.join(BY_URI)}, not {shown(call.procedure)}")
         rights = self.rights.find(call.realm, call.user, token=call.token, is_anonymous=call.is_anonymous)
-        context = OverviewContext(self.stage, call.realm, rights, call.at, self._may_read(call, rights))
-        message = reply(call.request, lambda: _result(procedure, context, call.payload))
+        message = reply(call.request, lambda: self._result(procedure, call, rights))
         self.outboxes.put(call.connection, [reply_item(Post(message), call.item_id)])
 
-    def _may_read(self, call: OverviewCall, rights: Rights) -> MayRead:
+    def _result(self, procedure: Procedure[OverviewContext], call: OverviewCall, rights: Rights) -> Payload:
+        if not procedure.is_permitted(rights):
+            raise RightEnded("this user may not call this procedure")
+        try:
+            with self.reads.request((call.realm, call.user), self.is_late) as budget:
+                may_read = self._may_read(call, rights, budget)
+                context = OverviewContext(self.stage, call.realm, rights, call.at, may_read, budget.spend)
+                return procedure.answer(context, call.payload)
+        except UnavailableError as error:
+            raise ProcedureUnavailable(str(error)) from error  # the caller decides when to call again
+
+    def _may_read(self, call: OverviewCall, rights: Rights, budget: ReadBudget) -> MayRead:
         def may_read(exchange: ExchangeName) -> bool:
             if rights.is_admin or exchange == call.realm:
                 return rights.is_admin or rights.reads_realm
-            # A token is valid in the realm of its issuer alone.
-            return call.token is None and self.rights.find(exchange, call.user).reads_realm
+            if call.token is not None:
+                return False  # a token is valid in the realm of its issuer alone
+            budget.count_call()
+            return self.rights.find(exchange, call.user).reads_realm
 
         return may_read
-
-
-def _result(procedure: Procedure[OverviewContext], context: OverviewContext, payload: Payload) -> Payload:
-    if not procedure.is_permitted(context.rights):
-        raise RightEnded("this user may not call this procedure")
-    try:
-        return procedure.answer(context, payload)
-    except UnavailableError as error:
-        raise ProcedureUnavailable(str(error)) from error  # the caller decides when to call again

@@ -10,7 +10,7 @@ from botocore.stub import Stubber
 
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.log import DynamoTopicLog
-from signalbox.aws.live.overview import DynamoTopics, NoPictures, OverviewTables, OverviewUnavailable, S3Pictures
+from signalbox.aws.live.overview import KEPT, DynamoTopics, NoPictures, OverviewTables, OverviewUnavailable, S3Pictures
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings
@@ -49,6 +49,18 @@ def test_the_parts_of_the_overview_are_read_from_their_tables(rendezvous_table, 
     assert parts["rendezvous"].read(NOW, may_read)["proxies"] == {"webext": 2}  # type: ignore[index]
     assert [one["stage"] for one in parts["splits"].read(NOW, may_read)] == ["split"]  # type: ignore[attr-defined]
     assert [(one["name"], one["received"]) for one in parts["exchanges"].read(NOW, may_read)] == [("trial.fifo", 7)]  # type: ignore[attr-defined]
+
+
+def test_the_counters_are_read_for_all_callers_together_and_kept_for_some_seconds(exchange_table):
+    exchanges = DynamoExchanges(exchange_table)
+    exchanges.create(ExchangeRecord(ExchangeName("a.fifo"), None, NOW))
+    read = OverviewTables(None, None, exchange_table).parts()["exchanges"].read
+    assert [one["name"] for one in read(NOW, lambda _: True)] == ["a.fifo"]
+    exchanges.create(ExchangeRecord(ExchangeName("b.fifo"), None, NOW))
+
+    found = [read(NOW + KEPT * n, lambda name: name == "b.fifo") for n in (0.5, 1)]
+
+    assert [[one["name"] for one in some] for some in found] == [[], ["b.fifo"]]
 
 
 def test_a_stage_has_the_parts_of_its_capabilities(exchange_table):

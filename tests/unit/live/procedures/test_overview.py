@@ -76,7 +76,7 @@ class MemoryPictures:
 def call(procedure, *arguments: object, rights: Rights = ALL, keywords=None, topics=(), pictures=None, parts=None):
     read = topics if isinstance(topics, MemoryTopics) else MemoryTopics(topics)
     stage = StageOverview(read, parts or {}, MemoryPictures(pictures or {}), IDLE)
-    context = OverviewContext(stage, REALM, rights, NOON, REALM.__eq__)
+    context = OverviewContext(stage, REALM, rights, NOON, REALM.__eq__, lambda _: None)
     return procedure(context, Payload(tuple(arguments), keywords or {}))
 
 

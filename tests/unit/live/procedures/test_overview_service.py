@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,6 +12,7 @@ from signalbox.activity.recent import RecentActivity
 from signalbox.errors import EffectFailed
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.identity.tokens import TokenIdentity
+from signalbox.live.log.read_limits import CREDIT, POST, SMALL, InstanceReads
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import ItemId, Reply
 from signalbox.live.outbox.overview_calls import InvalidOverviewCall, OverviewCall
@@ -45,24 +47,27 @@ class World:
     """Sources that `fail`, if they do, and the rights of users."""
 
     rights: dict[tuple[ExchangeName, UserName], Rights] = field(default_factory=lambda: {(REALM, ALICE): RIGHTS})
+    everything: tuple[ExchangeName, ...] = (REALM, PRIVATE, OTHER)
+    cost: int = 1
     outboxes: MemoryOutboxes = field(default_factory=MemoryOutboxes)
+    reads: InstanceReads = field(default_factory=lambda: InstanceReads(lambda: 0.0, nullcontext()))
     fails: bool = False
     activity: RecentActivity = field(default_factory=lambda: RecentActivity(lambda _: [], timedelta(0)))
 
     def service(self) -> OverviewService:
         stage = StageOverview(
             self,
-            {"exchanges": Part(lambda _now, may_read: list(filter(may_read, (REALM, PRIVATE, OTHER))))},
+            {"exchanges": Part(lambda _now, may_read: list(filter(may_read, self.everything)))},
             self,
             self.activity,
         )
-        return OverviewService(stage, self, self.outboxes)
+        return OverviewService(stage, self, self.outboxes, self.reads)
 
     def find(self, *of: object, token: object = None, is_anonymous: bool = False) -> object:
         return "<svg/>" if of == (PictureName("a.svg"),) else self.rights.get(of, NO_RIGHTS)
 
     def behind(self, realm: ExchangeName, prefix: str, after: str) -> Iterator[tuple[Topic, int]]:
-        return iter([(Topic(RoutingKey("secret")), 1), (Topic(RoutingKey("trial.a")), 1)])
+        return iter([(Topic(RoutingKey("secret")), self.cost), (Topic(RoutingKey("trial.a")), self.cost)])
 
     def every(self) -> list[Picture]:
         if self.fails:
@@ -108,6 +113,40 @@ def test_the_overview_has_the_exchanges_that_the_role_of_the_caller_reads(token,
     world.service().answer(replace(CALL, procedure="signalbox.overview", token=token).body())
 
     assert [reply[3][0]["exchanges"] for reply in replies(world)] == [exchanges]
+
+
+def test_the_rights_that_are_read_for_a_caller_are_limited():
+    world = World({(REALM, ALICE): READER}, everything=(OTHER,) * (CREDIT // POST + 1))
+    service = world.service()
+
+    for number in range(2):
+        service.answer(replace(CALL, procedure="signalbox.overview", item_id=ItemId(f"frame:{number}")).body())
+    service.answer(
+        replace(CALL, procedure="signalbox.overview", user=UserName("bob"), item_id=ItemId("frame:2")).body()
+    )
+
+    assert [reply[4] for reply in replies(world) if reply[0] == 8] == [
+        "wamp.error.unavailable",
+        "wamp.error.not_authorized",
+    ]
+
+
+def test_what_is_read_of_the_topics_is_limited():
+    world = World(cost=SMALL // 2)
+
+    for number in range(5):
+        world.service().answer(replace(CALL, item_id=ItemId(f"frame:{number}")).body())
+
+    assert [reply[0] for reply in replies(world)] == [50, 50, 50, 50, 8]
+
+
+def test_no_rights_are_read_after_the_time_of_the_function():
+    world = World({(REALM, ALICE): READER})
+    service = replace(world.service(), is_late=iter([False, True]).__next__)
+
+    service.answer(replace(CALL, procedure="signalbox.overview").body())
+
+    assert replies(world)[0][4]["unavailable"] == {"exchanges": "the function has no time to read more: try again"}
 
 
 @pytest.mark.parametrize("procedure", ["signalbox.report", "signalbox.overview"])
