@@ -158,7 +158,7 @@ class DynamoTopicLog:
     def events_after(self, realm: ExchangeName, topic: RoutingKey, sequence: int) -> Iterator[LoggedEvent]:
         """Yield the events of a topic after a number, in their order, as far as the table still has them."""
         later = attr("pk").eq(log_partition(realm, topic)) & attr("sk").gt(number_key(sequence))
-        return map(_event, self.table.query(later))
+        return (event_with_cost(item)[0] for item in self.table.query(later))
 
     def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
         """Return the topics with events that match a pattern."""
@@ -226,7 +226,8 @@ class DynamoTopicLog:
             if self._known.get((realm, event.topic), LONG_AGO) < expires_at or event.sequence == 1:
                 yield _topic_key(realm, event.topic) | _ttl(_topic_expires_at(expires_at))
             if event.is_retained and is_logged(event):
-                partition = retained_partition(realm, unrestricted=_is_unrestricted(event))
+                unrestricted = replace(event.audience, excluded_publisher=None) == UNRESTRICTED
+                partition = retained_partition(realm, unrestricted=unrestricted)
                 yield {"pk": partition, "sk": topic_sort_key(event.topic)} | document
 
     def remember(self, realm: ExchangeName, events: Iterable[LoggedEvent], live: LiveSettings) -> None:
@@ -244,9 +245,9 @@ class DynamoTopicLog:
 
     def _spent_for(self, item: Item) -> LoggedEvent:
         """Return the event of an item, after the request has spent what the event needs."""
-        text = _text(item)
-        self._spend(event_cost(text))
-        return event_of(json.loads(text))
+        event, cost = event_with_cost(item)
+        self._spend(cost)
+        return event
 
     def _with_prefix(self, partition: str, prefix: str) -> Iterator[Item]:
         """Yield the partition's items of topics with a prefix, in their order."""
@@ -285,10 +286,6 @@ def _evicted(realm: ExchangeName, event: LoggedEvent, live: LiveSettings) -> Ite
             yield log_key(realm, event.topic, number)
 
 
-def _is_unrestricted(event: LoggedEvent) -> bool:
-    return replace(event.audience, excluded_publisher=None) == UNRESTRICTED
-
-
 def _compressed(event: LoggedEvent) -> Item:
     text = json_text(event_document(event))
     if len(text) < COMPRESSED_FROM:
@@ -298,12 +295,5 @@ def _compressed(event: LoggedEvent) -> Item:
 
 def event_with_cost(item: Item) -> tuple[LoggedEvent, int]:
     """Return the event of an item, and the cost of its read."""
-    return _event(item), event_cost(_text(item))
-
-
-def _event(item: Item) -> LoggedEvent:
-    return event_of(json.loads(_text(item)))
-
-
-def _text(item: Item) -> str:
-    return item.get(TEXT) or zlib.decompress(item[EVENT]).decode(errors="surrogatepass")
+    text = item.get(TEXT) or zlib.decompress(item[EVENT]).decode(errors="surrogatepass")
+    return event_of(json.loads(text)), event_cost(text)
