@@ -11,7 +11,6 @@ from signalbox.exchange.model.ports import Users
 from signalbox.exchange.model.records import User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.ports import Grants, Groups
-from signalbox.live.rights.coverage import covers
 from signalbox.live.rights.grants import NO_GRANTS, NO_RIGHTS, GroupGrants, Rights
 from signalbox.live.rights.principals import PrincipalName
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -40,8 +39,7 @@ class UserDenies:
 
     def cover(self, right: Right, pattern: Pattern) -> bool:
         """Return whether a deny takes the right to every topic that a binding's pattern matches away."""
-        wide, subject = _widened(pattern), self.rights.subject
-        return any(deny.right is right and covers(deny.pattern, wide, subject) for deny in self.rights.denies)
+        return self.rights.denies_all(right, _widened(pattern))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ class StoredDenies:
         asked = [one for one in users if known[one[0]].may_deny(one[1])]
         stored = self.users.find_all({user for _, user in asked})
         found = self.parallel_map(lambda one: self._rights(*one, known[one[0]], stored.get(one[1])), asked)
-        return {one: UserDenies(rights) for one, rights in zip(asked, found, strict=True) if rights.denies}
+        return {one: UserDenies(rights) for one, rights in zip(asked, found, strict=True) if any(rights.every_deny)}
 
     def _realm(self, realm: ExchangeName) -> "_RealmGrants":
         return _RealmGrants(frozenset(self.grants.grantees(realm)), self.grants.of_groups(realm))

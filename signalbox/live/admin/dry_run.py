@@ -44,7 +44,7 @@ def extent(rights: Rights, pattern: TopicPattern) -> Extent:
     """Return how much of a subscription's topics a session may receive."""
     if not rights.may_subscribe(pattern):
         return Extent.NOTHING
-    denies = (deny for deny in rights.denies if deny.right is Right.READ)
+    denies = (deny for deny in rights.every_deny if deny.right is Right.READ)
     return Extent.PARTLY if any(may_overlap(deny.pattern, pattern) for deny in denies) else Extent.WHOLLY
 
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from types import MappingProxyType
 
 from signalbox.exchange.model.topics import RoutingKey, is_reserved
 from signalbox.live.rights.coverage import beginning, covers, matches
+from signalbox.live.rights.pattern_index import Entry, PatternIndex
 from signalbox.live.rights.principals import EVERYONE, NOBODY, GroupName, PrincipalName, Subject, principal_of
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -32,6 +34,8 @@ class GrantSet:
 
 
 NO_GRANTS = GrantSet()
+Kind = tuple[Right, bool]
+"""A right, and whether it is denied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,9 @@ class GroupGrants:
 
     version: int = 0
     by_principal: Mapping[PrincipalName, GrantSet] = field(default_factory=lambda: MappingProxyType({}))
+    _indexes: dict[Kind, PatternIndex[PrincipalName]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def of(self, groups: Collection[GroupName], *, is_anonymous: bool) -> Iterator[tuple[PrincipalName, GrantSet]]:
         """Yield the principals with grants or denies that concern a session of these groups."""
@@ -49,6 +56,18 @@ class GroupGrants:
         for name in names if is_anonymous else [EVERYONE, *names]:
             if name in self.by_principal:
                 yield name, self.by_principal[name]
+
+    def index(self, kind: Kind) -> PatternIndex[PrincipalName]:
+        """Return the index of the patterns of one kind; it is made once for all sessions of the realm."""
+        if kind not in self._indexes:
+            right, is_deny = kind
+            made: PatternIndex[PrincipalName] = PatternIndex()
+            for principal, granted in self.by_principal.items():
+                for one in granted.denies if is_deny else granted.grants:
+                    if one.right is right:
+                        made.add(one.pattern, principal)
+            self._indexes[kind] = made
+        return self._indexes[kind]
 
 
 NO_GROUP_GRANTS = GroupGrants()
@@ -60,7 +79,7 @@ class Rights:
 
     WAMP's own topics and procedures are open to administrators, and to users with a grant whose pattern is in WAMP's
     namespace. `subject` has the words that placeholders in the patterns represent. An `is_anonymous` session joined
-    without a secret.
+    without a secret. `grants` and `denies` are the user's own; `principals` are the groups with others, in `groups`.
     """
 
     role_rights: frozenset[Right]
@@ -69,6 +88,8 @@ class Rights:
     denies: tuple[Grant, ...] = ()
     subject: Subject = NOBODY
     is_anonymous: bool = False
+    groups: GroupGrants = NO_GROUP_GRANTS
+    principals: frozenset[PrincipalName] = frozenset()
 
     @classmethod
     def in_realm(
@@ -88,8 +109,7 @@ class Rights:
         A session without a secret (`is_anonymous`) is not of `@everyone`.
         """
         by_role = (right for right in Right if is_permitted(user, role, right, name=realm, ownership=ownership))
-        sets = group_grants.of(groups, is_anonymous=is_anonymous)
-        found = cls._granted(frozenset(by_role), grants, sets, Subject.of(user, groups))
+        found = cls._granted(frozenset(by_role), grants, groups, group_grants, user, is_anonymous=is_anonymous)
         return replace(found, is_admin=role is Role.ADMIN, is_anonymous=is_anonymous)
 
     @classmethod
@@ -104,31 +124,50 @@ class Rights:
         group_grants: GroupGrants = NO_GROUP_GRANTS,
     ) -> "Rights":
         """Return the rights of a token's user, who owns no exchange by name and is never an administrator."""
-        sets = group_grants.of(groups, is_anonymous=False)
-        return cls._granted(role_rights(role, realm), grants, sets, Subject.of(user, groups))
+        return cls._granted(role_rights(role, realm), grants, groups, group_grants, user)
 
     @classmethod
     def _granted(
         cls,
         by_role: frozenset[Right],
         own: GrantSet | Iterable[Grant],
-        others: Iterable[tuple[PrincipalName, GrantSet]],
-        subject: Subject,
+        groups: Collection[GroupName],
+        group_grants: GroupGrants,
+        user: UserName,
+        *,
+        is_anonymous: bool = False,
     ) -> "Rights":
         first = own if isinstance(own, GrantSet) else GrantSet(tuple(own))
-        sets = [first, *(one for _, one in others)]
-        grants, denies = (grant for one in sets for grant in one.grants), (deny for one in sets for deny in one.denies)
-        return cls(by_role, tuple(grants), denies=tuple(denies), subject=subject)
+        principals = frozenset(name for name, _ in group_grants.of(groups, is_anonymous=is_anonymous))
+        shared = group_grants if principals else NO_GROUP_GRANTS
+        return cls(
+            by_role,
+            first.grants,
+            denies=first.denies,
+            subject=Subject.of(user, groups),
+            groups=shared,
+            principals=principals,
+        )
 
     @property
     def are_any(self) -> bool:
         """Return whether the user has any right, and so may join."""
-        return bool(self.role_rights or self.grants)
+        return bool(self.role_rights or self.grants or any(one.grants for one in self._of_groups()))
+
+    @property
+    def every_grant(self) -> Iterator[Grant]:
+        """Yield the grants of the user and of its groups."""
+        return chain(self.grants, *(one.grants for one in self._of_groups()))
+
+    @property
+    def every_deny(self) -> Iterator[Grant]:
+        """Yield the denies of the user and of its groups."""
+        return chain(self.denies, *(one.denies for one in self._of_groups()))
 
     @property
     def reads_realm(self) -> bool:
         """Return whether the user's role reads every topic: no grant adds this, and each deny of reading ends it."""
-        is_denied = any(deny.right is Right.READ for deny in self.denies)
+        is_denied = any(deny.right is Right.READ for deny in self.every_deny)
         return Right.READ in self.role_rights and not self.is_anonymous and not is_denied
 
     def may_subscribe(self, pattern: TopicPattern) -> bool:
@@ -139,7 +178,11 @@ class Rights:
         """
         if not self._is_open(Right.READ, pattern.uri) and not self._is_covered(pattern):
             return False
-        return not any(deny.right is Right.READ and covers(deny.pattern, pattern, self.subject) for deny in self.denies)
+        return not self.denies_all(Right.READ, pattern)
+
+    def denies_all(self, right: Right, pattern: TopicPattern) -> bool:
+        """Return whether a deny takes a right to every topic that a pattern can match away."""
+        return any(True for _ in self._covering((right, True), pattern))
 
     def may_receive(self, topic: RoutingKey) -> bool:
         """Return whether the user may receive a topic's events; a subscribed prefix may match WAMP's topics, too."""
@@ -147,7 +190,7 @@ class Rights:
 
     def readable_beginnings(self, prefix: str) -> list[str]:
         """Return the beginnings of the topics with a prefix that the user may receive, sorted; none begins another."""
-        own = (beginning(grant.pattern) for grant in self.grants if grant.right is Right.READ)
+        own = (beginning(grant.pattern) for grant in self.every_grant if grant.right is Right.READ)
         every = [prefix] if Right.READ in self.role_rights else own
         longer = sorted({max(one, prefix) for one in every if one.startswith(prefix) or prefix.startswith(one)})
         found: list[str] = []
@@ -167,35 +210,46 @@ class Rights:
 
     def is_denied(self, right: Right, topic: RoutingKey) -> bool:
         """Return whether a deny takes a right to a topic away."""
-        return any(deny.right is right and matches(deny.pattern, topic, self.subject) for deny in self.denies)
+        return any(True for _ in self._matching((right, True), topic))
 
     def _may(self, right: Right, topic: RoutingKey) -> bool:
         is_permitted = self._is_open(right, topic) or self._is_granted(right, topic)
-        return is_permitted and not (self.denies and self.is_denied(right, topic))
+        return is_permitted and not self.is_denied(right, topic)
 
     def _is_open(self, right: Right, uri: str) -> bool:
         """Return whether the role permits a topic or a pattern."""
         return right in self.role_rights and (self.is_admin or not is_reserved(uri))
 
     def _is_granted(self, right: Right, topic: RoutingKey) -> bool:
-        is_own, subject = is_reserved(topic), self.subject
-        for grant in self.grants:
-            if (
-                grant.right is right
-                and matches(grant.pattern, topic, subject)
-                and (not is_own or is_reserved(grant.pattern.uri))
-            ):
-                return True
-        return False
+        is_own = is_reserved(topic)
+        return any(not is_own or is_reserved(one.uri) for one in self._matching((right, False), topic))
 
     def _is_covered(self, pattern: TopicPattern) -> bool:
         is_own = is_reserved(pattern.uri)
-        return any(
-            grant.right is Right.READ
-            and covers(grant.pattern, pattern, self.subject)
-            and (not is_own or is_reserved(grant.pattern.uri))
-            for grant in self.grants
-        )
+        return any(not is_own or is_reserved(one.uri) for one in self._covering((Right.READ, False), pattern))
+
+    def _matching(self, kind: Kind, topic: RoutingKey) -> Iterator[TopicPattern]:
+        """Yield the patterns of a kind, of the user and of its groups, that match a topic."""
+        yield from (one for one in self._own(kind) if matches(one, topic, self.subject))
+        if self.principals:
+            yield from self._shared(self.groups.index(kind).matching(topic, self.subject))
+
+    def _covering(self, kind: Kind, pattern: TopicPattern) -> Iterator[TopicPattern]:
+        """Yield the patterns of a kind, of the user and of its groups, that cover a subscription's pattern."""
+        yield from (one for one in self._own(kind) if covers(one, pattern, self.subject))
+        if self.principals:
+            yield from self._shared(self.groups.index(kind).covering(pattern, self.subject))
+
+    def _own(self, kind: Kind) -> Iterator[TopicPattern]:
+        right, is_deny = kind
+        return (one.pattern for one in (self.denies if is_deny else self.grants) if one.right is right)
+
+    def _of_groups(self) -> Iterator[GrantSet]:
+        return (self.groups.by_principal[name] for name in self.principals)
+
+    def _shared(self, entries: Iterable[Entry[PrincipalName]]) -> Iterator[TopicPattern]:
+        """Yield the patterns of those entries that are of the user's groups."""
+        return (one.pattern for one in entries if not self.principals.isdisjoint(one.values))
 
 
 NO_RIGHTS = Rights(frozenset(), ())
