@@ -13,7 +13,7 @@ MAXIMUM_EVENTS = 100  # of a frame, which is posted again as a whole when the wr
 class Frame:
     """Events to post at once, each with its text, and the number of an item's events that it accounts for.
 
-    `size` is in bytes.
+    `size` is in bytes. `skipped` is the number of the item's events before the first one of the frame.
 
     Without a `separator` the client receives one message at a time. A frame of several is at most as large as what API
     Gateway charges as one message.
@@ -23,6 +23,7 @@ class Frame:
     events: list[LoggedEvent] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     handled: int = 0
+    skipped: int = 0
     size: int = 0
 
     @property
@@ -40,6 +41,8 @@ class Frame:
         size = size_bytes(text) + len(self.separator)
         if self.events and (self.is_full or self.size + size > MAXIMUM_FRAME_BYTES):
             return False
+        if not self.events:
+            self.skipped = self.handled
         self.events.append(event)
         self.texts.append(text)
         self.size += size

@@ -98,7 +98,7 @@ class WampDialect:
             # Read again after the logs: a user whose right was revoked must not receive events published since.
             delivery.read()
             page, size = _Page(backfill.settled), 0
-            for frame in self._frames(request.pattern, backfill.events, delivery):
+            for frame in self._frames(request.pattern, backfill.events, page, delivery):
                 if len(page.frames) == MAXIMUM_FRAMES or size > MAXIMUM_PAGE_BYTES:
                     page.has_more = True
                     break
@@ -108,11 +108,14 @@ class WampDialect:
             return page
 
     def _frames(
-        self, pattern: TopicPattern, events: Iterable[BackfillEvent], delivery: ConnectionDelivery
+        self, pattern: TopicPattern, events: Iterable[BackfillEvent], page: "_Page", delivery: ConnectionDelivery
     ) -> Iterator[Frame]:
-        """Yield the frames with a backfill's events that were not posted before and may be posted."""
+        """Yield, while there is time, the frames with a backfill's events that were not posted and may be posted."""
         frame, newest = Frame(delivery.snapshot.separator), dict[RoutingKey, int]()
         for one in events:
+            if delivery.is_late:
+                page.has_more = True
+                break
             if frame.is_full:
                 yield frame
                 frame = Frame(delivery.snapshot.separator)

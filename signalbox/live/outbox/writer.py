@@ -185,16 +185,19 @@ class _BatchWriter:
             if outcome is DeliveryOutcome.DONE and frame.events:
                 outcome = self._post_frame(frame)
             if outcome is not DeliveryOutcome.DONE:
-                delivery.advance(with_progress(delivery.outbox, item.item_id, handled))
+                delivery.advance(with_progress(delivery.outbox, item.item_id, handled + frame.skipped))
                 return outcome
             handled += frame.handled
+            if delivery.is_late and handled < len(item.events):
+                delivery.advance(with_progress(delivery.outbox, item.item_id, handled))
+                return DeliveryOutcome.OUT_OF_TIME
         return DeliveryOutcome.DONE
 
     def _fill(self, frame: Frame, candidates: Sequence[SubscriptionEvent], waited: timedelta) -> DeliveryOutcome:
         """Handle the first of some events: skip or defer them, or add them to a frame until it is full."""
         delivery = self.delivery
         for candidate in candidates:
-            if frame.is_full:
+            if frame.is_full or (frame.handled and delivery.is_late):
                 break
             self._complete(candidate)
             dialect, snapshot = self._dialect, delivery.current()

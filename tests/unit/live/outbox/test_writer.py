@@ -682,6 +682,44 @@ def test_events_that_come_after_the_time_is_over_are_not_posted(world: World) ->
     assert (result.outcome, result.events) == (DeliveryOutcome.OUT_OF_TIME, 2)
 
 
+@dataclass
+class SlowRights:
+    """Rights whose check of a topic takes a second."""
+
+    world: World
+    topics: frozenset[str]
+    checks: int = 0
+
+    def may_receive(self, topic: RoutingKey) -> bool:
+        self.checks += 1
+        self.world.moment += timedelta(seconds=1)
+        return topic in self.topics
+
+
+def test_events_that_may_not_be_posted_take_no_more_than_the_time_of_the_function(world: World) -> None:
+    rights = SlowRights(world, frozenset({"open.8"}))
+    world.session, world.rights = BATCHED, rights
+    batch, outcomes, checks = event_batch(*(event(number, f"open.{number}") for number in range(10))), [], []
+
+    while DeliveryOutcome.DONE not in outcomes:
+        before = rights.checks
+        outcomes.append(world.deliver(batch, seconds=3).outcome)
+        checks.append(rights.checks - before)
+
+    assert (world.numbers_in_frames(), max(checks)) == ([8], 3)
+    assert outcomes == [*[DeliveryOutcome.OUT_OF_TIME] * 3, DeliveryOutcome.DONE]
+
+
+def test_past_events_that_may_not_be_posted_take_no_more_than_the_time_of_the_function(world: World) -> None:
+    world.outbox = replace(KNOWN, pending_backfills={SUBSCRIPTION: {}})
+    world.log.append(REALM, *(event(number) for number in range(1, 11)))
+    rights = world.rights = SlowRights(world, frozenset())
+
+    result = world.deliver(backfill(LastEvents(10)), seconds=3)
+
+    assert (result.outcome, rights.checks, world.posted()) == (DeliveryOutcome.OUT_OF_TIME, 3, [])
+
+
 def test_a_client_of_batches_receives_a_backfill_in_few_messages(world: World) -> None:
     world.session, world.outbox = BATCHED, replace(KNOWN, pending_backfills={SUBSCRIPTION: {}})
     world.log.append(REALM, *(event(number) for number in range(1, 251)))
