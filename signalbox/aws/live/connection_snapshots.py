@@ -2,7 +2,7 @@
 
 A batch of events costs the read of its connection's outbox item, which has a copy of the session as of the last reply;
 the items that decide about rights are read once a minute, and after a change. Any other batch costs the read of the
-session, too. A reply costs two writes of the outbox item. A live event costs none.
+session, too. The replies of a batch cost two writes of the outbox item. A live event costs none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -42,7 +42,7 @@ class OutboxState:
     """The posts to a connection on which later items depend.
 
     - `subscribed`: the subscriptions whose SUBSCRIBED was posted, and no UNSUBSCRIBED since.
-    - `unconfirmed_reply`: the reply that was being posted when this state was saved.
+    - `unconfirmed_reply`: the first of the replies that were being posted when this state was saved.
     - `done`: the newest items that were handled.
     - `pending_backfills`: the subscriptions whose backfill follows. Their live events are deferred to it; the number of
       the first deferred event of each topic is recorded.
@@ -75,13 +75,15 @@ class ItemAction(Enum):
 def reply_action(item_id: ItemId, outbox: OutboxState, *, waited: timedelta) -> ItemAction:
     """Return the action for a reply, which is posted at most once.
 
-    If the writer crashed while it posted a reply, the reply may or may not have arrived. Without it the client would
-    wait for ever, and on a second one Autobahn ends the session; so the connection is closed, and the client
-    reconnects. A connection is also closed when the client receives so slowly that the reply has `waited` too long.
+    If the writer crashed while it posted replies, those that are not in `done` may or may not have arrived. Without one
+    the client would wait for ever, and on a second one Autobahn ends the session; so the connection is closed, and the
+    client reconnects. A connection is also closed when the client receives so slowly that the reply has `waited` too
+    long.
     """
     if item_id in outbox.done:
         return ItemAction.SKIP
-    return ItemAction.CLOSE if item_id == outbox.unconfirmed_reply or waited > MAXIMUM_WAIT else ItemAction.POST
+    is_unconfirmed = outbox.unconfirmed_reply is not None
+    return ItemAction.CLOSE if is_unconfirmed or waited > MAXIMUM_WAIT else ItemAction.POST
 
 
 def event_action(

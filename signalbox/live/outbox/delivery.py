@@ -71,6 +71,11 @@ class ConnectionDelivery:
         return self.snapshot.outbox
 
     @property
+    def is_unconfirmed(self) -> bool:
+        """Return whether the saved state has the replies that are posted now as unconfirmed."""
+        return self._saved.unconfirmed_reply is not None
+
+    @property
     def is_late(self) -> bool:
         """Return whether the time of the delivery is over."""
         return self.now() >= self.until

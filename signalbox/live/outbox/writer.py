@@ -157,12 +157,13 @@ class _BatchWriter:
         delivery = self.delivery
         action = reply_action(item.item_id, delivery.outbox, waited=waited - self.redelivered_after)
         if action is ItemAction.CLOSE:
-            is_repeated = item.item_id == delivery.outbox.unconfirmed_reply
-            return DeliveryOutcome.UNCONFIRMED if is_repeated else DeliveryOutcome.TOO_SLOW
+            is_unconfirmed = delivery.outbox.unconfirmed_reply is not None
+            return DeliveryOutcome.UNCONFIRMED if is_unconfirmed else DeliveryOutcome.TOO_SLOW
         if action is ItemAction.SKIP:
             return DeliveryOutcome.DONE
         delivery.advance(begin_reply(delivery.outbox, item.item_id))
-        delivery.save()
+        if not delivery.is_unconfirmed:
+            delivery.save()
         result = delivery.post(item.message + delivery.snapshot.separator, is_repeatable=False)
         if result is PostResult.POSTED:
             delivery.result.replies += 1

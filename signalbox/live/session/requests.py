@@ -8,7 +8,7 @@ from signalbox.live.model.state import DecisionContext, Outcome, RightsChanged, 
 from signalbox.live.procedures.table import PROCEDURES
 from signalbox.live.rights.grants import NO_RIGHTS, Rights, revoked
 from signalbox.live.wamp import uris
-from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, TYPE_CODES
+from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, TYPE_CODES, size_bytes
 from signalbox.live.wamp.messages import (
     Call,
     Error,
@@ -30,7 +30,8 @@ from signalbox.live.wamp.uris import InvalidUri, parse_procedure, parse_topic
 # An event is larger than its publication by its topic (up to 255 bytes), its time and its publisher.
 ROOM_BYTES = 2_048
 MAXIMUM_PUBLISH_BYTES = MAXIMUM_MESSAGE_BYTES - ROOM_BYTES
-MAXIMUM_SUBSCRIPTIONS = 1_000  # of a session: its DynamoDB item has room for them
+# Of a session: its record, which each of its frames and replies writes, has all of them.
+MAXIMUM_SUBSCRIPTIONS, MAXIMUM_TOPIC_BYTES = 1_000, 40_000
 # Of a session: every router has all prefixes and wildcards of a realm in memory, 33 KB for one of 128 words, and the
 # writer posts an event once for each that matches.
 MAXIMUM_PATTERNS, MAXIMUM_PATTERN_WORDS = 100, 1_000
@@ -155,6 +156,10 @@ def _excess(session: Session, new: TopicPattern, room: int) -> str:
     """Return which limit a session, its user or its realm would exceed by a new subscription, or an empty text."""
     if len(session.subscriptions) >= MAXIMUM_SUBSCRIPTIONS:
         return f"a session has {MAXIMUM_SUBSCRIPTIONS} subscriptions at most: subscribe to patterns"
+    if sum(size_bytes(one.uri) for one in (new, *session.subscriptions.values())) > MAXIMUM_TOPIC_BYTES:
+        return (
+            f"the topics of a session's subscriptions have {MAXIMUM_TOPIC_BYTES} bytes at most: subscribe to patterns"
+        )
     if new.match is MatchPolicy.EXACT:
         return ""
     patterns = [new, *(one for one in session.subscriptions.values() if one.match is not MatchPolicy.EXACT)]

@@ -179,6 +179,35 @@ def test_a_reply_is_recorded_before_it_is_posted(world: World, result, end, begu
     )
 
 
+def test_the_replies_of_a_batch_are_recorded_twice_together(world: World) -> None:
+    world.deliver(*(published(str(number)) for number in range(10)))
+
+    assert [one.unconfirmed_reply for one in world.saved] == ["0", None]
+    assert world.outbox.done == tuple(map(str, range(10)))
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_crash_at_any_reply_of_a_batch_closes_the_connection_and_repeats_none(world: World, number: int) -> None:
+    replies = [published(str(one)) for one in range(3)]
+    posts = iter([PostResult.POSTED] * number)
+    world.connections.post = lambda *_, **__: next(posts)  # type: ignore[method-assign]
+    with pytest.raises(StopIteration):
+        world.deliver(*replies)
+
+    assert world.deliver(*replies).outcome is DeliveryOutcome.UNCONFIRMED
+    assert CONNECTION in world.connections.closed
+
+
+def test_the_replies_behind_one_that_was_not_posted_are_posted_later(world: World) -> None:
+    replies = [published(str(one)) for one in range(3)]
+    world.connections.results = [PostResult.POSTED, PostResult.BUSY]
+
+    first, second = world.deliver(*replies), world.deliver(*replies[1:])
+
+    assert (first.outcome, first.not_done) == (DeliveryOutcome.BLOCKED, ("m-1", "m-2"))
+    assert (second.outcome, second.replies) == (DeliveryOutcome.DONE, 2)
+
+
 @pytest.mark.parametrize("item", [published(), event_batch(event(1))], ids=["a reply", "an event"])
 def test_a_client_that_receives_too_slowly_is_disconnected(world: World, item: OutboxItem) -> None:
     delivered = world.deliver(item, waited=MAXIMUM_WAIT + timedelta(seconds=1))

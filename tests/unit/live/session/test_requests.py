@@ -7,7 +7,7 @@ import pytest
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.model.effects import AnswerCall, Attach, Detach, Distribute, Drop, Leave, Post
 from signalbox.live.model.state import KILLED, NOT_ADMITTED, RightsChanged, SessionState
-from signalbox.live.session.requests import MAXIMUM_PUBLISH_BYTES, MAXIMUM_SUBSCRIPTIONS, NO_ROOM
+from signalbox.live.session.requests import MAXIMUM_PUBLISH_BYTES, MAXIMUM_SUBSCRIPTIONS, MAXIMUM_TOPIC_BYTES, NO_ROOM
 from signalbox.live.wamp import uris
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import (
@@ -160,6 +160,18 @@ def test_a_session_that_its_realm_does_not_admit_any_more_ends_with_its_next_req
     assert leave.subscriptions == {A}
     assert goodbye == Post(Goodbye({"message": NOT_ADMITTED}, KILLED))
     assert outcome.session.state is SessionState.CLOSING
+
+
+def test_the_topics_of_a_session_s_subscriptions_are_limited_in_bytes() -> None:
+    connection, topic = joined(), "open." + "é" * 95
+    for number in range(MAXIMUM_TOPIC_BYTES // 200):
+        assert connection.receive(subscribe(f"{topic}{number:05}")).session.subscriptions
+
+    assert error(connection, subscribe("open.more")) == (
+        32,
+        uris.TOO_MANY_SUBSCRIPTIONS,
+        "the topics of a session's subscriptions have 40000 bytes at most: subscribe to patterns",
+    )
 
 
 def test_the_number_of_subscriptions_is_limited() -> None:
