@@ -258,6 +258,7 @@ class MemoryTopicLog:
     reading: int = 0
     posts: int = 0
     small: int = 1_000  # rows of a request
+    readers: list[Hashable] = field(default_factory=list)
     rows: int = 0
     parallel_map: ParallelMap = serial_map
 
@@ -268,6 +269,7 @@ class MemoryTopicLog:
     @contextmanager
     def request(self, reader: Hashable) -> "Iterator[MemoryTopicLog]":
         self.reading += 1
+        self.readers.append(reader)
         self.rows = 0
         try:
             yield self

@@ -3,7 +3,7 @@
 Every method lets service errors propagate: the caller's message is redelivered, so every call may be made twice.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,6 +32,9 @@ class Subscriber:
     listener: Listener
 
 
+Reader = tuple[ExchangeName, str]  # a realm and a name in it: another realm's user of that name is another one
+
+
 class TopicLog(Protocol):
     """The logs of topics, as backfills and history requests read them, several of them with `parallel_map`."""
 
@@ -39,7 +42,7 @@ class TopicLog(Protocol):
     def parallel_map(self) -> "ParallelMap":
         """Return how several topics are read."""
 
-    def request(self, reader: Hashable) -> "AbstractContextManager[TopicLog]":
+    def request(self, reader: Reader) -> "AbstractContextManager[TopicLog]":
         """Return the log for one request, which keeps what it has read until the request ends.
 
         It and its methods raise `PastTooLarge` and `ReadsBusy`. The requests of one reader

@@ -92,7 +92,7 @@ class WampDialect:
             return _Page()
         subscription = request.pattern.subscription_id
         deferred, marks = delivery.outbox.pending_backfills[subscription], delivery.outbox.watermarks.get(subscription)
-        with self.log.request(listener.authid) as log:
+        with self.log.request((session.realm, listener.authid)) as log:
             reader = BackfillReader(log, session.realm, live, delivery.now())
             backfill = reader.read(request, listener, deferred=deferred, posted=marks.numbers if marks else {})
             # Read again after the logs: a user whose right was revoked must not receive events published since.

@@ -104,7 +104,7 @@ def get_events(context: CallContext, payload: Payload) -> Payload:
     listener = context.session.listener
     if pattern is None or listener is None:
         raise NoSuchSubscription("this session has no such subscription: subscribe first")
-    with context.ports.store.log.request(listener.authid) as log:
+    with context.ports.store.log.request((context.realm, listener.authid)) as log:
         logged = _logged(log, context, pattern, query)
         rights = context.rights  # after the logs were read: events published since may not be the caller's any more
         visible = [event for event in logged if rights.may_receive(event.topic)]

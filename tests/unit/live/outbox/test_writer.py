@@ -356,6 +356,7 @@ def test_a_backfill_waits_while_others_read_many_past_events(world: World) -> No
     result = world.deliver(subscribed(), backfill(AfterSequence(0)), event_batch(event(1)))
 
     assert (result.outcome, result.not_done) == (DeliveryOutcome.READS_BUSY, ("m-p", "m-b"))
+    assert [one[0] for one in world.log.readers] == [REALM]
     assert list(delivery_events(result, now=NOW))[1:] == []
     assert CONNECTION not in world.connections.closed
 

@@ -78,6 +78,7 @@ def test_past_events_of_a_pattern_are_in_the_order_of_their_publication(world, c
         (3, "trial.a", [3]),
     ]
     assert keywords == {"complete": True, "more": False}
+    assert world.log.readers == [(REALM, "subscriber")]  # another realm may have another user of that name
 
 
 def test_past_events_of_one_topic_of_a_pattern_are_selected_by_name(world, client) -> None:
