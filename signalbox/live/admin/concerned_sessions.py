@@ -99,7 +99,7 @@ class RightsNotices:
 
     def _send(self, signal: Signal, connections: Sequence[ConnectionId]) -> None:
         moment = round(self.clock.now().timestamp() * 1000)
-        self.notifier.notify_all(connections, signal, request=f"rights:{moment}")
+        self.notifier.notify_all(connections, signal, request=f"{type(signal).__name__}:{moment}")
 
 
 def _has(session: Session, group: GroupName) -> bool:

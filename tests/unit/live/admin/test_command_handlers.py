@@ -227,6 +227,15 @@ def test_a_dry_run_does_not_raise_the_version(stage, command, given):
     assert stage.rights_version.increments == []
 
 
+def test_signals_of_two_commands_in_a_millisecond_are_two(stage):
+    stage.join("bob", "c1")
+
+    stage.notices.notify(["c1"])
+    stage.notices.end(["c1"], "the user was removed")
+
+    assert len(stage.inbox.bodies["c1"]) == 2
+
+
 def test_a_repeated_ungrant_notifies_the_sessions_again(stage):
     stage.join("bob", "c1")
 
