@@ -197,6 +197,9 @@ class RealmSubscribers(Protocol):
     def reserve(self, realm: ExchangeName, subscriber: Subscriber) -> None:
         """Count a subscriber that is about to be attached, until it is."""
 
+    def may_announce(self, realm: ExchangeName, user: str) -> bool:
+        """Count a change of a user's subscriptions that has meta events; return False if the user has too many."""
+
 
 class OverviewCalls(Protocol):
     """The queue of calls that the function `overview` answers."""

@@ -213,6 +213,7 @@ class MemorySubscribers:
         default_factory=lambda: defaultdict(dict)
     )
     left: int = 1_000_000
+    announcements: int = 1_000_000
     asked: list[tuple[str, bool]] = field(default_factory=list)
 
     def attach(self, realm: ExchangeName, subscriber: Subscriber, *, at: datetime, expires_at: datetime) -> None:
@@ -239,6 +240,10 @@ class MemorySubscribers:
 
     def reserve(self, realm: ExchangeName, subscriber: Subscriber) -> None:
         self.left -= subscriber.pattern.weight
+
+    def may_announce(self, realm: ExchangeName, user: str) -> bool:
+        self.announcements -= 1
+        return self.announcements >= 0
 
     def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Sequence[Attached]:
         rows = [row for (one, _), row in self.rows[realm].items() if one == pattern]

@@ -13,7 +13,8 @@ from signalbox.live.wamp.patterns import TopicPattern
 ON_JOIN, ON_LEAVE = RoutingKey("wamp.session.on_join"), RoutingKey("wamp.session.on_leave")
 ON_CREATE, ON_SUBSCRIBE = RoutingKey("wamp.subscription.on_create"), RoutingKey("wamp.subscription.on_subscribe")
 ON_UNSUBSCRIBE, ON_DELETE = RoutingKey("wamp.subscription.on_unsubscribe"), RoutingKey("wamp.subscription.on_delete")
-EVERY = (ON_JOIN, ON_LEAVE, ON_CREATE, ON_SUBSCRIBE, ON_UNSUBSCRIBE, ON_DELETE)
+OF_SUBSCRIPTIONS = frozenset({ON_CREATE, ON_SUBSCRIBE, ON_UNSUBSCRIBE, ON_DELETE})
+EVERY = (ON_JOIN, ON_LEAVE, *sorted(OF_SUBSCRIPTIONS))
 PUBLISHER = "wamp.meta"  # never a user: those of the stage have no dot, and those of issuers do not begin so
 
 

@@ -20,6 +20,9 @@ from signalbox.sarracenia.rights.names import ExchangeName
 MAXIMUM_OF_REALM, MAXIMUM_OF_USER, MAXIMUM_OF_ANONYMOUS = 100_000, 5_000, 20_000
 COUNTED_FOR = timedelta(seconds=10)  # while there is room
 RESERVED_FOR = timedelta(seconds=90)  # longer than the invocation that attaches a subscriber
+# Meta events need no right to publish, and ten changes fit into a frame: of a user, in each function instance, a number
+# at once, and then one each so often.
+ANNOUNCED_AT_ONCE, ANNOUNCED_EACH = 100, timedelta(seconds=0.5)
 
 
 @dataclass(slots=True)
@@ -55,6 +58,7 @@ class CachedRealmSubscribers:
     directory: CachedSubscriberDirectory
     exclusive: AbstractContextManager[object] = field(default_factory=nullcontext)
     _counts: dict[ExchangeName, _Count] = field(default_factory=dict)
+    _announced: dict[tuple[ExchangeName, str], datetime] = field(default_factory=dict)  # when they are paid
 
     def watched(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Collection[RoutingKey]:
         """Return the given topics that have subscribers."""
@@ -103,6 +107,17 @@ class CachedRealmSubscribers:
             is_pattern = subscriber.pattern.match is not MatchPolicy.EXACT
             if is_pattern and count and subscriber not in count.reserved and not self.directory.has(realm, subscriber):
                 count.reserve(subscriber)
+
+    def may_announce(self, realm: ExchangeName, user: str) -> bool:
+        """Count a change of a user's subscriptions that has meta events; return False if the user has too many."""
+        with self.exclusive:
+            now = self.directory.now()
+            self._announced = {one: at for one, at in self._announced.items() if at > now}
+            paid_at = self._announced.get((realm, user), now) + ANNOUNCED_EACH
+            if paid_at - now > ANNOUNCED_AT_ONCE * ANNOUNCED_EACH:
+                return False
+            self._announced[realm, user] = paid_at
+            return True
 
     def _count(self, realm: ExchangeName, age: timedelta) -> _Count:
         now, count = self.directory.now(), self._counts.get(realm)

@@ -119,8 +119,9 @@ class FrameEffects:
         self.ports.subscribers.stored.attach(self._realm, subscriber, at=at, expires_at=self._expires_at)
         if _requests_past(effect):
             self._put(BackfillRequest(self._item_id(), pattern, effect.get_retained, effect.history))
-        is_first = not self._shared([pattern], meta_events.ON_CREATE)
-        self._publish_meta(meta_events.attached(listener, pattern, is_first=is_first, at=at))
+        if self._may_announce(listener):
+            is_first = not self._shared([pattern], meta_events.ON_CREATE)
+            self._publish_meta(meta_events.attached(listener, pattern, is_first=is_first, at=at))
         self._events.append(events.subscribed(pattern, listener, self._realm, self.cause))
 
     def catch_up(self, effect: CatchUp) -> None:
@@ -193,8 +194,13 @@ class FrameEffects:
         self.ports.subscribers.stored.detach(self._realm, patterns, self.session.connection)
         shared = self._shared(patterns, meta_events.ON_DELETE)
         for pattern in patterns:
-            self._publish_meta(meta_events.detached(listener, pattern, is_last=pattern not in shared))
+            if self._may_announce(listener):
+                self._publish_meta(meta_events.detached(listener, pattern, is_last=pattern not in shared))
             self._events.append(events.unsubscribed(pattern, listener, self._realm, self.cause))
+
+    def _may_announce(self, listener: Listener) -> bool:
+        is_watched = not meta_events.OF_SUBSCRIPTIONS.isdisjoint(self.watched())
+        return is_watched and self.ports.subscribers.known.may_announce(self._realm, listener.authid)
 
     def _shared(self, patterns: Sequence[TopicPattern], topic: RoutingKey) -> Collection[TopicPattern]:
         """Return the patterns to which other sessions are subscribed; all if no session receives a meta topic."""

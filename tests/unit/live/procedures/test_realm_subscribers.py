@@ -11,6 +11,8 @@ from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.ports import Attached
 from signalbox.live.procedures.realm_subscribers import (
+    ANNOUNCED_AT_ONCE,
+    ANNOUNCED_EACH,
     MAXIMUM_OF_ANONYMOUS,
     MAXIMUM_OF_REALM,
     MAXIMUM_OF_USER,
@@ -282,3 +284,15 @@ def test_no_more_than_the_part_of_a_user_is_permitted_by_each_instance() -> None
                 permitted += 10
 
     assert permitted == 2 * MAXIMUM_OF_USER
+
+
+def test_the_changes_of_subscriptions_that_are_announced_are_limited_for_each_user() -> None:
+    times = [START]
+    found = CachedRealmSubscribers(CachedSubscriberDirectory(Partitions(), lambda: times[-1]))
+
+    at_once = [found.may_announce(REALM, "mallory") for _ in range(ANNOUNCED_AT_ONCE + 1)]
+
+    assert at_once == [True] * ANNOUNCED_AT_ONCE + [False]
+    assert found.may_announce(REALM, "alice")
+    times.append(START + ANNOUNCED_EACH)
+    assert [found.may_announce(REALM, "mallory") for _ in range(2)] == [True, False]

@@ -371,6 +371,17 @@ def test_subscribers_of_meta_events_get_those_of_subscriptions(world, admin, cli
 DETAILS = {"id": A.subscription_id, "uri": "trial.a", "match": "exact"}
 
 
+def test_a_user_s_changes_of_subscriptions_are_announced_as_far_as_they_may_be(world, admin, client) -> None:
+    client.join()
+    world.sender.sent.clear()
+    world.subscribers.announcements = 2
+
+    for number in range(3):
+        client.say(32, number + 1, {}, f"trial.{number}")
+
+    assert [sent.topic.rpartition("_")[2] for sent in published(world)] == 2 * ["create", "subscribe"]
+
+
 def test_meta_events_without_subscribers_are_not_published(world, client) -> None:
     client.join()
     client.say(32, 1, {}, "trial.a")
