@@ -1,5 +1,7 @@
 """The costs in docs/operations.md follow from the templates and the prices."""
 
+import re
+
 import pytest
 
 from signalbox.history.prices import ACTION_PRICES, PRICES
@@ -29,6 +31,12 @@ def test_a_stage_without_alarms_and_dashboard_has_the_other_resources():
 
     expected = costs.unwatched(costs.stage_of("exchange"))
     assert (found.names, costs.price(found)) == (expected.names, costs.price(expected))
+
+
+def test_the_readme_has_the_costs_of_the_page():
+    said = re.compile(r"[Aa]n idle stage costs (\d+ to \d+)", re.ASCII)
+
+    assert said.findall(costs.PAGE.parents[1].joinpath("README.md").read_text()) == said.findall(costs.PAGE.read_text())
 
 
 def test_every_price_has_one_source():
