@@ -27,7 +27,7 @@ def topic_picture(day: date, summary: Sequence[ReportRow]) -> str:
     found = f"{format_number(total['publications'])} publications had {format_number(total['copies'])} copies."
     canvas = new_picture(f"Topics on {day}", "UTC, from midnight to midnight; all exchanges", found)
     entries = [(format_number(total["publications"]), "publications"), (format_number(total["copies"]), "copies")]
-    entries += [(f"{fan_out(total):.2f}", "copies of a publication"), (format_number(total["dropped"]), "dropped")]
+    entries += [(f"{fan_out(total):.2f}", "copies a publication"), (format_number(total["dropped"]), "dropped")]
     draw_figures(canvas, [*entries, (format_bytes(total["bytes_out"]), "delivered")])
     values = {hour_of(row): (row["publications"], row["copies"]) for row in section_rows(summary, "hour")}
     draw_hours(canvas, "By the hour", COPIES, values=values)

@@ -76,6 +76,19 @@ def test_sentences_and_labels_are_shown_whole_on_several_lines():
     assert all(sentence in words for sentence in DISCLAIMER)
 
 
+@pytest.mark.parametrize("name", PICTURES)
+def test_the_names_of_figures_are_shown_whole(name):
+    assert [words for words in shown(PICTURES[name]()) if "…" in words] == []
+
+
+def test_a_range_of_small_costs_is_shown_whole():
+    canvas = new_picture("title", "subtitle", "description")
+
+    draw_bars(canvas, "heading", [Series("one", "blue")], rows=[Bar("SQS", (1,), "0.00000040 to 0.0000033")])
+
+    assert "0.00000040 to 0.0000033" in shown(canvas.svg())
+
+
 def test_any_name_is_shown_and_a_shortened_one_has_a_tooltip():
     name = "<b>&\x00\ud800" + "x" * 100
     canvas = new_picture("title", "subtitle", "description")
