@@ -1,6 +1,5 @@
 """The commands `signalbox rendezvous`: test offers and polls, and statistics."""
 
-import sys
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
@@ -10,6 +9,7 @@ import typer
 
 from signalbox.cli.rendezvous.credentials import client_key, credentials, fingerprints
 from signalbox.cli.shared.days import METAVAR, past_day, today
+from signalbox.cli.shared.files import read_text
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_text
 from signalbox.cli.shared.stage import OutputOptions, output, say
@@ -62,10 +62,7 @@ def session_description(sdp: Path | None) -> str:
 
     if sdp is None:
         return sample_offer(secrets.token_hex(8))
-    try:
-        text = (sys.stdin.buffer.read() if str(sdp) == "-" else sdp.read_bytes()).decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RejectedError(f"cannot read the offer from {str(sdp)!r}: {error}") from error
+    text = read_text(sdp)
     if not text.strip():
         raise RejectedError(f"{str(sdp)!r} is empty; expected SDP, or JSON with `type` and `sdp`")
     return text if text.lstrip().startswith("{") else json.dumps({"type": "offer", "sdp": text})
