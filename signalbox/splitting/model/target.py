@@ -75,7 +75,7 @@ class Target:
         """Return the target in a text such as `lambda/meme-app`. Raises `InvalidTarget`."""
         kind, _, name = text.partition("/")
         if not name:
-            raise InvalidTarget(f"target {text!r} has no name; expected KIND/NAME, such as lambda/meme-app")
+            raise InvalidTarget(f"target: expected KIND/NAME, such as lambda/meme-app, not {text!r}")
         return cls.of(kind, name)
 
     @classmethod

@@ -101,8 +101,8 @@ def test_other_kubernetes_kinds_are_refused_with_the_supported_kinds(kind):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("meme-app", "has no name"),
-        ("lambda/", "has no name"),
+        ("meme-app", "expected KIND/NAME, such as lambda/meme-app, not 'meme-app'"),
+        ("lambda/", "expected KIND/NAME"),
         ("queue/meme-app", "'queue' is not supported"),
         ("ecs/orders", "expected CLUSTER/SERVICE"),
         ("deployment/Meme", "'Meme' is no name of Kubernetes"),
