@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from signalbox.aws.live.account_items import (
@@ -19,7 +19,7 @@ from signalbox.aws.live.account_items import (
     own_grants_of,
     stage_groups_of,
 )
-from signalbox.aws.live.group_grants import group_grants
+from signalbox.aws.live.group_grants import CachedGroupGrants
 from signalbox.aws.live.items import (
     GRANTS,
     grantee_key,
@@ -45,9 +45,13 @@ MAXIMUM_GROUPS = 1_000  # of a user in a realm: they are read for each batch of 
 
 @dataclass(frozen=True, slots=True)
 class DynamoGrants:
-    """`Grants`: two items for each user and realm, and one for each group and realm."""
+    """`Grants`: two items for each user and realm, and one for each group and realm.
+
+    The grants of groups are queried after a change of their version only, and are the same for all who ask.
+    """
 
     table: DynamoTable
+    cached: CachedGroupGrants = field(default_factory=CachedGroupGrants)
 
     def find(self, realm: ExchangeName, principal: PrincipalName) -> StoredGrants:
         """Return the grants and denies of a principal in a realm."""
@@ -77,7 +81,7 @@ class DynamoGrants:
 
     def of_groups(self, realm: ExchangeName) -> GroupGrants:
         """Return the grants and denies of all groups in a realm."""
-        return group_grants(self.table, realm, self.table.get(group_grants_version_key(realm)))
+        return self.cached.at_version(self.table, realm, self.table.get(group_grants_version_key(realm)))
 
     def grantees(self, realm: ExchangeName) -> Sequence[UserName]:
         """Return the users with grants or denies of their own."""

@@ -16,14 +16,15 @@ from signalbox.live.rights.grants import NO_GROUP_GRANTS, GrantSet, GroupGrants
 from signalbox.live.rights.principals import GROUP_MARK, PrincipalName
 from signalbox.sarracenia.rights.names import ExchangeName
 
-MAXIMUM_REALMS = 100
+MAXIMUM_GRANTS = 100_000  # of all realms that are kept: each takes some 1 KB with the index of its realm
 
 
 @dataclass(frozen=True, slots=True)
 class CachedGroupGrants:
     """The cached grants of the groups of realms: the newest that were read, and those whose version is recent."""
 
-    recent: Recent[ExchangeName, GroupGrants] = field(default_factory=Recent)
+    recent: Recent[ExchangeName, int] = field(default_factory=Recent)
+    """The versions that were read recently: an old one must not keep the grants."""
     _newest: dict[ExchangeName, GroupGrants] = field(default_factory=dict)
 
     def now(self) -> Moment:
@@ -32,12 +33,14 @@ class CachedGroupGrants:
 
     def known(self, realm: ExchangeName) -> GroupGrants | None:
         """Return the recently checked grants of a realm, or None: then the item of their version must be read."""
-        return self.recent.get(realm)
+        version = self.recent.get(realm)
+        newest = self._newest.get(realm, NO_GROUP_GRANTS)
+        return newest if version is not None and newest.version >= version else None
 
     def read(self, table: DynamoTable, realm: ExchangeName, version: Item | None, *, read_at: Moment) -> GroupGrants:
         """Return the grants, given the item of their version and the start of its read, and cache them."""
         found = self.at_version(table, realm, version)
-        self.recent.put(realm, found, read_at=read_at)
+        self.recent.put(realm, found.version, read_at=read_at)
         return found
 
     def at_version(self, table: DynamoTable, realm: ExchangeName, version: Item | None) -> GroupGrants:
@@ -46,7 +49,7 @@ class CachedGroupGrants:
         if newest.version >= number:
             return newest
         found = group_grants(table, realm, version)
-        if len(self._newest) >= MAXIMUM_REALMS:
+        if found.size + sum(one.size for one in self._newest.values()) > MAXIMUM_GRANTS:
             self._newest.clear()
         self._newest[realm] = found
         return found

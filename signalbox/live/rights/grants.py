@@ -57,6 +57,11 @@ class GroupGrants:
             if name in self.by_principal:
                 yield name, self.by_principal[name]
 
+    @property
+    def size(self) -> int:
+        """Return the number of grants and denies, of the groups that have them, and one for the realm."""
+        return 1 + sum(1 + len(one.grants) + len(one.denies) for one in self.by_principal.values())
+
     def index(self, kind: Kind) -> PatternIndex[PrincipalName]:
         """Return the index of the patterns of one kind; it is made once for all sessions of the realm."""
         if kind not in self._indexes:

@@ -200,7 +200,7 @@ def test_cached_grants_are_checked_once_a_second_and_queried_only_after_a_change
 
 
 def test_the_cache_of_realms_is_bounded(grants, live_table, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(module, "MAXIMUM_REALMS", 1)
+    monkeypatch.setattr(module, "MAXIMUM_GRANTS", 5)
     cache, realms = CachedGroupGrants(), (REALM, "xother.fifo")
     for realm in realms:
         grants.save(realm, EVERYONE, GrantSet((LOGS,)), replacing=StoredGrants())
