@@ -136,7 +136,7 @@ class DynamoTopicLog:
         kept = 0
         self._spend(QUERY)
         limit = min((one for one in (retention.count, page) if one), default=None)
-        pages = {} if limit is None else {"Limit": limit}
+        pages = {} if limit is None else {"Limit": min(limit, 2**31 - 1)}  # DynamoDB refuses a larger one
         log = attr("pk").eq(log_partition(realm, topic))
         for item in self.table.query(log, ScanIndexForward=False, **pages):
             event = self._spent_for(item)

@@ -5,14 +5,14 @@ import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from signalbox.aws.live import log as live_log
 from signalbox.aws.live.items import log_partition
 from signalbox.aws.live.log import KEPT_BEHIND, TOPIC_ROOM, TOPICS_AT_ONCE, DynamoTopicLog
-from signalbox.aws.shared.dynamodb import ItemBusy
+from signalbox.aws.shared.dynamodb import DynamoTable, ItemBusy
 from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.records import LiveSettings, Retention
 from signalbox.exchange.model.topics import RoutingKey
@@ -321,6 +321,20 @@ def test_requests_of_one_reader_follow_one_another_and_owe_their_posts(log) -> N
             later.result()
 
     assert order == ["begun", "ended"]
+
+
+def test_any_number_of_past_events_may_be_requested() -> None:
+    limits = []
+
+    class Client:
+        def query(self, *, Limit: int, **_given: object) -> object:  # noqa: N803 - of the client
+            limits.append(Limit)
+            return {"Items": []}
+
+    log = DynamoTopicLog(DynamoTable(cast("Any", Client()), "Live"))
+
+    assert list(log.newest_first(REALM, A, None, live=LiveSettings(retention=Retention()), now=NOW, page=2**53)) == []
+    assert limits == [2**31 - 1]
 
 
 def test_past_rows_are_a_debt_of_their_reader(log) -> None:
