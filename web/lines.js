@@ -28,6 +28,8 @@ import { parseLine } from "./ansi.js";
 /** How many lines a log keeps at least. */
 export const KEPT_LINES = 150_000;
 const DROPPED_AT_ONCE = 15_000;
+/** How many lines of an event are shown, unless it is a part of a file: an event of 126 KB may be as many line feeds. */
+const LINES_OF_EVENT = 1_000;
 /** @type {readonly Level[]} */
 export const LEVELS = ["error", "warn", "info", "debug"];
 
@@ -72,7 +74,10 @@ export function linesOf(event) {
   const raw = text.endsWith("\n") ? text.slice(0, -1) : text;
   const { topic, seq } = event;
   const file = event.headers.begin === undefined ? "" : topic.slice(topic.lastIndexOf(".") + 1);
-  return raw.split("\n").map((one) => {
+  const every = raw.split("\n");
+  const left = file ? 0 : every.length - LINES_OF_EVENT;
+  if (left > 1) every.splice(LINES_OF_EVENT, left, `(${left} more lines: select one for the whole event)`);
+  return every.map((one) => {
     const written = (file && WRITTEN.exec(one)?.[1]) || "";
     const line = parseLine(written ? one.slice(written.length + 1) : one);
     const at = written ? Date.parse(`${written.slice(0, 23)}Z`) : event.at;

@@ -105,6 +105,21 @@ def test_the_level_is_taken_from_the_start_of_a_line(run, text, level):
     assert run("async (text) => (await import('./lines.js')).levelOf(text)", text) == level
 
 
+@pytest.mark.parametrize(("lines", "shown"), [(1_001, 1_001), (1_002, 1_001), (100_000, 1_001)])
+def test_an_event_of_many_lines_does_not_push_out_those_of_others(run, lines, shown):
+    script = """async ([text, headers]) => {
+      const event = { topic: "a.b", seq: 1, at: 0, args: [text], kwargs: {}, headers, omittedBytes: null };
+      const found = (await import('./lines.js')).linesOf(event);
+      return [found.length, found.at(-1).text];
+    }"""
+
+    found, last = run(script, ["x\n" * lines, {}])
+
+    assert found == shown
+    assert last == ("x" if lines == shown else f"({lines - 1_000} more lines: select one for the whole event)")
+    assert run(script, ["x\n" * lines, {"begin": "0"}]) == [lines, "x"]
+
+
 def part(file: str, begin: int, *lines: str, **headers: str) -> list[object]:
     """Return a part of a container's file whose lines begin with a second and a word, or have no time."""
     text = "".join(f"2026-11-26T12:00:0{one[0]}.000000000Z {one[1:]}\n" if one[0].isdigit() else one for one in lines)
