@@ -107,11 +107,6 @@ class ReadBudget:
         self.reads.spend(self, cost)
         self.look_at_time()
 
-    def count_call(self) -> None:
-        """Count a call that takes about as long as a post. Raises `ReadsBusy`."""
-        self.posts += 1
-        self.look_at_time()
-
     def look_at_time(self) -> None:
         """Raise `ReadsBusy` if the invocation is late."""
         if self.is_late():
