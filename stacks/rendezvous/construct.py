@@ -16,7 +16,7 @@ from stacks.state_stack import State
 
 # Of the requests a second of proxies that the API accepts: polls are more often than answers.
 ANSWERS = 5
-SWEEP_TIMEOUT_SECONDS = 60
+LONGEST_SWEEP_MINUTES = 4
 DESCRIPTIONS = {
     "offer": "Parks, refuses and expires the offers of the broker queue",
     "sweep": "Deletes client queues whose lease has ended",
@@ -70,7 +70,8 @@ class RendezvousResources(Part):
 
     def _functions(self, around: Surroundings) -> dict[str, Function]:
         queues = self.broker.variables()
-        timeouts = {"offer": around.config.offer_timeout_seconds, "sweep": SWEEP_TIMEOUT_SECONDS}
+        sweep_minutes = min(around.config.sweep_interval_minutes, LONGEST_SWEEP_MINUTES)
+        timeouts = {"offer": around.config.offer_timeout_seconds, "sweep": sweep_minutes * 60}
         return {
             name: Function(
                 self,

@@ -56,7 +56,7 @@ class Pacer:
         if network is not None:
             index = network % NETWORK_GROUPS
             polled = pace.networks.get(index, 0) + self.networks[group][index]
-            share = allowed_polls(pace, now=now, target=target) / polled
+            share = allowed_polls(pace, now=now, target=target) / max(polled, 1)  # none counts after a period
         return random < min(share, 1) * served_share(pace, target=target)
 
     def has_restricted(self, *, now: datetime) -> bool:

@@ -1,14 +1,14 @@
 """The sweep of client queues deletes those whose lease has expired; tests/handlers/rendezvous has the others."""
 
 from datetime import UTC, datetime
+from uuid import uuid4
 
 import pytest
 
 from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.queues import Lease, QueueName, QueueUrl
-from signalbox.rendezvous.wire.nat import Nat
-from tests.integration.rendezvous.peers import DENIED, Parties
+from tests.integration.rendezvous.peers import Parties
 
 pytestmark = pytest.mark.emulator
 
@@ -23,10 +23,9 @@ def leases(parties: Parties) -> DynamoLeases:
 
 @pytest.fixture
 def queue(parties: Parties) -> QueueUrl:
-    """Return the queue of a client whose offer was denied for lack of a proxy."""
-    asked = parties.ask(Nat.RESTRICTED)
-    assert parties.reply(asked.client_id) == DENIED
-    return QueueUrl(str(parties.client_queue(asked.client_id)))
+    """Return the queue of a client whose offer has ended long ago: no record of it is left."""
+    name = f"{parties.deployment.outputs['ClientQueuePrefix']}{uuid4().hex}"
+    return QueueUrl(parties.sqs.create_queue(QueueName=name)["QueueUrl"])
 
 
 def name_of(queue: str) -> QueueName:

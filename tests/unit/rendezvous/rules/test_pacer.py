@@ -47,6 +47,15 @@ def test_a_few_proxies_poll_every_second() -> None:
     assert polls_by_minute(2, instances=1, minutes=3)[2] == 120
 
 
+def test_networks_that_poll_seldom_are_served_at_the_end_of_a_period() -> None:
+    """After it, no poll of theirs counts."""
+    pacer, poll = Pacer(MemoryPaces(), RendezvousPolicy(polls_per_minute=60)), proxy("1", nat=Nat.UNRESTRICTED)
+    for number in range(2_000):
+        now = START + number * SECOND
+        pacer.count(poll, network=number % 200, now=now)
+        assert pacer.is_served(poll, network=number % 200, now=now, random=0)
+
+
 def test_disobedient_proxies_are_served_as_often_as_the_target() -> None:
     paces = MemoryPaces()
     pacer = Pacer(paces, POLICY)
