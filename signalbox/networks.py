@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
 
-# The smallest network of a customer, with 2^64 addresses.
-IPV6_PREFIX = 64
+# The network that a home gets (RIPE-690): 256 networks of 2^64 addresses each.
+IPV6_PREFIX = 56
 # The costly requests of a network that a function instance serves, in such a time.
 MOST_REQUESTS, COUNTED_FOR = 3, timedelta(seconds=10)
 
