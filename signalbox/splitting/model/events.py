@@ -10,7 +10,7 @@ from signalbox.kept.objects import KeptObject
 from signalbox.messages import Message, MessageId, size_bytes
 from signalbox.queues import QueueName
 from signalbox.splitting.model.claims import Decision, FilterOutcome, SessionId
-from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
+from signalbox.splitting.model.split import Split, SplitQueue, SplitSession, shortened
 from signalbox.splitting.model.target import Target
 
 CAPABILITY = "splitting"
@@ -210,10 +210,10 @@ def _copy(message_id: MessageId | None) -> dict[str, str]:
 def _verdict(decision: Decision, session_id: SessionId | None) -> dict[str, str]:
     """Return the reason for which a session receives a message.
 
-    A filter's reason quotes the filter, never the message.
+    A filter's reason quotes the filter, never the message; a filter may be long, and each message has its reason.
     """
     matches = [one for one in decision.verdicts if one.session == session_id and one.outcome is FilterOutcome.MATCH]
-    return {"verdict": matches[0].reason} if matches else {}
+    return {"verdict": shortened(matches[0].reason)} if matches else {}
 
 
 def _number(message: Message, name: str) -> int | None:

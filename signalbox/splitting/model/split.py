@@ -216,11 +216,13 @@ def ended(split: Split, session_id: SessionId, *, reason: str, now: datetime) ->
     session = split.session(session_id)
     if session is None or session.phase is Phase.ENDING:
         return split
-    return moved(split, replace(session, phase=Phase.ENDING, reason=_shortened(reason)), now=now)
+    return moved(split, replace(session, phase=Phase.ENDING, reason=shortened(reason)), now=now)
 
 
-def _shortened(reason: str) -> str:
+def shortened(reason: str) -> str:
     """Return the start of a reason that takes at most `REASON_BYTES` as JSON."""
+    if len(json.dumps(reason)) - 2 <= REASON_BYTES:
+        return reason
     sizes = accumulate(len(json.dumps(character)) - 2 for character in reason[:REASON_BYTES])
     return "".join(character for character, size in zip(reason, sizes, strict=False) if size <= REASON_BYTES)
 

@@ -48,6 +48,14 @@ def test_a_message_without_system_attributes_has_neither_latency_nor_attempt():
     assert (event.latency_ms, event.attempt) == (None, None)
 
 
+def test_a_long_filter_makes_no_long_event():
+    long = SessionVerdict(ANN, Mode.STEAL, FilterOutcome.MATCH, "matches '" + "'" * 9_900)
+
+    (event,) = events.routed(MESSAGE, Decision(ANN, (), (long,)), split=SPLIT, queue=QUEUE, at=NOW)
+
+    assert event.labels["verdict"] == long.reason[:500]
+
+
 def test_no_event_contains_a_body_or_attributes():
     recorded = [
         *events.routed(MESSAGE, STOLEN, split=SPLIT, queue=QUEUE, at=NOW),
