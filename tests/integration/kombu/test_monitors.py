@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from signalbox.clients.deployment import LocalDeployment
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.kombu.programs import Workers, workers_in
 from tests.patience import SOON_SECONDS, wait_for
@@ -23,13 +24,17 @@ NODE = "watched@here"
 
 
 @pytest.fixture(scope="module")
-def workers(deployed: object, stage_folder: StageFolder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
-    """Return one worker that receives tasks."""
+def workers(
+    deployment: LocalDeployment, stage_folder: StageFolder, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Workers]:
+    """Return one worker that receives tasks; none stays for the workers of other tests."""
     folder = tmp_path_factory.mktemp("monitors")
     with workers_in(folder, stage_folder.path, visibility_seconds=30) as workers:
         worker = workers.start("-c", "2", "-E", "-n", NODE)
         wait_for(lambda: worker.pid in workers.ready, "a worker that receives tasks")
         yield workers
+    sqs = deployment.session().client("sqs")
+    sqs.purge_queue(QueueUrl=sqs.get_queue_url(QueueName="q__celery")["QueueUrl"])
 
 
 def celery(workers: Workers, *words: str) -> list[str]:
