@@ -57,8 +57,6 @@ class CachedGroupGrants:
 
 def group_grants(table: DynamoTable, realm: ExchangeName, version: Item | None) -> GroupGrants:
     """Query the grants of all groups of a realm; they are at least as new as a version that was read before."""
-    if not _number(version):
-        return NO_GROUP_GRANTS
     condition = attr("pk").eq(group_grants_partition(realm)) & attr("sk").begins_with(GROUP_MARK)
     return GroupGrants(_number(version), _by_principal(table.query(condition)))
 

@@ -132,7 +132,7 @@ class Admissions:
         environment = self.resources.targets_of(split.target).environment(joinable.registry, session.queues)
         if unsafe := ", ".join(shown(name) for name in environment if VARIABLE.fullmatch(name) is None):
             raise SessionRejected(f"no local command can have these variables, whose names a shell would run: {unsafe}")
-        if split is not joinable.split:
+        if joinable.split.session(request.session_id) is None:
             check_room(split, joinable.documents, environment)
         return Admission(split, session, environment, joinable.notes)
 

@@ -196,6 +196,13 @@ def subscribed(world: MemoryLive, client: Client, names: Iterable[str]) -> None:
     assert world.sessions.save(full, replacing=stored)
 
 
+def test_a_subscription_that_ends_while_it_is_described_is_unknown(world, admin) -> None:
+    """The session's record still has it, the directory does not."""
+    subscribed(world, admin, [A.uri])
+
+    assert call(admin, "wamp.subscription.get", A.subscription_id) == "wamp.error.no_such_subscription"
+
+
 def test_the_details_of_any_number_of_subscriptions_are_listed_in_pages(world, admin) -> None:
     """Also of names whose characters JSON escapes, and with many sessions without subscriptions."""
     names = [f"trial.{number}{chr(1) * 240}" for number in range(1_000)]

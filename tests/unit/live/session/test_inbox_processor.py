@@ -414,6 +414,12 @@ def test_the_messages_of_a_batch_are_processed_in_order(world) -> None:
     assert [answer[:2] for answer in answers] == [[33, 1], [33, 2], [35, 3]]
 
 
+def test_a_pattern_before_the_join_ends_the_session(world) -> None:
+    replies = Client(world, ConnectionId("early")).open().say(32, 1, {"match": "prefix"}, "trial.")
+
+    assert replies[0][0] == 3
+
+
 def test_each_pattern_of_a_batch_takes_room_in_the_realm(world) -> None:
     client = Client(world).open(is_batched=True).join()
     world.subscribers.left = 9
