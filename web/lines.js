@@ -28,7 +28,7 @@ import { parseLine } from "./ansi.js";
 /** How many lines a log keeps at least. */
 export const KEPT_LINES = 150_000;
 const DROPPED_AT_ONCE = 15_000;
-/** How many lines of an event are shown, unless it is a part of a file: an event of 126 KB may be as many line feeds. */
+/** The lines of an event that are shown, if it is no part of a file: 126 KB may be as many line feeds. */
 const LINES_OF_EVENT = 1_000;
 /** @type {readonly Level[]} */
 export const LEVELS = ["error", "warn", "info", "debug"];
