@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from signalbox.aws.shared.metric_data import CloudWatchClient, metric, metric_values
 from signalbox.exchange.model.records import QueueActivity
@@ -15,7 +15,6 @@ METRICS = {**dict.fromkeys((*RECEIVES, REMOVED), "Sum"), OLDEST: "Maximum"}
 # SQS publishes a value each minute; CloudWatch keeps minutes for 15 days, and five-minute values for 63.
 FINE, COARSE = timedelta(minutes=1), timedelta(minutes=5)
 FINE_WINDOW = timedelta(days=1)
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Users may send `status` as often as they like, and each question costs the operator four metrics. Less than the
 # minute between two values, and between two runs of the scheduled tasks.
 KEPT_FOR, MOST_KEPT = timedelta(seconds=45), 10_000
@@ -53,7 +52,7 @@ class CloudWatchQueueMetrics:
             for metric_name, statistic in METRICS.items()
         }
         # The period in which `since` falls has the time of its beginning.
-        begin = since - (since - EPOCH) % period
+        begin = since - timedelta(seconds=since.timestamp() % period.total_seconds())
         found = metric_values(self.cloudwatch, metrics, since=begin, until=now, about=f"metrics of queue {name!r}")
         received = [at for name_ in RECEIVES for at, count in found[name_].items() if count]
         # A minute's timestamp is its beginning, and the poll may have been at its end.

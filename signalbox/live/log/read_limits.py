@@ -42,15 +42,14 @@ class InstanceReads:
 
     @contextmanager
     def request(self, reader: Hashable, is_late: Callable[[], bool]) -> "Iterator[ReadBudget]":
-        """Return the budget of a request until it ends. Raises `ReadsBusy`."""
-        budget = self.begin(reader, is_late)
+        """Return the budget of a request until it ends; its reader then owes what it has spent. Raises `ReadsBusy`."""
+        budget = self._begun(reader, is_late)
         try:
             yield budget
         finally:
-            self.end(budget)
+            self._end(budget)
 
-    def begin(self, reader: Hashable, is_late: Callable[[], bool]) -> "ReadBudget":
-        """Return the budget of a new request. Raises `ReadsBusy`."""
+    def _begun(self, reader: Hashable, is_late: Callable[[], bool]) -> "ReadBudget":
         with self.exclusive:
             now = self.now()
             for paid in [one for one, at in self._paid_at.items() if at <= now]:
@@ -73,8 +72,7 @@ class InstanceReads:
             if budget.spent > SMALL:
                 self._admit(budget)
 
-    def end(self, budget: "ReadBudget") -> None:
-        """Remove a request, whose reader owes what it has spent."""
+    def _end(self, budget: "ReadBudget") -> None:
         with self.exclusive:
             now = self.now()
             owed = (budget.spent + POST * budget.posts) / PER_SECOND

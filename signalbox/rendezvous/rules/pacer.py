@@ -38,7 +38,8 @@ class Pacer:
 
     def count(self, poll: ProxyPoll, *, network: int | None, now: datetime) -> Pace:
         """Count a poll and return the pace of its group, at most `SHARED_EVERY` old."""
-        group, shared_at = proxy_group(poll.nat), self.shared_at.get(proxy_group(poll.nat))
+        group = proxy_group(poll.nat)
+        shared_at = self.shared_at.get(group)
         self.polls[group][ProxyKind(poll.nat, poll.proxy_type)] += 1
         if network is not None:
             self.networks[group][network % NETWORK_GROUPS] += 1

@@ -30,12 +30,9 @@ class Instance:
     @contextmanager
     def request(self, reader: str, cost: int = SMALL + 1) -> Iterator[ReadBudget]:
         self.moment += 1
-        budget = self.reads.begin(reader, lambda: self.is_late)
-        try:
+        with self.reads.request(reader, lambda: self.is_late) as budget:
             budget.spend(cost)
             yield budget
-        finally:
-            self.reads.end(budget)
 
     def is_admitted(self, reader: str, cost: int = SMALL + 1) -> bool:
         try:
