@@ -296,7 +296,8 @@ def test_every_program_that_writes_a_page_has_its_entry():
 
 
 def test_a_benchmark_that_does_not_exist_is_answered_with_those_that_do():
-    run = subprocess.run(["make", "bench", "OF=live nonsense"], cwd=ROOT, capture_output=True, text=True, check=False)
+    command = ["make", "--no-print-directory", "bench", "OF=live nonsense"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert (run.returncode, run.stdout) == (2, "")
     assert "OF: expected " in run.stderr
