@@ -149,14 +149,14 @@ def test_after_a_kill_the_client_gets_one_answer(parties: Parties, killers, step
             asked = parties.ask(Nat.RESTRICTED)
     else:
         asked = _parked(parties)
-        sid = new_session_id()
         if step == "answer":
-            assert parties.proxy().poll_once(sid).offer == asked.offer
+            holder = parties.wait(parties.proxy(is_silent=True))
+            assert holder.offer() == asked.offer
         with killing(killer, call, after=after):
             if step == "poll":
-                parties.proxy().poll_once(sid)
+                parties.proxy().poll_once(new_session_id())
             else:
-                parties.proxy().answer(sid, offer=asked.offer)
+                parties.proxy().answer(holder.sid, offer=asked.offer)
 
     reply = parties.pool.submit(parties.reply, asked.client_id, seconds=2 * PATIENCE_SECONDS)
     _serve_until(parties, reply.done)

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from signalbox.clients.rendezvous.client import SqsRendezvous
-from signalbox.clients.rendezvous.simulator import new_session_id, sample_answer, sample_offer
+from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.model.states import OfferState
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
@@ -65,14 +65,12 @@ def test_an_offer_that_is_delivered_twice_uses_one_proxy_and_gets_one_answer(par
 
 @at_doors
 def test_of_two_answers_at_once_the_client_gets_one(parties: Parties):
-    sid = new_session_id()
-    parties.expect_proxies(Nat.UNRESTRICTED)
+    holder = parties.wait(parties.proxy(is_silent=True))
     asked = parties.ask(Nat.RESTRICTED)
-    wait_for(lambda: parties.record(asked.client_id), "the offer parked")
-    parties.proxy().poll_once(sid)
+    assert holder.offer() == asked.offer
 
     with ThreadPoolExecutor() as pool:
-        sent = [pool.submit(parties.proxy().answer, sid, offer=asked.offer) for _ in range(4)]
+        sent = [pool.submit(parties.proxy().answer, holder.sid, offer=asked.offer) for _ in range(4)]
 
     assert sorted(answer.result() for answer in sent) == [False, False, False, True]
     assert parties.reply(asked.client_id) == asked.answer
