@@ -18,7 +18,7 @@ def check_realm(realm: str) -> None:
     """Raise `RejectedError` for an exchange that cannot be live."""
     if not realm.endswith(FIFO_SUFFIX):
         raise RejectedError(
-            f"exchange {realm!r} is not live: only an ordered exchange, whose name ends with {FIFO_SUFFIX}, can be"
+            f"exchange {realm!r} cannot be live: names of live ones end with {FIFO_SUFFIX}, as {realm + FIFO_SUFFIX!r}"
         )
 
 

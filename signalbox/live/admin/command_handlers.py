@@ -30,6 +30,7 @@ from signalbox.live.admin.rights_sources import RightsSources, RightsSourcesRead
 from signalbox.live.rights.grants import GrantSet
 from signalbox.live.rights.principals import EVERYONE, PrincipalName, group_of, principal_of, user_of
 from signalbox.live.wamp.authentication import StoredSecret
+from signalbox.nearest import suggestion
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
 
@@ -217,7 +218,8 @@ class _Execution:
     def _live(self, realm: ExchangeName) -> LiveSettings:
         found = self.store.exchanges.find(realm)
         if found is None or found.is_deleting or found.live is None:
-            raise NotFound(f"exchange {str(realm)!r} is not a realm: declare it with `live` first")
+            near = suggestion(realm, [one for one in self._realms() if self._may_configure(one)])
+            raise NotFound(f"exchange {str(realm)!r} is not live: declare it with `live` first{near}")
         return found.live
 
     def _check_user(self, user: UserName, live: LiveSettings) -> None:

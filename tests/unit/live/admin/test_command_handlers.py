@@ -256,8 +256,8 @@ def test_the_owner_of_an_exchange_grants_its_topics(stage):
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"exchange": PLAIN}, "is not a realm: declare it with `live` first"),
-        ({"exchange": "xs_alice_none.fifo"}, "is not a realm"),
+        ({"exchange": PLAIN}, "is not live: declare it with `live` first"),
+        ({"exchange": "xs_alise.fifo"}, "is not live: .*; did you mean 'xs_alice.fifo'"),
         ({"user": "dora"}, "there is no user 'dora'"),
     ],
 )
