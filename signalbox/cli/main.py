@@ -37,6 +37,7 @@ OF_A_STAGE = re.compile(r"No such option: (--aws|--stage|--json)\b")
 CHOICE = re.compile(r"'(?P<given>[^']*)' is not one of (?P<expected>.*)")
 GUESSES = re.compile(r"(?P<error>No such option: (?P<given>\S+)) \(Possible options: (?P<guesses>.*)\)")
 QUOTED = re.compile(r"'([^']*)'")
+ARGUMENT = re.compile(r"(?<=Missing argument ')\w+(?=')")
 
 app = typer.Typer(
     name="signalbox",
@@ -104,7 +105,7 @@ def _readable(text: str) -> str:
     """Return an error of the parser without its own words, and with the nearest of the values that it lists."""
     for own, ours in PARSERS_WORDS.items():
         text = text.replace(own, ours)
-    text = text.rstrip(".")
+    text = ARGUMENT.sub(lambda name: name[0].upper(), text.rstrip("."))  # as in the help
     if guessed := GUESSES.fullmatch(text):  # with a likeness of 0.6, which the dashes of short options alone reach
         near = get_close_matches(guessed["given"], guessed["guesses"].split(", "), n=1, cutoff=0.7)
         return guessed["error"] + _meant(near)

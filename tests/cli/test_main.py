@@ -229,6 +229,7 @@ def run(monkeypatch, capsys, *words: str) -> tuple[object, str, str]:
         (("tail", "x", "--realm", "y"), "No such option: --realm"),
         (("split", "tail", "x", "--max", "1"), "No such option: --max"),
         (("publish",), "Missing argument 'EXCHANGE'"),
+        (("split", "audit"), "Missing argument 'MESSAGE_ID'"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
