@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from signalbox import __version__
+from signalbox.cli import INTERRUPTED
 from signalbox.cli.commands import COMMANDS
 from signalbox.cli.shared.output import escape_unencodable, print_error, print_line
 from signalbox.cli.shared.signals import Interrupted
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 REJECTED = 2
 UNAVAILABLE = 1
-INTERRUPTED = 130
 # The words of typer's parser, which is pydantic.
 PARSERS_WORDS = {
     "Value error, ": "",

@@ -348,6 +348,22 @@ def test_an_interrupted_command_has_exit_status_130(monkeypatch):
     assert ended.value.code == 130
 
 
+def test_an_interrupt_while_the_command_is_imported_has_no_traceback():
+    program = """
+import importlib.abc, sys
+from signalbox.cli import run
+class Interrupting(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+run()
+"""
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)  # noqa: S603 - our own interpreter
+
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 def test_a_second_interrupt_ends_work_that_does_not_end(monkeypatch):
     """Such as a wait for a stage that does not respond."""
 
