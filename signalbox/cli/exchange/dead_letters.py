@@ -66,6 +66,8 @@ def dead_letters(
     documents = [_document(source, letter) for source, letter in found]
     rows = (_row(source, letter) for source, letter in found)
     print_list(documents, COLUMNS, rows, none="no dead letters", as_json=options.as_json)
+    if found:
+        say("receives: by consumers and by each list before this one")
     for source, (letters, count) in zip(sources, read, strict=True):
         if count > len(letters):
             say(f"{source.name} has about {count}, of which {len(letters)} are shown; not those in flight")

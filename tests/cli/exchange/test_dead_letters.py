@@ -83,6 +83,7 @@ def test_a_longer_queue_is_cut_and_says_so(stage):
 
     result = signalbox("dead-letters", "xpublic", "--max", "2")
     assert result.stdout.count("no topic") == 2
+    assert "receives: by consumers and by each list before" in result.stderr
     assert "xpublic has about 3, of which 2 are shown" in result.stderr
 
 
