@@ -1,6 +1,7 @@
 """The commands `signalbox history`, SQL queries of the event history, and `signalbox report`, daily reports."""
 
 import json
+import re
 import tempfile
 import webbrowser
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,8 @@ app = CommandGroup("Query the event history with SQL.")
 QUERY_PREFIX = "queries/"
 RECENT = timedelta(days=7)
 ATHENA_MISSING = "TABLE_NOT_FOUND"  # Athena's error name
+# The words that begin a query of Spark; comments and parentheses before them are for Spark to read.
+QUERIES = ("DESC", "DESCRIBE", "EXPLAIN", "FROM", "SELECT", "SHOW", "TABLE", "VALUES", "WITH")
 HOW_TABLES_APPEAR = (
     "a new stage has no tables: the schedules make `events` within hours and those of reports daily; "
     "`signalbox report NAME --fresh` makes them now, and `events_raw` has what is a minute old"
@@ -76,6 +79,7 @@ def _query_athena(deployment: "Deployment", sql: str) -> QueryResult:
 
 
 def _query_spark(deployment: "Deployment", sql: str) -> QueryResult:
+    _check_query(sql)
     with tempfile.TemporaryDirectory() as folder:
         output_file = Path(folder, "answer.json")
         asked = {"query": sql, "output": str(output_file)}
@@ -84,6 +88,14 @@ def _query_spark(deployment: "Deployment", sql: str) -> QueryResult:
     if "problem" in found:
         raise RejectedError(_explained(found["problem"], is_missing=found["is_missing"], tables=found["tables"]))
     return QueryResult(found["columns"], found["rows"])
+
+
+def _check_query(sql: str) -> None:
+    """Raise `RejectedError` for what begins as no query does, before Spark starts; Spark examines the rest."""
+    word = re.match(r"\s*(\w*)", sql)[1]  # type: ignore[index]  # it matches any text
+    if word.upper() not in QUERIES and (word or not sql.strip()):
+        near = suggestion(word.upper(), QUERIES)
+        raise RejectedError(f"only queries are accepted, and none begins with {word!r}{near}")
 
 
 def _recent() -> Mapping[str, str]:

@@ -117,10 +117,10 @@ def test_an_invalid_query_is_refused_before_any_call(arguments, problem):
 
 
 @pytest.fixture
-def failing_query(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[dict[str, object]], Result]:
+def failing_query(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Result]:
     """Run a query on a local stage whose Spark writes this document."""
 
-    def query(document: dict[str, object]) -> Result:
+    def query(document: dict[str, object], sql: str = "SELECT * FROM events") -> Result:
         def run_jobs(_deployment: object, jobs: Sequence[Job], _on_line: object) -> None:
             (first, window), (script, arguments) = jobs
             assert (first, window["maintain"], script) == ("compact_history", "no", "query")
@@ -129,7 +129,7 @@ def failing_query(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[
         deployment = LocalDeployment({}, "us-east-1", "", "http://127.0.0.1:4566", tmp_path)
         monkeypatch.setattr("signalbox.cli.history.commands.run_jobs", run_jobs)
         monkeypatch.setattr("signalbox.cli.shared.deployment.find_deployment", lambda **_: deployment)
-        return signalbox("history", "query", "SELECT * FROM events")
+        return signalbox("history", "query", sql)
 
     return query
 
@@ -168,6 +168,19 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_report_is_made(tm
         signalbox("report", "topics", "--folder", str(file / "reports"))
 
     assert started("topic_report") == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "problem"),
+    [
+        ("DROP TABLE events", "none begins with 'DROP'; there are 'DESC'"),
+        ("SELEC 1", "none begins with 'SELEC'; did you mean 'SELECT'?"),
+        (" ", "none begins with ''"),
+    ],
+)
+def test_what_begins_no_query_is_refused_before_spark_starts(failing_query, sql, problem):
+    with pytest.raises(RejectedError, match=re.escape(problem)):
+        failing_query({"columns": [], "rows": []}, sql)
 
 
 def test_a_query_of_a_stage_without_tables_names_the_command_that_makes_them(failing_query):
