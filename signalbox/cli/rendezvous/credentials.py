@@ -1,5 +1,6 @@
 """`signalbox rendezvous credentials`: the key of Snowflake clients, and the lines that configure them."""
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,9 @@ from signalbox.rendezvous.wire.bridges import DEFAULT_FINGERPRINT, Fingerprint
 if TYPE_CHECKING:
     from signalbox.aws.rendezvous.credentials import ClientCredentials
     from signalbox.clients.deployment import Deployment
+
+STUN_SERVER = re.compile(r"(stun:)?(?P<address>([\w.-]+|\[[\da-fA-F:.]+\])(:(?P<port>\d+))?)")  # RFC 7064
+PORTS, DEFAULT_PORT = range(1, 65536), 3478
 
 Rotate = Annotated[
     bool, typer.Option("--rotate", help="Create a new key; the previous one stays valid until the next rotation.")
@@ -44,13 +48,14 @@ def credentials(
     """Print the settings of a Snowflake client: queue URL, encoded credentials, arguments and bridge lines."""
     if rotate and revoke:
         raise RejectedError("--rotate and --revoke exclude each other: a new key for clients, or none for any")
+    servers = [_stun_url(server) for server in stun or STUN_SERVERS]
     deployment = options.deployment()
     if revoke:
         _revoke(deployment, yes=yes, as_json=options.as_json)
         return
     key = client_key(deployment, rotate=rotate)
     _record(deployment, key)
-    _print_client(deployment, key, [_stun_url(server) for server in stun or STUN_SERVERS], as_json=options.as_json)
+    _print_client(deployment, key, servers, as_json=options.as_json)
 
 
 def client_key(deployment: "Deployment", *, rotate: bool = False) -> "ClientCredentials":
@@ -126,7 +131,10 @@ def _print_client(
 
 
 def _stun_url(server: str) -> str:
-    return server if server.startswith("stun:") else f"stun:{server}"
+    found = STUN_SERVER.fullmatch(server)
+    if found is None or int(found["port"] or DEFAULT_PORT) not in PORTS:
+        raise RejectedError(f"--stun: expected HOST or HOST:PORT, not {server!r}")
+    return f"stun:{found['address']}"
 
 
 def fingerprints(outputs: Mapping[str, str]) -> list[Fingerprint]:
