@@ -76,6 +76,11 @@ class StageFolder:
         return self.path / "cdk.out"
 
     @property
+    def users(self) -> Path:
+        """The folder of the keys of the stage's users."""
+        return self.path / "users"
+
+    @property
     def is_used(self) -> bool:
         """True if a stage runs in the folder, or was started in it."""
         return self.local.is_file() or self.lock.is_file()

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from signalbox.clients.deployment import Deployment
     from signalbox.sarracenia.rights.names import UserName
 
-FOLDER = "users"
 KEY_ID, SECRET = "access_key_id", "secret_access_key"
 
 
@@ -54,4 +53,6 @@ def user_key(deployment: "Deployment", user: "UserName") -> ClientCredentials:
 
 
 def _path(folder: "Path", user: "UserName") -> "Path":
-    return folder / FOLDER / f"{user}.json"
+    from signalbox.local.stage_folder import StageFolder
+
+    return StageFolder(folder).users / f"{user}.json"

@@ -273,10 +273,10 @@ def _wait_until(is_over: Callable[[], bool], what: str, seconds: float) -> None:
 
 
 def _delete_files(stage_folder: StageFolder) -> None:
-    """Delete the emulator's files except its Python environment, which is in the same folder by default."""
+    """Delete the stage's files except the emulator's environment, which is in the same folder by default."""
     of_emulator = (stage_folder.running, stage_folder.routes, stage_folder.clusters, stage_folder.outages)
     files = (stage_folder.local, *of_emulator, stage_folder.lock)
     for path in files:
         path.unlink(missing_ok=True)
-    for folder in (stage_folder.temporary, stage_folder.services, stage_folder.objects):
+    for folder in (stage_folder.temporary, stage_folder.services, stage_folder.objects, stage_folder.users):
         shutil.rmtree(folder, ignore_errors=True)

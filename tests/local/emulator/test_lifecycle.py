@@ -36,6 +36,16 @@ def test_an_emulator_that_was_not_started_is_not_found(tmp_path):
     assert lifecycle.stop(stage_folder) is False
 
 
+def test_the_keys_of_a_stages_users_go_with_it(tmp_path):
+    stage_folder = StageFolder(tmp_path)
+    stage_folder.users.mkdir()
+    (stage_folder.users / "alice.json").touch()
+
+    lifecycle.stop(stage_folder)
+
+    assert not stage_folder.users.exists()
+
+
 def test_a_lock_file_that_no_process_holds_names_no_process(tmp_path):
     stage_folder = StageFolder(tmp_path)
     stage_folder.emulator.mkdir(parents=True)
