@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from signalbox.cli.exchange.stage import UserOutputOptions, confirmed, exchanges, print_deletion, print_resource
+from signalbox.cli.exchange.stage import UserOutputOptions, deleting, exchanges, print_deletion, print_resource
 from signalbox.cli.live.issuers import IssuerOptions
 from signalbox.cli.live.settings import LiveOptions
 from signalbox.cli.shared.confirmation import Yes
@@ -55,8 +55,8 @@ def delete(
     options: UserOutputOptions,
 ) -> None:
     """Delete an exchange; without --force, only if it has no bindings and no messages. With --force, asks first."""
-    question = f"Delete exchange {name!r} of {{place}} with its bindings and unrouted messages?"
-    with confirmed(question, options, yes=yes or not force) as client:
+    lost = "bindings and unrouted messages"
+    with deleting(f"exchange {name!r}", options, lost=lost, yes=yes or not force) as client:
         try:
             document = client.delete_exchange(name, force=force)
         except CommandRejected as error:

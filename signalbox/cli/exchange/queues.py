@@ -7,7 +7,7 @@ import typer
 
 from signalbox.cli.exchange.stage import (
     UserOutputOptions,
-    confirmed,
+    deleting,
     duration_text,
     exchanges,
     note_sqs_name,
@@ -77,8 +77,7 @@ def delete(
     options: UserOutputOptions,
 ) -> None:
     """Delete a queue with its bindings and its messages; asks first, except with --if-empty."""
-    question = f"Delete queue {name!r} of {{place}} with its bindings and messages?"
-    with confirmed(question, options, yes=yes or if_empty) as client:
+    with deleting(f"queue {name!r}", options, lost="bindings and messages", yes=yes or if_empty) as client:
         document = client.delete_queue(name, if_empty=if_empty)
         print_deletion(document, name, client, as_json=options.as_json)
 

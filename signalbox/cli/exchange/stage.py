@@ -65,10 +65,10 @@ def exchanges(options: UserOptions, *, says_where: bool = False, begins: str = "
 
 
 @contextmanager
-def confirmed(question: str, options: UserOutputOptions, *, yes: bool) -> "Iterator[ExchangeClient]":
-    """Yield a client after a yes to a question, in which {place} is the stage. Raises `RejectedError`."""
+def deleting(what: str, options: UserOutputOptions, *, lost: str, yes: bool) -> "Iterator[ExchangeClient]":
+    """Yield a client after a yes to the deletion of `what` with all that is `lost`. Raises `RejectedError`."""
     client, place = _client_and_place(options)
-    confirm(question.format(place=place), yes=yes, as_json=options.as_json)
+    confirm(f"Delete {what} of {place} with its {lost}?", yes=yes, as_json=options.as_json)
     with nearest_names(client):
         yield client
     say(f"in {place}")

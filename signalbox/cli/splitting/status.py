@@ -22,7 +22,7 @@ def list_sessions(*, target: TargetFilter = None, options: OutputOptions) -> Non
     if options.as_json:
         print_json(sessions)
     elif sessions:
-        columns = ["session", "target", "owner", "phase", "age", "last sign", "queue", "waiting", "in flight"]
+        columns = ["session", "target", "owner", "phase", "age", "last heartbeat", "queue", "waiting", "in flight"]
         print_table(columns, _session_rows(sessions))
     else:
         print_line(f"no sessions{_hint(target, result)}")

@@ -100,7 +100,7 @@ def test_a_deletion_prints_what_was_deleted_and_what_is_kept(stage, deleted, sho
     assert json.loads(signalbox("exchange", "delete", "xpublic", "--json").stdout) == deleted
 
 
-DELETIONS = [("exchange", "delete", "xpublic", "--force"), ("queue", "delete", "q_alice")]
+DELETIONS = [("exchange", "delete", "xpublic", "--force"), ("queue", "delete", "q_alice.${USER}")]
 
 
 @pytest.mark.parametrize("command", DELETIONS, ids=" ".join)
