@@ -187,4 +187,5 @@ def remove(*, name: Name, yes: Yes = False, options: OutputOptions) -> None:
 
 
 def _unbound(binding: Mapping[str, Any]) -> str:
-    return f"binding of {binding['exchange']} to {binding.get('queue') or binding['destination']} removed"
+    to = binding.get("queue") or binding["destination"]
+    return f"binding of {binding['exchange']} to {to} by {binding['pattern']} removed"

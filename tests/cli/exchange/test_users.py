@@ -153,7 +153,7 @@ def test_an_existing_user_gets_another_role_and_keeps_the_key(removals):
     assert [document[name] for name in ("user", "role", "ownership")] == ["alice", "feeder", "strict"]
     assert "secret_access_key" not in document
     assert "user 'alice' existed (source, strict) and keeps the key" in result.stderr
-    assert "binding of xs_bob to q_alice removed" in result.stderr
+    assert "binding of xs_bob to q_alice by # removed" in result.stderr
     (asked,) = removals.asked
     assert (asked["user"], asked["role"], asked["ownership"]) == ("alice", "source", "strict")
     assert [(one["role"], one["created_at"]) for one in listed()] == [("feeder", before)]
@@ -253,7 +253,7 @@ def test_a_removal_reports_the_bindings_that_end_and_what_stays(removals):
 
     assert signalbox("user", "remove", "alice", "--yes").stdout == (
         "alice  removed\n"
-        "binding of xpublic to q_alice removed\n"
+        "binding of xpublic to q_alice by # removed\n"
         "stays, for the next user of this name: q_alice, xs_alice\n"
     )
     assert json.loads(signalbox("user", "remove", "alice", "--yes", "--json").stdout) == {
