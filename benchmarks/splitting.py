@@ -24,7 +24,7 @@ from signalbox.queues import is_fifo
 
 PARTS = ("calls", "filters", "latency", "waits", "times")
 # The defaults on AWS, in place of a local stage's settings.
-AWS_SETTINGS = ("split_timeout_seconds=20", "split_empty_seconds=60", "split_parameter_seconds=60")
+AWS_SETTINGS = ("split_timeout_seconds=10", "split_empty_seconds=60", "split_parameter_seconds=60")
 CALLS_LIMIT = 1.1
 
 

@@ -13,12 +13,12 @@ QUEUE_SECONDS = 60.0
 START_SECONDS = 120.0
 # A client waits 6 s for its queue and 108 s for its reply; then the next offer shows whether the functions run.
 FIRST_OFFER_SECONDS = START_SECONDS + 114.0
-# A message whose function failed comes again after the visibility time-out of its queue, the longest of which is 90 s;
+# A message whose function failed, up to three times, comes again after its queue's visibility time-out, at most 45 s;
 # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues.html names no time.
 RECEIVE_SECONDS = 150.0
-# A split that ends waits for empty queues and finished calls, 91 to 121 s by its own settings, and the mapping of its
+# A split that ends waits for empty queues and finished calls, 81 to 97 s by its own settings, and the mapping of its
 # consumer is updated before and after.
-SPLIT_END_SECONDS = 121.0 + 2 * MAPPING_UPDATE_SECONDS
+SPLIT_END_SECONDS = 97.0 + 2 * MAPPING_UPDATE_SECONDS
 # https://docs.aws.amazon.com/firehose/latest/dev/basic-deliver.html: the buffer's interval, here a minute, is a hint;
 # Firehose raises the buffer's size when deliveries fall behind, and repeats failed ones. An interval is at most 900 s.
 LAKE_SECONDS = 900.0

@@ -162,7 +162,7 @@ class LiveResources(Part):
 
     def _alarms(self, config: Config) -> None:
         """Create the alarms on the age of messages."""
-        # A message that is retried waits for six timeouts.
+        # A message that is retried waits for the visibility timeout.
         patience = Duration.seconds(OLDEST.to_seconds() + VISIBILITY_PER_TIMEOUT * config.live_timeout_seconds)
         for queue in self.queues:
             age_alarm(queue, queue, oldest=patience, config=config)

@@ -17,8 +17,8 @@ PARTS_OF_A_DAY = (1, 2, 3, 4, 6, 8, 12, 24)
 LONGEST_HTTP_TIMEOUT_SECONDS = 29
 # The time of a request in addition to its deliberate wait: a cold start and the slowest call with its retries.
 WORKING_SECONDS = 10
-# AWS's advice for event source mappings: visibility of at least six function time-outs.
-VISIBILITY_PER_TIMEOUT = 6
+# AWS advises six, so that Lambda can try throttled batches again; docs/decisions/0040-visibility.md has the reasons.
+VISIBILITY_PER_TIMEOUT = 3
 # The visibility time-out of the broker queue, and the time-out of the function `offer`, which Lambda does not allow to
 # be longer (CreateEventSourceMapping: "Queue visibility timeout: … is less than Function timeout: …"). An offer whose
 # function was killed is delivered again after this time: a real client gives up without a queue after five seconds.
@@ -244,7 +244,7 @@ class Choices:
         20, "Batches of one queue that are forwarded in parallel.", unit="functions", minimum=2, maximum=1000
     )
     split_timeout_seconds: int = setting(
-        20,
+        10,
         "Time-out of the function `split`; no queue with a shorter visibility time-out can be split.",
         unit="s",
         minimum=5,
@@ -296,7 +296,7 @@ class Choices:
     route_timeout_seconds: int = setting(15, "Time-out of the function `route`.", unit="s", minimum=5, maximum=300)
     route_retry_seconds: int = setting(
         30,
-        "Time after which a failed delivery is retried; it doubles with each retry, up to four minutes.",
+        "Time after which a failed delivery is retried; it doubles with each retry, up to 90 s.",
         unit="s",
         minimum=5,
         maximum=43_200,
@@ -324,7 +324,7 @@ class Choices:
     )
     live_timeout_seconds: int = setting(
         10,
-        "Time-out of the functions of live; unfinished work is retried after six times that.",
+        f"Time-out of the functions of live; unfinished work is retried after {VISIBILITY_PER_TIMEOUT} times that.",
         unit="s",
         minimum=5,
         maximum=60,

@@ -34,8 +34,8 @@ from tests.simulation.world import OVERFLOW, World
 CALM = "When the faults have ended"
 # Of a function that is killed again and again: an offer is delivered anew after each, but a client's queue ends.
 GRACE_SECONDS = 60
-# How long a message takes without a fault in its way, and after the last one: two times-out of visibility and a retry.
-PROMPT_SECONDS, SOON_SECONDS = 15, 300
+# How long a message takes without a fault in its way, and after the last one.
+PROMPT_SECONDS, SOON_SECONDS = 15, 120
 # Ten seconds and the time of two functions.
 LATEST_ANSWER_SECONDS = 16
 # The most runs of a chain of reconciles.
@@ -297,7 +297,7 @@ def nothing_valid_dies(world: ExchangeWorld) -> Iterator[str]:
 
 
 def exchange_ends(world: ExchangeWorld) -> Iterator[str]:
-    """When the faults have ended, all messages reach their queues within five minutes, and none is left elsewhere."""
+    """When the faults have ended, all messages reach their queues within two minutes, and none is left elsewhere."""
     late = world.faults_end + SOON_SECONDS
     for exchange, queues in BOUND.items():
         old = {one.body for one in world.sqs.queues[exchange].log if one.sent_at < world.faults_end}

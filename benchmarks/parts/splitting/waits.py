@@ -10,7 +10,7 @@ from signalbox.splitting.model.split import Phase
 from tests.unit.splitting.control.control_stage import APP, MEMES, ORDERS, ControlStage
 
 SETTINGS = {
-    "AWS": Timings(settle=timedelta(seconds=22), empty_for=timedelta(seconds=60)),
+    "AWS": Timings(settle=timedelta(seconds=12), empty_for=timedelta(seconds=60)),
     "local": Timings(settle=timedelta(seconds=7), empty_for=timedelta(seconds=3)),
 }
 """The defaults of `split_timeout_seconds` and `split_empty_seconds`, and those of a local stage."""

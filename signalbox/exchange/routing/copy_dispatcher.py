@@ -18,8 +18,8 @@ from signalbox.sending import Batch, Delivery, SentBatch, batches
 
 # SQS may not know a queue for a second after its creation: one that a retry queue's fifth attempt misses is gone.
 ATTEMPTS_WITHOUT_QUEUE = 5
-# `route` measures the age of what it leaves in flight, and the alarm on it needs a value in every five minutes.
-LONGEST_PAUSE = timedelta(minutes=4)
+# With the time of an attempt, what failed is delivered within two minutes of the end of the failure.
+LONGEST_PAUSE = timedelta(seconds=90)
 # The owner of an existing queue can let it refuse copies for ever, and SQS delivers nothing more of a retry queue with
 # 120,000 messages in flight. New permissions and keys take minutes.
 PATIENCE_WITH_OTHERS = timedelta(minutes=15)

@@ -301,7 +301,7 @@ def test_copies_wait_for_a_queue_for_as_long_as_it_takes_and_their_age_is_measur
     left = handler(batch(record), None)["batchItemFailures"]
 
     assert left == [{"itemIdentifier": waiting["MessageId"]}]
-    entry = {"Id": "0", "ReceiptHandle": waiting["ReceiptHandle"], "VisibilityTimeout": 240}
+    entry = {"Id": "0", "ReceiptHandle": waiting["ReceiptHandle"], "VisibilityTimeout": 90}
     assert pauses == [{"QueueUrl": stage.urls[RETRIES], "Entries": [entry]}]
     assert stage.bodies(DEAD) == []
     (age,) = measured_ages(capsys.readouterr().out)

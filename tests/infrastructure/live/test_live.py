@@ -82,7 +82,7 @@ def test_times_and_names_follow_from_the_settings(otherwise):
         ("Timers", "trial-live-timers"),
     ):
         queue = queues[f"Live/{name}"]["Properties"]
-        assert (queue["QueueName"], queue["VisibilityTimeout"]) == (called, 120)
+        assert (queue["QueueName"], queue["VisibilityTimeout"]) == (called, 60)
     mappings = otherwise.every("AWS::Lambda::EventSourceMapping")
     for name in ("Session/Inbox", "Session/Timers", "Overview/OverviewCalls", "Deliver/Outbox"):
         assert mappings[f"Live/{name}"]["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 13}

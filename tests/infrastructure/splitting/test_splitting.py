@@ -9,6 +9,8 @@ from signalbox.aws.shared import dynamodb
 from signalbox.queues import QueueName
 from signalbox.splitting.control import commands
 from signalbox.splitting.control.command_handlers import FILTER_TIME
+from signalbox.splitting.control.reconcile_loop import LATER
+from signalbox.splitting.forwarding.decider import RECORD_AGE
 from signalbox.splitting.queues.policy import Splittable, policy_document
 from stacks.settings.config import settings
 from stacks.shared import tables
@@ -21,6 +23,7 @@ HANDLERS = ROOT / "lambdas" / "splitting"
 WIRING = {"split": ["wiring.py"], "control": ["wiring.py", "control_wiring.py", "target_wiring.py"]}
 SQS, LAMBDA = "arn:<Partition>:sqs:<Region>:<AccountId>", "arn:<Partition>:lambda:<Region>:<AccountId>"
 FUNCTION = f"{LAMBDA}:function:meme-app"
+SQS_VISIBILITY_SECONDS = 30  # of a queue whose owner chose none
 
 
 def allowed(stage: Templates, identity: str) -> Iterator[tuple[str, str, object]]:
@@ -183,6 +186,13 @@ def test_discovery_reads_the_policies_of_the_named_roles(otherwise):
         "arn:<Partition>:iam::<AccountId>:policy/*",
         "arn:<Partition>:iam::aws:policy/*",
     }
+
+
+def test_an_ordered_session_ends_within_two_minutes_of_the_last_kill(stage):
+    split = stage.every("AWS::Lambda::Function")["Splitting/Split"]["Properties"]["Timeout"]
+    command = stage.every("AWS::SQS::Queue")["Splitting/Commands"]["Properties"]["VisibilityTimeout"]
+
+    assert command + SQS_VISIBILITY_SECONDS + 3 * (split + RECORD_AGE.total_seconds()) + 2 * LATER.total_seconds() < 120
 
 
 def test_times_and_names_follow_from_the_settings(otherwise):

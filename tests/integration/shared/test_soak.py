@@ -15,7 +15,7 @@ SECONDS, READS_SECONDS = 25.0, 8.0
 BETWEEN_KILLS = (1.5, 3.0)
 LEAST_SENT = {"exchange, standard": 200, "exchange, ordered": 100, "splitting, standard": 50, "splitting, FIFO": 50}
 LEAST_EVENTS, LEAST_KILLS = 40, 8
-PATIENCE_SECONDS = 300.0  # returning a session's messages takes two visibility timeouts of a minute, and kills more
+PATIENCE_SECONDS = 300.0  # returning a session's messages takes two visibility timeouts of 40 s, and kills more
 
 
 def test_nothing_is_lost_or_reordered_while_functions_are_killed_and_faults_occur(
