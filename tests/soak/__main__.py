@@ -23,7 +23,7 @@ from tests.soak.run import Round, Soak
 MINUTES = 10.0
 SEEDS = 1_000_000
 FOLDER = CHECKOUT / ".signalbox" / "soak" / "stage"
-COLUMNS = ("messages", "sent", "dead", "lost", "out of order", "repeated", "late", "slowest")
+COLUMNS = ("messages", "sent", "dead", "lost", "out of order", "repeated", "late", "slowest", "after the kills")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -65,7 +65,7 @@ def _stage(seed: int, *, has_faults: bool) -> Iterator[tuple[dict[str, Any], Sta
 
 
 def _show(done: Round) -> None:
-    print_table(COLUMNS, [_row(one) for one in done.accounts], title=f"Seed {done.seed}")
+    print_table(COLUMNS, [_row(one, done.ended) for one in done.accounts], title=f"Seed {done.seed}")
     for text in (text for one in done.accounts for text in one.examples):
         print_line(f"- {text}")
     _print_counts("dead letters", done.dead_letters)
@@ -88,10 +88,10 @@ def _late(accounts: Sequence[Account]) -> Mapping[str, int]:
     }
 
 
-def _row(one: Account) -> tuple[str, ...]:
+def _row(one: Account, ended: float) -> tuple[str, ...]:
     order = str(one.out_of_order) if one.is_ordered else "-"
     counts = (one.sent, one.dead, one.lost, order, one.repeated, one.late.total())
-    return (one.kind, *map(str, counts), f"{one.slowest_seconds} s")
+    return (one.kind, *map(str, counts), f"{one.slowest_seconds} s", f"{max(0, one.newest - ended):.0f} s")
 
 
 _say: Callable[[str], None] = print_line

@@ -71,6 +71,8 @@ class Account:
     """Messages that arrived more than two minutes after they were sent, or after the last outage on their way, by its
     service, which is empty without an outage."""
     slowest_seconds: float = 0.0
+    newest: float = 0.0
+    """When the last message arrived first, in seconds since 1970; 0 without one."""
     examples: tuple[str, ...] = ()
     receivers: int = 1
     """Each of them must get every message, and the figures are sums over them."""
@@ -83,8 +85,12 @@ class Account:
     def plus(self, other: "Account") -> "Account":
         """Return the account of both."""
         summed = {one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)[2:]}
-        slowest = max(self.slowest_seconds, other.slowest_seconds)
-        changed = {"slowest_seconds": slowest, "examples": summed["examples"][:EXAMPLES], "receivers": self.receivers}
+        changed = {
+            "slowest_seconds": max(self.slowest_seconds, other.slowest_seconds),
+            "newest": max(self.newest, other.newest),
+            "examples": summed["examples"][:EXAMPLES],
+            "receivers": self.receivers,
+        }
         return replace(self, **{**summed, **changed})
 
 
@@ -127,6 +133,7 @@ def account(
         out_of_order=counts["out of order"],
         late=late,
         slowest_seconds=round(max((seconds for seconds, _ in waits), default=0.0), 1),
+        newest=max(first.values(), default=0.0),
         examples=(
             *(f"{stamp} is lost" for stamp in lost),
             *(f"{stamp} is a dead letter" for stamp in died),

@@ -45,6 +45,8 @@ class Round:
 
     seed: int
     seconds: float
+    ended: float
+    """When the kills ended, in seconds since 1970."""
     settle_seconds: float
     kills: int
     counts: Mapping[str, int]
@@ -78,7 +80,7 @@ class Soak:
             self.folder, functions(deployment), SPARED_SECONDS, SPARED_PROCESSOR_SECONDS, self._chance()
         )
         began = time.monotonic()
-        kills = self._run(loads, injector, seconds=seconds, counts=counts)
+        kills, ended = self._run(loads, injector, seconds=seconds, counts=counts)
         sent = time.monotonic()
         self.say(f"{kills} kills in {sent - began:.0f} s; waiting for what is on the way")
         self._settle(loads)
@@ -88,6 +90,7 @@ class Soak:
         return Round(
             seed=self.seed,
             seconds=round(sent - began, 1),
+            ended=ended,
             settle_seconds=round(time.monotonic() - sent, 1),
             kills=kills,
             counts={what: count for load in loads for what, count in load.counts().items()},
@@ -112,8 +115,10 @@ class Soak:
         """Return the same chance for the same seed: functions, connections and intervals are drawn from it."""
         return Random(self.seed)  # noqa: S311 - no secret
 
-    def _run(self, loads: Sequence[Load], injector: FaultInjector, *, seconds: float, counts: Mapping[str, int]) -> int:
-        """Run the loads, and kill functions until the loads are to end; return the number of kills."""
+    def _run(
+        self, loads: Sequence[Load], injector: FaultInjector, *, seconds: float, counts: Mapping[str, int]
+    ) -> tuple[int, float]:
+        """Run the loads, and kill functions until the loads are to end; return the number of kills and their end."""
         begin, over = time.monotonic(), threading.Event()
         end = begin + max(seconds, self.outages.seconds if self.outages else 0)
 
@@ -135,12 +140,13 @@ class Soak:
                     if time.monotonic() - reported >= REPORT_SECONDS:
                         reported = time.monotonic()
                         self.say(_progress(loads))
+            ended = time.time()
             over.set()
             if self.outages:
                 self.outages.end()
             for one in running:
                 one.result()
-        return len(kills)
+        return len(kills), ended
 
     def _settle(self, loads: Sequence[Load]) -> None:
         """Wait until everything has arrived, or nothing more arrives for some time."""

@@ -29,7 +29,7 @@ EVERYTHING = [("a", 0), ("b", 0), ("a", 1), ("b", 1), ("b", 2), ("a", 2)]
         ),
         pytest.param(
             [*arrivals(*EVERYTHING[:-1]), *arrivals(("a", 2), at=101 + LATE_SECONDS)],
-            {"late": {"": 1}, "slowest_seconds": LATE_SECONDS + 1},
+            {"late": {"": 1}, "slowest_seconds": LATE_SECONDS + 1, "newest": 101 + LATE_SECONDS},
             id="late",
         ),
     ],
@@ -37,7 +37,7 @@ EVERYTHING = [("a", 0), ("b", 0), ("a", 1), ("b", 1), ("b", 2), ("a", 2)]
 def test_what_becomes_of_messages_is_counted(found: list[Arrival], expected: dict[str, Any]):
     counted = account("k", SENT, found, is_ordered=True)
 
-    figures = {"sent": 6, "received": 6, "slowest_seconds": 1.0, **expected}
+    figures = {"sent": 6, "received": 6, "slowest_seconds": 1.0, "newest": 101.0, **expected}
     assert counted == Account("k", is_ordered=True, **figures, examples=counted.examples)
     assert bool(counted.examples) == (not counted.is_kept)
 
