@@ -12,7 +12,7 @@ from tests.soak.run import Soak
 
 pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
-# On the local stage a batch that failed comes again after half a minute, and a killed function a little later.
+# On the local stage a batch that failed comes again after a quarter of a minute.
 AWAY_SECONDS, BACK_SECONDS = 60.0, 30.0
 NO_KILLS = (10_000.0, 10_000.0)
 KINDS = {"exchange, standard", "exchange, ordered", "splitting, standard", "splitting, FIFO", "live"}
