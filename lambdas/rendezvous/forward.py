@@ -1,11 +1,8 @@
 """The function `forward`: it posts offers of the broker queue to an existing broker, and deletes orphan queues."""
 
-import logging
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
-
-from botocore.exceptions import BotoCoreError, ClientError
 
 from lambdas.rendezvous import deliveries, wiring
 from lambdas.shared import instance
@@ -19,29 +16,17 @@ from signalbox.rendezvous.reporting.events import CAPABILITY
 from signalbox.rendezvous.rules.front_service import FrontService
 from signalbox.task_time import TaskTime
 
-logger = logging.getLogger(__name__)
-
 
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
-    """Return the messages whose handling failed; for the task of the schedule, the number of deleted queues."""
+    """Return the messages that stay in flight; for the task of the schedule, the number of deleted queues."""
     if "Records" not in event:
         return {"deleted": sum(1 for _ in _delete_orphans(instance.task_time(context)))}
     service = _service()  # created once, before the threads share it
-    response = deliveries.process(event["Records"], service.receive, instance.record)
-    _end_leases(service)
-    return response
-
-
-def _end_leases(service: FrontService) -> None:
-    try:
-        service.end_leases()
-    except (ClientError, BotoCoreError):
-        # The offers of the batch are answered: a failed invocation would repeat them.
-        logger.exception("the queue of a client was not deleted and is left to the sweep")
+    return deliveries.process(event["Records"], service.receive, instance.record)
 
 
 def _delete_orphans(time: TaskTime) -> Iterator[QueueName]:
-    """Delete queues of instances that ended before the leases."""
+    """Delete queues whose offers have expired, or were purged, before the end of the lease."""
     settings = instance.settings()
     queues = SqsTemporaryQueues(instance.sqs(), TagCalls())
     orphans = OrphanQueues(queues, settings.text("STAGE"), CAPABILITY, parallel_map)
@@ -57,5 +42,5 @@ def _service() -> FrontService:
         client_queues=wiring.client_queues(),
         clock=instance.CLOCK,
         patience=policy.sqs_patience,
-        lease=policy.client_queue_lease,
+        kept_for=policy.kept_for,
     )

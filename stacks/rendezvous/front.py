@@ -14,7 +14,7 @@ from stacks.state_stack import State
 
 # The function waits for the broker nearly all of its time: more memory raises the price and does not shorten it.
 MEMORY_MEGABYTES = 128
-# A run reads the tags of about sixty queues; each instance that ends leaves those of two minutes.
+# A run reads the tags of about sixty queues; few offers expire before they have ended the lease of a queue.
 SWEPT_EVERY_MINUTES = 60
 
 

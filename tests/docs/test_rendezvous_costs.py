@@ -1,5 +1,7 @@
 """The costs in docs/rendezvous.md follow from counted calls and the prices; the settings use them."""
 
+from signalbox.history.prices import PRICES
+from stacks.rendezvous.front import MEMORY_MEGABYTES
 from stacks.settings.config import POLL_USD_PER_MILLION
 from tests.docs import rendezvous_costs as costs
 from tests.handlers.rendezvous.test_budget import (
@@ -9,6 +11,7 @@ from tests.handlers.rendezvous.test_budget import (
     SWEEP_CALLS,
     UNMATCHED_POLL_CALLS,
 )
+from tests.handlers.rendezvous.test_forward import CALLS as FRONT_CALLS
 from tests.unit.rendezvous.reporting.test_event_recorder import poll_event
 
 QUEUE_CALLS = {"CreateQueue", "SendMessage", "DeleteMessage", "DeleteQueue"}
@@ -31,6 +34,18 @@ def test_the_writes_and_calls_of_queues_are_the_counted_ones():
     assert sum(number for number, _ in UNMATCHED_POLL_CALLS.values()) == costs.POLL_CALLS
     assert sum(units for _, units in CALLS.values()) == costs.RENDEZVOUS_WRITES
     assert queue_calls + OTHERS_CALLS == costs.RENDEZVOUS_CALLS
+
+
+def test_the_page_of_the_front_has_the_costs_of_the_counted_calls():
+    """Lambda receives an offer twice and deletes it."""
+    calls = sum(FRONT_CALLS.values()) + 3 + 3
+    queues, runs = calls * PRICES[costs.SQS], 2 * PRICES[costs.RUNS]
+    waiting = MEMORY_MEGABYTES / 1024 * 1000 * PRICES[costs.MEMORY]
+    page = (costs.PAGE.parent / "front.md").read_text()
+
+    assert f"the client's three included | 12.5 to 13 | {calls} |" in page
+    assert f"{queues:.2f} for {calls} SQS calls, {runs:.2f} for two runs of the function, and {waiting:.2f} for" in page
+    assert f"cost about {queues + runs + waiting:.1f} USD" in page
 
 
 def test_a_collected_event_is_billed_with_its_size():

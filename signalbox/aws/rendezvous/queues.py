@@ -28,6 +28,8 @@ LARGEST_BYTES, SIZES = 262_144, 60_000
 # Characters of JSON that SQS does not accept.
 ACCEPTED = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")
 ARRIVED: tuple["QueueAttributeNameType", ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
+# Numbers, which SQS returns as they were set: together they identify the queue of a message.
+OF_MESSAGE: tuple["QueueAttributeNameType", ...] = ("MaximumMessageSize", "MessageRetentionPeriod")
 
 Result = TypeVar("Result")
 
@@ -81,6 +83,15 @@ class SqsClientQueues:
             raise EffectFailed(f"the queue of client {client_id!r} is being deleted") from error
         if not is_ours(tags, stage=self.stage, capability=CAPABILITY):
             raise QueueTaken(f"the queue of client {client_id!r} exists and is not a client queue of ours")
+
+    def is_of(self, client_id: ClientId, *, message_id: str) -> bool:
+        """Return whether a client's queue exists and was created for this message."""
+        created = client_queue_attributes(self.arn_prefix + client_id, message_id=message_id)
+        try:
+            page = self.sqs.get_queue_attributes(QueueUrl=self._url(client_id), AttributeNames=OF_MESSAGE)
+        except self.sqs.exceptions.QueueDoesNotExist:
+            return False
+        return all(page["Attributes"][name] == created[name] for name in OF_MESSAGE)
 
     def adopt(self, client_id: ClientId, *, message_id: str) -> None:
         """Make the client's existing queue that of this message."""

@@ -74,6 +74,8 @@ class OfferService:
             return result
         record = self.offers.find(draft)
         if record is None:
+            if self.clock.now() >= draft.created_at + self.policy.kept_for:
+                return self._drop_late(draft)
             # If another delivery of the same offer was faster, the redelivery of this one continues with its record.
             return self._open(draft, delivery, refusal=refusal) or DeliveryResult(done=False)
         return self._continue(record, delivery)
@@ -91,7 +93,7 @@ class OfferService:
         return DeliveryResult(done=True, events=(events.duplicate_offer(delivery, at=self.clock.now()),))
 
     def _drop_late(self, draft: RendezvousRecord) -> DeliveryResult:
-        # Its client gave up after five seconds without a queue; the lease of a queue made now could be over already.
+        # Its client gave up long ago; the lease of a queue made now could be over already.
         return DeliveryResult(done=True, events=(events.offer(draft, "stale", at=self.clock.now(), reason=TIMED_OUT),))
 
     def _stay(self, record: RendezvousRecord, delivery: OfferDelivery) -> DeliveryResult:

@@ -83,6 +83,16 @@ def test_the_queue_of_a_client_that_comes_again_is_that_of_its_newest_message(qu
     assert not queues.create(CLIENT, message_id="m1")
 
 
+def test_a_client_queue_is_of_the_message_that_it_was_created_for(queues: SqsClientQueues, sqs) -> None:
+    queues.create(CLIENT, message_id="m1")
+    sqs.create_queue(QueueName="snowflake-client-of-another-broker")
+
+    assert queues.is_of(CLIENT, message_id="m1")
+    assert not queues.is_of(CLIENT, message_id="m2")
+    assert not queues.is_of(ClientId("of-another-broker"), message_id="m1")
+    assert not queues.is_of(ClientId("absent"), message_id="m1")
+
+
 def test_the_longest_reply_fits_into_a_client_queue_of_any_message() -> None:
     """A proxy's message has at most 100,000 bytes, and each of them may be a quote."""
     sizes = {int(client_queue_attributes(PREFIX, message_id=f"m{n}")["MaximumMessageSize"]) for n in range(2000)}

@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from lambdas.rendezvous import forward, wiring
 from lambdas.shared import instance
@@ -14,6 +13,9 @@ from signalbox.control import orphan_queues
 from tests.fakes.snowflake_broker import ANSWER, NO_PROXIES, Broker, running_broker
 from tests.handlers.environment import clear_caches
 from tests.handlers.recorded_events import batch, client_id, message
+from tests.handlers.rendezvous.ledger import ledger
+
+KEPT_FOR = 150  # seconds, by the settings of tests/handlers/conftest.py
 
 
 @pytest.fixture
@@ -26,7 +28,7 @@ def broker(stage, monkeypatch) -> Iterator[Broker]:
 
 
 def handled(*records: dict[str, Any]) -> list[str]:
-    """Return the ids of the messages that come again."""
+    """Return the ids of the messages that stay in flight."""
     done = forward.handler(batch(*records), None)
     return [failure["itemIdentifier"] for failure in done["batchItemFailures"]]
 
@@ -40,7 +42,7 @@ def again(record: dict[str, Any], *, age_seconds: float) -> dict[str, Any]:
 def test_an_offer_is_posted_as_it_is_and_the_brokers_reply_goes_to_its_client(stage, broker):
     record = message()
 
-    assert handled(record) == []
+    assert handled(record) == [record["messageId"]]
     assert broker.offers == [("/broker/client", record["body"].encode())]
     assert stage.replies(client_id(record)) == [ANSWER]
 
@@ -49,31 +51,33 @@ def test_an_offer_whose_reply_was_sent_is_not_posted_again(stage, broker):
     record = message()
     handled(record)
 
-    assert handled(again(record, age_seconds=20)) == []
+    assert handled(again(record, age_seconds=20)) == [record["messageId"]]
     assert stage.replies(client_id(record)) == [ANSWER]
 
 
-def test_the_queue_of_a_client_is_deleted_at_the_end_of_its_lease(stage, broker, monkeypatch):
-    monkeypatch.setenv("CLIENT_QUEUE_LEASE_SECONDS", "0")
-    clear_caches(forward, wiring, instance)
+# Of the function, by operation; the calls of Lambda and of the client are not among them.
+CALLS = {"CreateQueue": 1, "SendMessage": 1, "ChangeMessageVisibilityBatch": 1, "GetQueueAttributes": 1}
+CALLS |= {"DeleteQueue": 1}
 
-    handled(message("c1"))
 
+def test_a_rendezvous_makes_these_calls_and_leaves_no_queue(stage, broker):
+    record = stage.received(message("c1"))
+    with ledger() as kept, kept.of("forward"):
+        assert handled(record) == [record["messageId"]]
+        assert stage.in_flight() == 1
+        clear_caches(forward, wiring, instance)  # another instance
+        assert handled(again(record, age_seconds=KEPT_FOR)) == []
+
+    made = {operation: number for (_, operation, _), (number, _) in kept.by_kind().items()}
+    assert made == CALLS | {"GetQueueAttributes": 2}  # one is that of this test
     assert not stage.has_queue("c1")
 
 
-def test_a_queue_that_cannot_be_deleted_does_not_bring_answered_offers_again(stage, broker, monkeypatch, caplog):
-    monkeypatch.setenv("CLIENT_QUEUE_LEASE_SECONDS", "0")
-    clear_caches(forward, wiring, instance)
-    instance.sqs().meta.events.register("before-call.sqs.DeleteQueue", _refuse)
+def test_a_queue_of_others_outlives_an_offer_with_its_name(stage, broker):
+    stage.sqs.create_queue(QueueName="snowflake-client-of-another-broker")
 
-    assert handled(message("c1"), message("c2")) == []
-    assert stage.has_queue("c1")
-    assert "left to the sweep" in caplog.text
-
-
-def _refuse(**_: object) -> None:
-    raise ClientError({"Error": {"Code": "ThrottlingException"}}, "DeleteQueue")
+    assert handled(again(message("of-another-broker"), age_seconds=KEPT_FOR)) == []
+    assert stage.has_queue("of-another-broker")
 
 
 def test_an_offer_whose_function_was_killed_before_it_sent_the_reply_is_posted_again(stage, broker):
@@ -101,7 +105,7 @@ def test_a_message_without_a_client_id_is_a_dead_letter(stage, broker):
     assert stage.history() == [("dead_letter", "dead")]
 
 
-def test_the_schedule_deletes_the_queues_of_instances_that_have_ended(stage, broker, monkeypatch):
+def test_the_schedule_deletes_the_queues_of_offers_that_have_expired(stage, broker, monkeypatch):
     monkeypatch.setattr(orphan_queues, "STRAY_AGE", timedelta(0))
     record = message("lost")
     handled(record)

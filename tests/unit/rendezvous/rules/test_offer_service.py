@@ -1,5 +1,6 @@
 """The service of SQS offers."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -268,14 +269,16 @@ def test_an_offer_that_was_not_stored_within_its_patience_gets_a_timeout_instead
     assert receipt.events[0].outcome == "stale"
 
 
-@pytest.mark.parametrize("age", [30, 290])
-def test_an_offer_that_comes_after_its_patience_gets_no_queue_that_no_sweep_would_see(age: int) -> None:
+@pytest.mark.parametrize(("age", "receive"), [(30, first_receive), (290, first_receive), (150, delivery)])
+def test_an_offer_that_comes_too_late_gets_no_queue_that_no_sweep_would_see(
+    age: int, receive: Callable[[], OfferDelivery]
+) -> None:
     """With DelaySeconds and the shared key, clients left queues whose lease ended before they existed."""
     world = World()
     world.wait(age)
     world.expect_proxies()
 
-    receipt = world.receive(first_receive())
+    receipt = world.receive(receive())
 
     assert receipt.done
     assert [(e.kind, e.outcome, e.reason) for e in receipt.events] == [
