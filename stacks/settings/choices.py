@@ -97,8 +97,9 @@ class Choices:
     client_queue_prefix: str = setting(
         "snowflake-client-", "Prefix of the names of client queues.", pattern=r"[A-Za-z0-9_-]{3,64}"
     )
+    # A front hides an offer for as long, and SQS hides a message for twelve hours at most.
     client_queue_lease_seconds: int = setting(
-        120, "How long a client queue is kept for its client.", unit="s", minimum=12, maximum=86_400
+        120, "How long a client queue is kept for its client.", unit="s", minimum=12, maximum=36_000
     )
     stray_queue_age_seconds: int = setting(
         600,

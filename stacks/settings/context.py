@@ -15,8 +15,6 @@ CDK_KEYS = frozenset({"acknowledged-issue-numbers", "cli-telemetry", "notices"})
 TRUTH = {"true": True, "false": False}
 # Lambda allows 4 KB for all variables of a function, and the others of splitting's `control` need up to 1.9 KB.
 LARGEST_BYTES = 2000
-# SQS hides a message for at most twelve hours after it was received.
-LONGEST_FRONT_LEASE_SECONDS = 36_000
 
 
 class InvalidConfig(Exception):
@@ -180,11 +178,6 @@ def _broken_front(config: Config) -> Iterator[str]:
         yield "broker_url must be https: offers contain addresses of clients"
     if not config.is_front:
         yield "broker_url is a setting of rendezvous: add it to capabilities"
-    if config.client_queue_lease_seconds > LONGEST_FRONT_LEASE_SECONDS:
-        yield (
-            f"client_queue_lease_seconds must be at most {LONGEST_FRONT_LEASE_SECONDS} s with broker_url; it is "
-            f"{config.client_queue_lease_seconds}"
-        )
 
 
 def _broken_names(config: Config) -> Iterator[str]:
