@@ -4,23 +4,26 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from signalbox.cli.shared.files import read_text
 from signalbox.documents import shown
 from signalbox.errors import RejectedError
+from signalbox.splitting.model.session_config import split_queues_of
 
 # mirrord generates a key that is missing. A session's filters must not differ at each start, and elsewhere in the file
 # the key is not used: `read_split_queues` refuses it.
 NO_KEY = "{{ key }}"
-# All users of splitting see filters, and others may have written the file. Nothing else in it is used by the stage.
-WITHHELD = "{{ get_env }}"
-SECRET_NAME = re.compile(
-    "secret|token|passw|passphrase|credential|private|cookie|apikey|_pwd|(^|_)(pass|auth|pat|key)(?![a-z])",
-    re.IGNORECASE,
+# All users of splitting see filters, and others may have written the file. No other variable is in them unasked.
+HARMLESS = re.compile(
+    "MIRRORD_(KEY|BRANCH_NAME)|USER(NAME)?|LOGNAME|HOST(NAME)?|COMPUTERNAME|GITLAB_USER_LOGIN"
+    "|GITHUB_(ACTOR|BASE_REF|HEAD_REF|JOB|REF_NAME|REPOSITORY|RUN_ATTEMPT|RUN_ID|RUN_NUMBER|SHA|WORKFLOW)"
+    "|CI_(COMMIT_(BRANCH|REF_NAME|REF_SLUG|SHA|SHORT_SHA)|ENVIRONMENT_(NAME|SLUG)|JOB_(ID|NAME)|MERGE_REQUEST_IID)"
+    "|CI_(PIPELINE_(ID|IID)|PROJECT_NAME)|BUILD_(ID|NUMBER|TAG)|GIT_(BRANCH|COMMIT)|(BRANCH|JOB|NODE)_NAME|CHANGE_ID"
 )
-SECRET_VALUE = re.compile("://[^/@\\s]*:[^/@\\s]+@")  # a URL with a password
+WITHHELD = "736405182{:06}"  # instead of a value; JSON, YAML and TOML take a number with and without quotes
 KEY_VARIABLE, BRANCH_VARIABLE = "MIRRORD_KEY", "MIRRORD_BRANCH_NAME"
 # Of Tera, mirrord's template engine: expressions, comments, and anything else that begins like one.
 TAG = re.compile(r"\{\{(?P<expression>.*?)\}\}|(?P<comment>\{#.*?#\})|\{[{%#]", re.DOTALL)
@@ -33,18 +36,53 @@ EXPRESSION = re.compile(
 Variables = Callable[[str], str | None]
 
 
-def read_mirrord_file(path: Path) -> object:
-    """Return the document in a mirrord configuration. Raises `RejectedError`, also for what is not rendered."""
+def read_mirrord_file(path: Path, permitted: Iterable[str] = ()) -> object:
+    """Return the document in a mirrord configuration. Raises `RejectedError`, also for what is not rendered.
+
+    Filters and the target may have variables of the environment that are harmless or in `permitted`.
+    """
+    environment = _Environment(frozenset(permitted))
     text = read_text(path)
-    return _parsed(_rendered(text, lambda name: _value(name, text, path)), path)
+    document = _parsed(_rendered(text, lambda name: _value(name, text, path, environment), environment), path)
+    environment.check(document)
+    return document
 
 
-def _value(name: str, text: str, path: Path) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Environment:
+    """The environment as templates see it; `withheld` has the variables whose values they do not get."""
+
+    permitted: frozenset[str]
+    withheld: list[str] = field(default_factory=list)
+
+    def value(self, name: str) -> str | None:
+        """Return the value of a variable, a mark instead of one that is not permitted, or None."""
+        found = os.environ.get(name)
+        if found is None or HARMLESS.fullmatch(name) or name in self.permitted:
+            return found
+        if name not in self.withheld:
+            self.withheld.append(name)
+        return WITHHELD.format(self.withheld.index(name))
+
+    def check(self, document: object) -> None:
+        """Raise `RejectedError` if a document's filters or target have a withheld variable."""
+        target = document.get("target") if isinstance(document, dict) else None
+        sent = json.dumps([split_queues_of(document), target], default=str)
+        names = [name for number, name in enumerate(self.withheld) if WITHHELD.format(number) in sent]
+        if names:
+            options = " ".join(f"--env {name}" for name in names)
+            raise RejectedError(
+                f"the filters or the target have the variables {', '.join(names)} of the environment, and all users of "
+                f"splitting see filters: if these contain no secret, add {options}"
+            )
+
+
+def _value(name: str, text: str, path: Path, environment: _Environment) -> str | None:
     """Return the value of a variable of mirrord, or None."""
-    return _key(text, path) if name == "key" else _branch(name)
+    return _key(text, path, environment) if name == "key" else _branch(name)
 
 
-def _key(text: str, path: Path) -> str:
+def _key(text: str, path: Path, environment: _Environment) -> str:
     """Return the session key of the environment or, without one, of the unrendered file."""
     given = os.environ.get(KEY_VARIABLE)
     if given is not None:
@@ -54,7 +92,7 @@ def _key(text: str, path: Path) -> str:
     except RejectedError:
         document = None  # as in mirrord, such a file has no key
     key = document.get("key") if isinstance(document, dict) else None
-    return _rendered(key, _branch) if isinstance(key, str) else NO_KEY
+    return _rendered(key, _branch, environment) if isinstance(key, str) else NO_KEY
 
 
 def _branch(name: str) -> str | None:
@@ -70,7 +108,7 @@ def _branch(name: str) -> str | None:
     return found.stdout.strip() or None
 
 
-def _rendered(text: str, variables: Variables) -> str:
+def _rendered(text: str, variables: Variables, environment: _Environment) -> str:
     def render(tag: re.Match[str]) -> str:
         if tag["comment"] is not None:
             return ""
@@ -80,28 +118,21 @@ def _rendered(text: str, variables: Variables) -> str:
                 f"{shown(tag[0])} is not rendered: only {{{{ key }}}}, {{{{ git_branch }}}}, get_env and default are; "
                 "replace it, or render the file with mirrord's engine first"
             )
-        return _evaluated(found, variables)
+        return _evaluated(found, variables, environment)
 
     return TAG.sub(render, text)
 
 
-def _evaluated(expression: re.Match[str], variables: Variables) -> str:
+def _evaluated(expression: re.Match[str], variables: Variables, environment: _Environment) -> str:
     if expression["env"] is not None:
         name, default = expression["env"][1:-1], expression["otherwise"]
-        value = _of_environment(name)
+        value = environment.value(name)
     else:
         name, default = expression["variable"], expression["default"]
         value = variables(name)
     if value is None and default is None:
         raise RejectedError(f"template {shown(expression[0])}: {name!r} is not set, and there is no default")
     return value if value is not None else str(default)[1:-1]
-
-
-def _of_environment(name: str) -> str | None:
-    """Return the value of a variable, `WITHHELD` instead of what looks like a secret, or None."""
-    value = os.environ.get(name)
-    is_secret = name != KEY_VARIABLE and (SECRET_NAME.search(name) or SECRET_VALUE.search(value or ""))
-    return WITHHELD if value is not None and is_secret else value
 
 
 def _parsed(text: str, path: Path) -> object:

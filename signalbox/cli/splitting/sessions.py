@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT_SECONDS = 300
 EVERY_QUEUE = "*"
 GONE = "gone"
+EnvironmentNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--env", help="Variable of your environment that get_env may put into filters; repeatable.", metavar="NAME"
+    ),
+]
 NAMING = "add `envVar` to its `nameSource` in the registry, apply it, and start again when the split is over"
 
 
@@ -78,6 +84,7 @@ class ConfigOptions:
         Path | None,
         typer.Option(help="A mirrord.json (or .yaml, .toml) with `feature.split_queues`; - for standard input."),
     ] = None
+    env: EnvironmentNames = None
     exclusive: Annotated[
         bool, typer.Option("--exclusive", help="Take every message of all queues; the deployed consumer gets none.")
     ] = False
@@ -94,7 +101,7 @@ class ConfigOptions:
             raise RejectedError(
                 "give either --config, for a mirrord.json, or --exclusive, for every message of all queues"
             )
-        document = exclusive_config() if self.config is None else read_mirrord_file(self.config)
+        document = exclusive_config() if self.config is None else read_mirrord_file(self.config, self.env or ())
         return options.request(document, since=self.since)
 
 
@@ -265,6 +272,7 @@ def tail(
     ] = None,
     jq_filter: Annotated[str | None, typer.Option("--jq", help="A jq program that outputs true for a message.")] = None,
     config: Annotated[Path | None, typer.Option(help="A mirrord.json whose filters are used instead.")] = None,
+    env: EnvironmentNames = None,
     count: Annotated[int | None, typer.Option(help="Number of messages after which to exit.", min=1)] = None,
     place: OutputOptions,
 ) -> None:
@@ -275,7 +283,7 @@ def tail(
     document = (
         tail_config(queue, message_filter or [], jq_filter)
         if config is None
-        else mirror_config(read_mirrord_file(config))
+        else mirror_config(read_mirrord_file(config, env or ()))
     )
     request = options.request(document)
     tailed = Tail(place.deployment().session(), as_json=place.as_json)

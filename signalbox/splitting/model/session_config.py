@@ -39,11 +39,7 @@ OTHER_BROKERS = (
     "NATS",
     "NATSPubSub",
 )
-UNRENDERED = (
-    "has a template that is not rendered: `signalbox split` renders a file, {{ key }} only if it has a key, and no "
-    "variable of the environment that looks like a secret, since all users of splitting see filters: write the text "
-    "itself, or name the variable otherwise"
-)
+UNRENDERED = "has a template that is not rendered: `signalbox split` renders a file, and {{ key }} only if it has a key"
 FILTERS = ("message_filter", "jq_filter", "filter")
 ENTRY_FIELDS = ("queue_type", "queue_mode", *FILTERS)
 LIST_ENTRY_FIELDS = ("queue_id", *ENTRY_FIELDS)

@@ -14,7 +14,7 @@ from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch, tmp_path):
-    monkeypatch.setenv("WHO", "ann")
+    monkeypatch.setenv("USER", "ann")
     monkeypatch.delenv("MIRRORD_KEY", raising=False)
     monkeypatch.delenv("MIRRORD_BRANCH_NAME", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -36,8 +36,8 @@ def rendered(template: str, **fields: str) -> object:
     [
         ("^{{ key }}$", "^k-1$"),
         ("{{key}}{{ key }}", "k-1k-1"),
-        ('{{ get_env(name="WHO") }}', "ann"),
-        ("{{ get_env( name = 'WHO', default = `bob` ) }}", "ann"),
+        ('{{ get_env(name="USER") }}', "ann"),
+        ("{{ get_env( name = 'USER', default = `bob` ) }}", "ann"),
         ('{{ get_env(name="NOBODY", default="bob") }}', "bob"),
         ("{{ git_branch | default(value='shared') }}", "shared"),
         ('{{ unknown | default(value="") }}', ""),
@@ -57,7 +57,7 @@ def test_an_expression_is_rendered(template, expected):
         "{{ 'a' ~ key }}",
         "{% if key %}a{% endif %}",
         "{% raw %}a{% endraw %}",
-        '{{ get_env(default="a", name="WHO") }}',
+        '{{ get_env(default="a", name="USER") }}',
         "{{ now() }}",
         "{{ key",
         "{# no end",
@@ -85,34 +85,48 @@ def test_the_key_is_that_of_the_environment_or_of_the_file_where_it_may_name_the
     assert (of_file, rendered("{{ key }}", key="theirs")) == ("my-fix", "mine")
 
 
+FILTERS = '{"feature": {"split_queues": {"q": {"queue_type": "SQS", "message_filter": {"a": "FILTER"}}}}}'
+
+
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *((name, "s3cret") for name in ("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "apiKey", "MYSQL_PWD", "DB_PASSWORD")),
-        ("DATABASE_URL", "postgres://app:s3cret@db/x"),
-    ],
+    "name", ["AWS_SECRET_ACCESS_KEY", "SSHPASS", "API_KEYS", "DATABASE_DSN", "SENTRY_DSN", "DB_CONN", "COLOUR"]
 )
-def test_a_variable_that_looks_like_a_secret_is_in_no_filter(name, value, monkeypatch):
-    monkeypatch.setenv(name, value)
+def test_a_variable_is_in_no_filter_and_no_target_unless_it_is_named(name, monkeypatch):
+    monkeypatch.setenv(name, "s3cret")
+    template = f"{{{{ get_env(name='{name}', default='none') }}}}"
+    file = FILTERS.replace("FILTER", f"^{template}$")
 
-    text = rendered(f'{{{{ get_env(name="{name}", default="none") }}}}')
-
-    assert "s3cret" not in text
-    feature = {"split_queues": {"q": {"queue_type": "SQS", "message_filter": {"a": text}}}}
-    with pytest.raises(RejectedError, match="no variable of the environment that looks like a secret"):
-        parse_mirrord_file({"feature": feature}, PlainLanguages())
+    with pytest.raises(RejectedError, match=f"variables {name} of the environment.*add --env {name}$") as refused:
+        read(file)
+    with pytest.raises(RejectedError, match=f"add --env {name}$"):
+        read(f'{{"target": "lambda/{template}"}}')
+    assert "s3cret" not in str(refused.value)
+    assert "s3cret" in json.dumps(read_mirrord_file(Path("mirrord.json"), [name]))
     monkeypatch.delenv(name)
-    assert rendered(f'{{{{ get_env(name="{name}", default="none") }}}}') == "none"
+    assert "^none$" in json.dumps(read(file))
 
 
-@pytest.mark.parametrize("name", ["MIRRORD_KEY", "KEYBOARD", "PWD", "AUTHOR", "PASSENGER", "MONKEY"])
-def test_a_variable_that_only_resembles_a_secret_is_rendered(name, monkeypatch):
+@pytest.mark.parametrize("file", ["mirrord.json", "mirrord.yaml", "mirrord.toml"])
+def test_variables_elsewhere_in_a_file_need_no_name_and_are_not_rendered(file, monkeypatch):
+    monkeypatch.setenv("TTL", "30")
+    monkeypatch.setenv("IMAGE", "s3cret")
+    template = "{{ get_env(name='TTL') }}, {{ get_env(name='IMAGE') }}"
+    text = f"agent = [{template}]" if file.endswith("toml") else f'{{"agent": [{template}, "{template}"]}}'
+
+    document = read(text, file)
+
+    assert "s3cret" not in json.dumps(document)
+    assert all(isinstance(one, int) for one in document["agent"][:2])
+
+
+@pytest.mark.parametrize("name", ["MIRRORD_KEY", "MIRRORD_BRANCH_NAME", "USER", "HOSTNAME", "GITHUB_HEAD_REF"])
+def test_a_variable_that_never_has_a_secret_is_in_filters(name, monkeypatch):
     monkeypatch.setenv(name, "ann")
 
-    assert rendered(f'{{{{ get_env(name="{name}") }}}}') == "ann"
+    assert '"a": "ann"' in json.dumps(read(FILTERS.replace("FILTER", f"{{{{ get_env(name='{name}') }}}}")))
 
 
-@pytest.mark.parametrize("fields", ["", ', "key": 7', ', "key": "{{ get_env(name="WHO") }}"'])
+@pytest.mark.parametrize("fields", ["", ', "key": 7', ', "key": "{{ get_env(name="USER") }}"'])
 def test_a_file_without_a_key_keeps_the_template_which_filters_must_not_have(fields):
     document = read(f'{{"x": "{{{{key}}}}"{fields}}}')
 

@@ -87,6 +87,18 @@ def test_a_session_takes_all_queues_as_a_whole_without_a_file(stage):
     assert configs == [{"feature": {"split_queues": {"*": {"queue_type": "SQS", "queue_mode": "exclusive"}}}}] * 2
 
 
+def test_a_variable_that_the_command_line_names_is_in_the_filters_of_a_file(stage, config, monkeypatch):
+    monkeypatch.setenv("TENANT", "ann")
+    path = Path(config)
+    path.write_text(path.read_text().replace("^ann$", "^{{ get_env(name='TENANT') }}$"))
+
+    split("start", *TARGET, "--config", config, "--env", "TENANT", "--no-hold")
+    with pytest.raises(RejectedError, match="add --env TENANT"):
+        split("tail", *TARGET, "--config", config)
+
+    assert [one["config"] for one in stage.asked if one["command"] == "start"] == [CONFIG]
+
+
 @pytest.mark.parametrize("command", [("start", "--no-hold"), ("run", *python("pass"))])
 @pytest.mark.parametrize("options", [(), ("--exclusive", "--config", "-")])
 def test_a_session_has_either_a_config_or_all_queues(stage, command, options):

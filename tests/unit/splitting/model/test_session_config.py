@@ -34,7 +34,9 @@ def sqs(**entry: object) -> dict[str, object]:
 @pytest.mark.parametrize("text", ["^{{ key }}$", '{{get_env(name="A")}}', "{% if key %}a{% endif %}"])
 def test_a_template_is_never_taken_literally(text):
     """mirrord renders its whole configuration before it reads it."""
-    expected = ": has a template that is not rendered: `signalbox split` renders a file, {{ key }} only if it has a key"
+    expected = (
+        ": has a template that is not rendered: `signalbox split` renders a file, and {{ key }} only if it has a key"
+    )
 
     for queues in ({"q": sqs(message_filter={"who": text})}, [{"queue_id": text, **sqs(message_filter={"a": "b"})}]):
         assert problems(queues)[0].startswith(expected)
