@@ -80,14 +80,15 @@ class Removal:
 
     def _end_splits(self, stack: Stack | None) -> bool:
         """End all splits; return whether none is left. Without the stack nothing can put their consumers back."""
-        items = list(self.inventory.sessions(self.inventory.state_stack()))
+        state = self.inventory.state_stack()
+        items = list(self.inventory.sessions(state))
         if not items:
             return True
         self.say(f"wait until {len(items)} sessions of splits have ended")
         try:
             if stack is None:
                 raise UnavailableError(f"stack {self.inventory.stage} does not exist: {DEPLOY_FIRST}")
-            splits.end_all(self._session, stack.outputs)
+            splits.end_all(self._session, stack.outputs, lambda: self.inventory.sessions(state))
         except (SignalboxError, ClientError, BotoCoreError) as error:
             self.result.failed += [Failure(item, str(error)) for item in items]
             return False

@@ -1,19 +1,20 @@
 """The splits of a stage that is removed: their sessions end, and their consumers get the original queues back."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from signalbox.errors import UnavailableError
 
 if TYPE_CHECKING:
     import boto3
 
-    from signalbox.clients.control import ControlClient
+    from signalbox.cli.destroy.plan import Item
 
 # A consumer empties its temporary queues first; a killed session ends after its heartbeat.
 SECONDS, PAUSE_SECONDS = 900, 2.0
+ENDING, UNREADABLE = "(ending)", "(a split of another version)"
 
 
 def sessions(session: "boto3.Session", table: str) -> Iterator[tuple[str, str]]:
@@ -29,35 +30,36 @@ def sessions(session: "boto3.Session", table: str) -> Iterator[tuple[str, str]]:
     with suppress(client.exceptions.ResourceNotFoundException):
         for found in DynamoSplits(DynamoTable(client, table)).every():
             if isinstance(found, UnreadableSplit):
-                yield found.target, "(a split of another version)"
+                yield found.target, UNREADABLE
             else:
-                names = [str(one.session_id) for one in found.split.sessions] or ["(ending)"]
+                names = [str(one.session_id) for one in found.split.sessions] or [ENDING]
                 yield from ((str(found.split.target), name) for name in names)
 
 
-def end_all(session: "boto3.Session", outputs: Mapping[str, str], *, seconds: float = SECONDS) -> None:
-    """End every session and wait until no split is left. Raises `UnavailableError` when that takes too long."""
+def end_all(
+    session: "boto3.Session",
+    outputs: Mapping[str, str],
+    found: "Callable[[], Iterable[Item]]",
+    *,
+    seconds: float = SECONDS,
+) -> None:
+    """End every session and wait until none is found. Raises `UnavailableError` when that takes too long."""
     from signalbox.clients.control import ControlClient
     from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
     from signalbox.control.protocol import CommandRejected
 
     deadline = time.monotonic() + seconds
     control = ControlClient(session.client("sqs"), outputs["SplitControlQueueUrl"], outputs["SplitReplyQueueUrl"])
-    while splits := _splits(control):
+    while items := list(found()):
         if time.monotonic() > deadline:
-            targets = ", ".join(split["target"] for split in splits)
+            targets = ", ".join(sorted({item.identifier for item in items}))
             raise UnavailableError(
                 f"splits of {targets} have not ended after {seconds:g} s: `signalbox split status` shows the "
                 "reason, such as messages that no consumer reads; then run this command again"
             )
-        for split in splits:
-            for one in split["sessions"]:
-                request = SessionRequest(split["target"], one["session"], "signalbox destroy", None)
-                with suppress(CommandRejected):  # it has ended since the status
+        for item in items:
+            if item.name not in (ENDING, UNREADABLE):
+                request = SessionRequest(item.identifier, item.name, "signalbox destroy", None)
+                with suppress(CommandRejected):  # it has ended since
                     SessionClient(control, request).stop()
         time.sleep(PAUSE_SECONDS)
-
-
-def _splits(control: "ControlClient") -> list[dict[str, Any]]:
-    status = control.ask("status", {})
-    return list(status["splits"]) if isinstance(status, dict) else []

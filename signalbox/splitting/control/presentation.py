@@ -93,6 +93,7 @@ class SplitPresenter:
     def _session(
         self, split: Split, session: SplitSession, annotations: Mapping[str, str], counts: Counts | None = None
     ) -> dict[str, object]:
+        """Return the document of a session; with `counts`, as a part of its split's, which has the problems once."""
         queues = []
         for queue in split.queues:
             name = session.queues[queue.original]
@@ -104,6 +105,7 @@ class SplitPresenter:
             for name in session.queues.values()
             if queue_annotation(name) in annotations
         ]
+        variables = json.loads(annotations.get(_environment_annotation(session), "{}"))
         return {
             "session": session.session_id,
             "target": str(split.target),
@@ -113,13 +115,13 @@ class SplitPresenter:
             "heartbeat_at": session.heartbeat_at.isoformat(),
             "reason": session.reason,
             "queues": queues,
-            "environment": json.loads(annotations.get(_environment_annotation(session), "{}")),
+            **({"environment": variables} if counts is None else {}),
             **({"replay": _replay_document(session.replay)} if session.replay else {}),
             "notes": [
                 *(line for text in mine for line in text.splitlines()),
                 *([replay_note(session.replay)] if session.replay else []),
                 *precedence_notes(split, session),
-                *problems(annotations),
+                *(problems(annotations) if counts is None else ()),
             ],
         }
 

@@ -16,6 +16,7 @@ from signalbox.cli.shared import confirmation
 from signalbox.cli.shared.deployment import find_deployment
 from signalbox.errors import RejectedError
 from signalbox.splitting.model.split import SplitSession, Stage
+from signalbox.splitting.ports import StoredSplit
 from tests.cli.shared.stage import FakeStage, Refusal, reply_queue_url, serving
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 from tests.unit.splitting.control.observed_states import session, split
@@ -108,7 +109,6 @@ def stage(aws: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeStage]:  #
         "SplitUserPolicyArn": policy,
     }
     with serving(outputs, [control]) as stage:
-        stage.replies["status"] = lambda _: {"splits": []}
         yield stage
 
 
@@ -311,19 +311,28 @@ def test_json_cannot_ask(stage):
         destroy("signalbox", "--json")
 
 
+def stored_splits() -> DynamoSplits:
+    return DynamoSplits(DynamoTable(boto3.client("dynamodb"), "Splits"))
+
+
 def start_split(*sessions: SplitSession) -> None:
-    DynamoSplits(DynamoTable(boto3.client("dynamodb"), "Splits")).create(split(Stage.SPLIT, *sessions), documents=[])
+    stored_splits().create(split(Stage.SPLIT, *sessions), documents=[])
 
 
-def status_of(*names: str) -> dict[str, Any]:
-    return {"splits": [{"target": "lambda/meme-app", "sessions": [{"session": name} for name in names]}]}
+def end_splits() -> None:
+    for one in stored_splits().every():
+        assert isinstance(one, StoredSplit)
+        stored_splits().forget(one)
 
 
 def test_splits_end_before_their_functions_go(stage):
     start_split(session())
-    states = [status_of("ann"), status_of(), {"splits": []}]
-    stage.replies["status"] = lambda _: states.pop(0) if len(states) > 1 else states[0]
-    stage.replies["stop"] = lambda command: {"session": command["session"], "phase": "ending"}
+
+    def stop(command):
+        end_splits()
+        return {"session": command["session"], "phase": "ending"}
+
+    stage.replies["stop"] = stop
 
     document = removed("signalbox")
 
@@ -338,10 +347,9 @@ def test_splits_end_before_their_functions_go(stage):
 
 def test_a_session_that_ends_by_itself_stops_no_removal(stage):
     start_split(session())
-    states = [status_of("ann"), {"splits": []}]
-    stage.replies["status"] = lambda _: states.pop(0) if len(states) > 1 else states[0]
 
     def gone(_):
+        end_splits()
         raise Refusal("lambda/meme-app has no session 'ann'")
 
     stage.replies["stop"] = gone
@@ -354,8 +362,6 @@ def test_a_split_that_does_not_end_keeps_the_stack(stage, monkeypatch):
     monkeypatch.setattr(splits, "SECONDS", 0)
     monkeypatch.setattr(splits.end_all, "__kwdefaults__", {"seconds": 0})
     start_split()
-    stage.replies["status"] = lambda _: status_of("ann")
-    stage.replies["stop"] = lambda command: {"session": command["session"], "phase": "ending"}
 
     document = removed("signalbox")
 

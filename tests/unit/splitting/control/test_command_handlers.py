@@ -274,6 +274,22 @@ def test_status_has_the_splits_with_counts_and_problems():
     assert stage.ask("status", target="lambda/other")["splits"] == []
 
 
+def test_status_of_many_sessions_has_each_problem_once_and_no_variables():
+    stage = ControlStage()
+    stage.targets.variables[APP] |= {"OTHER": f"{MEMES}{'x' * 1_000}"}
+    for number in range(100):
+        stage.start(f"s{number}")
+    for number in range(20):
+        stage.problems.record(APP, f"{number} {'x' * 1_000}")
+
+    result = stage.ask("status")
+
+    assert len(json.dumps(result)) < 100_000
+    assert len(result["splits"][0]["notes"]) == 20
+    assert len(stage.heartbeat("s0")["environment"]["OTHER"]) > 1_000
+    assert len(stage.heartbeat("s0")["notes"]) >= 20
+
+
 def test_status_works_without_the_target_and_the_queues():
     stage = ControlStage()
     stage.start()
