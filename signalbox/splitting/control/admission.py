@@ -27,7 +27,8 @@ from signalbox.splitting.queues.names import QueueNames
 
 MINIMUM_RECEIVES = 2
 """The lowest `maxReceiveCount` of a queue that can be split: one receive is that of a killed call."""
-# Of all sessions of a split. Their samples share one item, and their variables another, with other annotations.
+# Of all sessions of a split. Their samples share one item. Another has all annotations, some of which are needed to
+# undo it: its variables, `REASON_BYTES` of notes on each temporary queue, and `KEPT` problems of `PROBLEM_BYTES`.
 MAXIMUM_TEMPORARY_QUEUES, MAXIMUM_VARIABLES_BYTES = 200, 150_000
 
 

@@ -24,7 +24,7 @@ from signalbox.splitting.model.actions import (
     SwitchTarget,
     SwitchTargetBack,
 )
-from signalbox.splitting.model.split import Split, SplitQueue
+from signalbox.splitting.model.split import Split, SplitQueue, shortened
 from signalbox.splitting.ports import StoredSplit
 
 QUEUE_ANNOTATION = "queue"
@@ -83,7 +83,7 @@ class EffectExecutor:
         notes = self.resources.queues.create(effect.name, queue, target=split.target, session=session)
         if notes:
             name = queue_annotation(effect.name)
-            self.store.annotations.put(split.target, name, "\n".join(notes))
+            self.store.annotations.put(split.target, name, shortened("\n".join(notes)))
 
     def _return(self, stored: StoredSplit, effect: ReturnMessages) -> bool:
         now = self.routes.clock.now

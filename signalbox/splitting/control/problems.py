@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from signalbox.clock import Clock
+from signalbox.splitting.model.split import shortened
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import Annotations
 
-# All annotations of a split share one item, whose limit is 400 KB in DynamoDB, and some are needed to undo the split.
 KEPT = 20
-MAXIMUM_LENGTH = 1000
+PROBLEM_BYTES = 1000
 PROBLEM_ANNOTATION = "trouble"
 
 logger = logging.getLogger(__name__)
@@ -32,11 +32,11 @@ class ProblemLog:
 
 def note_problem(annotations: Annotations, target: Target, text: str, *, now: datetime) -> None:
     """Store a problem unless it is stored already; the oldest are dropped."""
-    shortened, known = text[:MAXIMUM_LENGTH], _problem_annotations(annotations.of(target))
-    if shortened in known.values():
+    problem, known = shortened(text, PROBLEM_BYTES), _problem_annotations(annotations.of(target))
+    if problem in known.values():
         return
     at = now.isoformat(timespec="microseconds")
-    annotations.put(target, f"{PROBLEM_ANNOTATION}:{at}:{shortened}"[:200], shortened)
+    annotations.put(target, f"{PROBLEM_ANNOTATION}:{at}:{problem}"[:200], problem)
     oldest = list(known)[: max(len(known) + 1 - KEPT, 0)]
     if oldest:
         annotations.remove(target, oldest)

@@ -58,7 +58,7 @@ PHASES: dict[Phase | None, frozenset[Phase | None]] = {
 }
 JOINABLE = frozenset({Stage.STARTING, Stage.SPLIT, Stage.DRAINING})
 MATCHING = frozenset({Phase.MATCHING, Phase.READY})
-REASON_BYTES = 500  # of a stored reason, which may quote a filter of any length
+REASON_BYTES = 500  # of a stored reason or note, which may quote a filter, a tag or an error of any length
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,12 +219,12 @@ def ended(split: Split, session_id: SessionId, *, reason: str, now: datetime) ->
     return moved(split, replace(session, phase=Phase.ENDING, reason=shortened(reason)), now=now)
 
 
-def shortened(reason: str) -> str:
-    """Return the start of a reason that takes at most `REASON_BYTES` as JSON."""
-    if len(json.dumps(reason)) - 2 <= REASON_BYTES:
-        return reason
-    sizes = accumulate(len(json.dumps(character)) - 2 for character in reason[:REASON_BYTES])
-    return "".join(character for character, size in zip(reason, sizes, strict=False) if size <= REASON_BYTES)
+def shortened(text: str, most: int = REASON_BYTES) -> str:
+    """Return the start of a text that takes at most `most` bytes as JSON."""
+    if len(json.dumps(text)) - 2 <= most:
+        return text
+    sizes = accumulate(len(json.dumps(character)) - 2 for character in text[:most])
+    return "".join(character for character, size in zip(text, sizes, strict=False) if size <= most)
 
 
 def with_heartbeat(split: Split, session_id: SessionId, *, now: datetime) -> Split:

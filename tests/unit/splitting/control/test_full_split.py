@@ -6,8 +6,9 @@ import pytest
 
 from signalbox.splitting.model.records import MAXIMUM_BYTES, documents_text, longest, record_text
 from signalbox.splitting.model.split import Phase, Replay, Split, Stage, ended
+from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import SplitTooLarge, StoredSplit
-from tests.fakes.splitting import MemorySplits
+from tests.fakes.splitting import MemoryAnnotations, MemorySplits
 from tests.unit.splitting.control.control_stage import APP, ORDERS, ControlStage
 from tests.unit.splitting.control.observed_states import ANN, MEMES, NOW, session, split
 
@@ -24,13 +25,23 @@ class LimitedSplits(MemorySplits):
         return super().save(split, replacing=replacing)
 
 
+@dataclass
+class LimitedAnnotations(MemoryAnnotations):
+    """Annotations of at most the size of an item of DynamoDB."""
+
+    def put(self, target: Target, name: str, text: str) -> None:
+        super().put(target, name, text)
+        size = sum(len(f"note:{name}{text}".encode()) for name, text in self.of(target).items())
+        assert size < ITEM_BYTES - 1_000, "item size to update has exceeded the maximum allowed size"
+
+
 class LimitedStage(ControlStage):
-    """A control plane with records of a limited size."""
+    """A control plane with items of a limited size."""
 
     def __init__(self, *originals) -> None:
         super().__init__(*originals)
         self.memory.splits = LimitedSplits(beside=self.memory.splits.beside)
-        self.store = replace(self.store, splits=self.memory.splits)
+        self.store = replace(self.store, splits=self.memory.splits, annotations=LimitedAnnotations())
 
     def fill(self, color: str, **fields: object) -> str:
         """Start sessions until one is refused; return the reason."""
@@ -67,6 +78,24 @@ def test_a_split_that_takes_no_further_session_can_be_ended(color, variable, rea
 
 def test_a_split_with_200_temporary_queues_takes_no_further_session():
     assert "202 temporary queues; at most 200" in LimitedStage(MEMES, ORDERS).fill("red")
+
+
+@pytest.mark.parametrize("letter", ["x", "\U0001f600"])
+def test_notes_on_200_queues_and_20_problems_leave_room_for_all_steps(letter):
+    """A note names the tags that a queue has no room for: 50 of 128 characters."""
+    stage = LimitedStage(MEMES)
+    stage.targets.variables[APP] = {"MEMES_QUEUE": MEMES, "OTHER": "x" * 650}
+    stage.queues.notes = [f"no dead-letter queue {letter * 100}", f"left out: {letter * 6_600}"]
+    for number in range(30):
+        stage.problems.record(APP, f"{number} {letter * 1_000}")
+    refused = stage.fill("red")
+
+    stage.pass_time(15)
+
+    split = stage.split()
+    assert split is not None
+    assert {one.phase for one in split.sessions} == {Phase.READY}
+    assert "201 temporary queues; at most 200" in refused
 
 
 def test_an_existing_session_of_a_full_split_is_started_again():
