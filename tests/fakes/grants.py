@@ -15,6 +15,7 @@ class MemoryGrants:
     clock: MemoryTime = field(default_factory=MemoryTime)
     kept: dict[tuple[str, str], StoredGrants] = field(default_factory=dict)
     saved_at: list[datetime] = field(default_factory=list)
+    groups: "MemoryGroups | None" = None
 
     def find(self, realm, principal):
         return self.kept.get((realm, principal), StoredGrants())
@@ -29,6 +30,12 @@ class MemoryGrants:
     def of_groups(self, realm):
         found = {of: kept.granted for (one, of), kept in self.kept.items() if one == realm and of.startswith("@")}
         return GroupGrants(len(found), found)
+
+    def realms_of(self, user, realms):
+        groups = self.groups.kept if self.groups else ()
+        in_groups = {realm for realm, _, member in groups if member == user}
+        granted = {realm for (realm, of), kept in self.kept.items() if of == user and (kept.grants or kept.denies)}
+        return [realm for realm in realms if realm in granted | in_groups]
 
     def grantees(self, realm):
         return sorted(of for one, of in self.kept if one == realm and not of.startswith("@"))

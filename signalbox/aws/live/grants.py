@@ -22,6 +22,7 @@ from signalbox.aws.live.account_items import (
 from signalbox.aws.live.group_grants import CachedGroupGrants
 from signalbox.aws.live.items import (
     GRANTS,
+    PRINCIPAL,
     grantee_key,
     grants_key,
     group_grants_key,
@@ -40,6 +41,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 # Of the lists of one principal as JSON: DynamoDB's items have at most 400 KB, and its lists are a little longer.
 MAXIMUM_BYTES = 256_000
+RIGHTS = ("grants", DENIES, LIMITED, GROUPS)  # the lists of a user's items in a realm
 MAXIMUM_GROUPS = 1_000  # of a user in a realm: they are read for each batch of events that is posted
 
 
@@ -86,6 +88,13 @@ class DynamoGrants:
     def grantees(self, realm: ExchangeName) -> Sequence[UserName]:
         """Return the users with grants or denies of their own."""
         return [UserName(item["sk"]) for item in self._items(grantee_key(realm, "")["pk"])]
+
+    def realms_of(self, user: UserName, realms: Iterable[ExchangeName]) -> Sequence[ExchangeName]:
+        """Return those of `realms` in which a user has grants or denies of its own, or groups. Raises `ItemBusy`."""
+        of_partition = {grants_key(realm, user)["pk"]: realm for realm in realms}
+        keys = [{"pk": partition, "sk": kind} for partition in of_partition for kind in (GRANTS, PRINCIPAL)]
+        found = {item["pk"] for item in self.table.get_all(keys) if any(map(item.get, RIGHTS))}
+        return [realm for partition, realm in of_partition.items() if partition in found]
 
     def _items(self, partition: str) -> Iterator[Item]:
         return self.table.query(attr("pk").eq(partition))

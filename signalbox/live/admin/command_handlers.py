@@ -114,8 +114,8 @@ class _Execution:
         self, realm: ExchangeName, wanted: PrincipalName | None
     ) -> Iterator[tuple[PrincipalName, GrantSet]]:
         may_see, own = self._may_configure(realm), self._own_principals(realm)
-        users = self._users(realm) if wanted is None else [wanted] if group_of(wanted) is None else []
-        visible = [one for one in users if may_see or one in own]
+        named = (self._users(realm) if may_see else own) if wanted is None else [wanted]
+        visible = [one for one in named if group_of(one) is None and (may_see or one in own)]
         found = self.changes.notices.sessions.parallel_map(
             lambda one: self.store.grants.find(realm, one).granted, visible
         )
@@ -137,12 +137,12 @@ class _Execution:
 
     def _members(self, command: ListMembers) -> object:
         self._live(command.realm)
-        may_see, group = self._may_configure(command.realm), command.group
-        return [
-            {"exchange": command.realm, "group": one, "user": user}
-            for one, user in self.store.groups.members(command.realm, group)
-            if may_see or user == self.caller.name
-        ]
+        realm, groups, name = command.realm, self.store.groups, self.caller.name
+        if name is None or self._may_configure(realm):
+            found = groups.members(realm, command.group)
+        else:
+            found = [(one, name) for one in sorted(groups.of_user(realm, name)) if command.group in (None, one)]
+        return [{"exchange": realm, "group": one, "user": user} for one, user in found]
 
     def _explain(self, command: ExplainAccess) -> object:
         realms = [command.realm] if command.realm else self._realms()
@@ -188,9 +188,7 @@ class _Execution:
         at = notices.clock.now()
         self.changes.record([events.secret_changed(user, by=self.caller.name, at=at) for user in secrets])
         notices.settle()  # after it no function instance admits sessions by the earlier secrets
-        connections = [
-            one for realm in self._realms() for one in notices.sessions.joined_by_secret(realm, tuple(secrets))
-        ]
+        connections = notices.sessions.joined_by_secret(self._realms(), secrets)
         notices.end(connections, "the user's secret was replaced: join with the new one")
         return [
             {"user": user, "methods": sorted(method.value for method in credentials.methods)}

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from signalbox.clock import Clock
 from signalbox.live.admin.ports import LiveAdminStore, RightsVersion, SessionNotifier
@@ -14,6 +15,8 @@ from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 RECORDS_AT_ONCE = 100  # DynamoDB returns at most that many items for one call
+# For some users in some realms, about four seconds of the half minute of a function; then one for each realm.
+MOST_READS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +41,17 @@ class ConcernedSessions:
         others = [one.connection for one in members if one.listener.authid not in users]
         return [*by_stage, *(one.connection for one in self.records(others) if _has(one, group))]
 
-    def of_users(self, realm: ExchangeName, users: Collection[UserName]) -> Sequence[ConnectionId]:
-        """Return the connections of users' sessions."""
-        found = self.parallel_map(lambda user: self.realm_sessions.of_user(realm, user), users)
+    def of_users(self, realms: Collection[ExchangeName], users: Collection[UserName]) -> Sequence[ConnectionId]:
+        """Return the connections of users' sessions in realms."""
+        if len(users) > 1 and len(realms) * len(users) > MOST_READS:
+            every = self.parallel_map(self.realm_sessions.every, realms)
+            return [one.connection for members in every for one in members if one.listener.authid in users]
+        found = self.parallel_map(lambda one: self.realm_sessions.of_user(*one), product(realms, users))
         return [connection for connections in found for connection in connections]
 
-    def joined_by_secret(self, realm: ExchangeName, users: Collection[UserName]) -> Sequence[ConnectionId]:
-        """Return the connections of users' sessions that have joined by the users' secrets."""
-        found = self.records(self.of_users(realm, users))
+    def joined_by_secret(self, realms: Collection[ExchangeName], users: Collection[UserName]) -> Sequence[ConnectionId]:
+        """Return the connections of users' sessions in realms that have joined by the users' secrets."""
+        found = self.records(self.of_users(realms, users))
         return [one.connection for one in found if one.token is None and not one.is_anonymous]
 
     def records(self, connections: Sequence[ConnectionId]) -> Sequence[Session]:

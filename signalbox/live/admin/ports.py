@@ -62,6 +62,9 @@ class Grants(Protocol):
     def grantees(self, realm: ExchangeName) -> Sequence[UserName]:
         """Return the users with grants or denies of their own."""
 
+    def realms_of(self, user: UserName, realms: Iterable[ExchangeName]) -> Sequence[ExchangeName]:
+        """Return those of `realms` in which a user has grants or denies of its own, or groups."""
+
 
 class Groups(Protocol):
     """The groups of the stage: their members in each realm. Reads are strongly consistent."""

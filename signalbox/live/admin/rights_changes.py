@@ -77,7 +77,7 @@ class RightsChanges:
         """Add users to a group, or remove them."""
         document: dict[str, object] = {"exchange": command.realm, "group": command.group}
         if command.is_dry_run:
-            connections = self.notices.sessions.of_users(command.realm, command.users)
+            connections = self.notices.sessions.of_users([command.realm], command.users)
             return {**document, **self._effects(command.realm, connections, _membership(command))}
         groups = self.store.groups
         changing = groups.remove if command.is_removal else groups.add
@@ -85,7 +85,7 @@ class RightsChanges:
         self.record([events.membership(command, user, by=self.by, at=self.notices.clock.now()) for user in changed])
         if command.is_removal:
             self.notices.settle()
-            self.notices.notify(self.notices.sessions.of_users(command.realm, command.users))
+            self.notices.notify(self.notices.sessions.of_users([command.realm], command.users))
         else:
             self.notices.rights_version.increment()
         return {**document, "changed": changed, "unchanged": [user for user in command.users if user not in changed]}
@@ -105,18 +105,22 @@ class RightsChanges:
         self.record([events.membership(one, one.users[0], by=self.by, at=at) for one in found[:MAXIMUM_CHANGES]])
         # Also when nothing has changed: an earlier function may have been killed before it notified the sessions.
         self.notices.settle()
-        self.notices.notify(self.notices.sessions.of_users(realm, [*command.groups]))
+        self.notices.notify(self.notices.sessions.of_users([realm], [*command.groups]))
         return {"exchange": realm, "changed": len(found[:MAXIMUM_CHANGES]), "left": len(found[MAXIMUM_CHANGES:])}
 
     def remove_user(self, user: UserName, exchanges: Sequence[ExchangeRecord]) -> dict[str, object]:
-        """Remove a user, and return the result of the command `forget_user`. Repeating it is harmless."""
-        realms = [one.name for one in exchanges]  # also those that are no realms now
+        """Remove a user, and return the result of the command `forget_user`. Repeating it is harmless.
+
+        The sessions end first, however many rights the user has in however many realms.
+        """
+        realms = [one.name for one in exchanges if one.resource.is_ordered]  # also those that are no realms now
         trusting = [one.name for one in exchanges if one.live is not None and one.live.issuers]
         self.store.secrets.remove(user, trusting, now=self.notices.clock.now())
-        ended = list(self._ended_rights(user, realms))
         self.notices.settle()
-        connections = [one for realm in realms for one in self.notices.sessions.of_users(realm, [user])]
-        notified = self.notices.end(connections, "the user was removed")
+        notified = self.notices.end(self.notices.sessions.of_users(realms, [user]), "the user was removed")
+        ended = list(self._ended_rights(user, self.store.grants.realms_of(user, realms)))
+        if ended:
+            self.notices.settle()  # the next user of the name has no right that a function instance has read before
         return {"user": user, "ended": ended, "notified_sessions": notified}
 
     def refuse_anonymous(self, realm: ExchangeRecord) -> None:
@@ -137,8 +141,6 @@ class RightsChanges:
         principal = PrincipalName(user)
         for realm in realms:
             stored, groups = self.store.grants.find(realm, principal), self.store.groups.of_user(realm, user)
-            if not (stored.grants or stored.denies or groups):
-                continue
             self._replace(realm, principal, GrantSet(), replacing=stored)
             for group in groups:
                 self.store.groups.remove(realm, group, user)

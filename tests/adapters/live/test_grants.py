@@ -68,6 +68,30 @@ def test_stored_grants_and_denies_are_found_under_the_next_version(grants, princ
     assert grants.find(REALM, principal) == StoredGrants((LOGS,), 3)
 
 
+def test_the_realms_in_which_a_user_has_rights_are_found_by_hundreds(grants, groups, monkeypatch):
+    of_grants, of_denies, of_groups, former = "xs_a.fifo", "xs_b.fifo", "xs_c.fifo", "xs_d.fifo"
+    grants.save(of_grants, BOB, GrantSet((LOGS,)), replacing=StoredGrants())
+    grants.save(of_denies, BOB, GrantSet((), (SECRET_LOGS,)), replacing=StoredGrants())
+    groups.add(of_groups, LAB, BOB)
+    grants.save(former, BOB, GrantSet((LOGS,), (SECRET_LOGS,)), replacing=StoredGrants())
+    grants.save(former, BOB, GrantSet(), replacing=grants.find(former, BOB))
+    groups.add(former, LAB, BOB)
+    groups.remove(former, LAB, BOB)
+    grants.save("xs_e.fifo", "ann", GrantSet((LOGS,)), replacing=StoredGrants())
+    others = [f"xs_{number}.fifo" for number in range(195)]
+    sizes, batch_get_item = [], grants.table.client.batch_get_item
+
+    def counted(**given):
+        sizes.append(len(given["RequestItems"][grants.table.name]["Keys"]))
+        return batch_get_item(**given)
+
+    monkeypatch.setattr(grants.table.client, "batch_get_item", counted)
+
+    asked = [*others, of_grants, of_denies, of_groups, former, "xs_e.fifo"]
+    assert grants.realms_of(BOB, asked) == [of_grants, of_denies, of_groups]
+    assert sizes == [100] * 4
+
+
 @pytest.mark.parametrize("principal", [BOB, principal_of(LAB)])
 def test_concurrently_changed_grants_are_not_overwritten(grants, principal):
     grants.save(REALM, principal, GrantSet((LOGS,)), replacing=StoredGrants())

@@ -7,6 +7,7 @@ from datetime import datetime
 import pytest
 
 from signalbox.control.envelope import Envelope, InvalidCommand
+from signalbox.errors import EffectFailed
 from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, User
@@ -79,8 +80,9 @@ class DatedNotifier(MemoryInbox):
 class Stage:
     def __init__(self):
         self.clock = MemoryTime()
-        self.exchanges, self.grants, self.secrets = MemoryExchanges(), MemoryGrants(self.clock), MemorySecrets()
         self.groups, self.sessions = MemoryGroups(self.clock), MemorySessions()
+        self.grants = MemoryGrants(self.clock, groups=self.groups)
+        self.exchanges, self.secrets = MemoryExchanges(), MemorySecrets()
         self.rights_version = MemoryRightsVersion(self)
         self.users, self.realm_sessions, self.inbox = MemoryUsers(), MemoryRealmSessions(), DatedNotifier(self.clock)
         self.events: list[HistoryEvent] = []
@@ -178,7 +180,6 @@ DENY = {**LOGS, "deny": True}
         ("ungrant", {**LOGS, "user": "@lab"}),
         ("grant", DENY),
         ("group_remove", LAB),
-        ("forget_user", {"user": "bob"}),
     ],
 )
 def test_a_revocation_raises_the_version_after_its_write_and_settles_before_sessions_are_notified(
@@ -187,7 +188,6 @@ def test_a_revocation_raises_the_version_after_its_write_and_settles_before_sess
     stage.ask("grant", **LOGS)
     stage.ask("grant", **{**LOGS, "user": "@lab"})
     stage.ask("group_add", **LAB)
-    stage.ask("secret", **secret(user="bob"))
     stage.join("bob", "c1")
     stage.rights_version.increments.clear()
     before = stage.stored
@@ -341,6 +341,19 @@ def test_a_grant_to_a_group_is_listed_for_its_members(stage):
     assert stage.ask("grants", by="bob") == [denied]
     stage.ask("group_add", exchange=OWN, group="lab", users=["bob"])
     assert stage.ask("grants", by="bob") == [denied, granted]
+
+
+def test_lists_of_those_who_may_not_configure_the_realm_read_nothing_of_others(stage, monkeypatch):
+    stage.ask("grant", **LOGS)
+    stage.ask("group_add", exchange=OWN, group="lab", users=["alice", "bob"])
+    found = []
+    for store, name in ((stage.users, "every"), (stage.grants, "grantees"), (stage.groups, "members")):
+        monkeypatch.setattr(store, name, lambda *_, name=name: found.append(name))
+
+    assert [one["user"] for one in stage.ask("grants", by="bob")] == ["bob"]
+    assert stage.ask("groups", by="bob", exchange=OWN) == [{"exchange": OWN, "group": "lab", "user": "bob"}]
+    assert stage.ask("groups", by="bob", exchange=OWN, group="other") == []
+    assert found == []
 
 
 def test_members_of_groups_are_added_and_listed(stage):
@@ -706,6 +719,73 @@ def test_a_removed_user_leaves_no_secret_rights_and_sessions_in_any_realm(stage)
     assert stage.ask("forget_user", user="bob")["ended"] == []
     with pytest.raises(NotPermitted):
         stage.ask("forget_user", by="alice", user="bob")
+
+
+def test_the_sessions_of_a_removed_user_end_before_its_rights_are_read(stage, monkeypatch):
+    stage.ask("secret", user="bob", **secret())
+    stage.ask("grant", **LOGS)
+    stage.join("bob", "c1")
+    stage.rights_version.increments.clear()
+
+    def unreadable(*_):
+        raise EffectFailed("table 'Live': Throttled")
+
+    monkeypatch.setattr(stage.grants, "realms_of", unreadable)
+    with pytest.raises(EffectFailed):
+        stage.ask("forget_user", user="bob")
+    monkeypatch.undo()
+
+    assert (stage.secrets, stage.notified) == ({}, ["c1"])
+    ((changed_at, stored),) = stage.rights_version.increments
+    assert stored == (dict(stage.grants.kept), set(), {})  # the secret was gone before
+    assert (stage.inbox.notified_at[-1] - changed_at).total_seconds() == RIGHTS_SETTLE_SECONDS
+
+
+def test_a_removal_ends_when_no_function_instance_has_the_rights_any_more(stage):
+    stage.ask("grant", **LOGS)
+    stage.ask("group_add", **LAB)
+    stage.rights_version.increments.clear()
+
+    stage.ask("forget_user", user="bob")
+
+    (changed_at, stored) = stage.rights_version.increments[-1]
+    assert stored == stage.stored
+    assert changed_at == stage.grants.saved_at[-1] == stage.groups.removed_at[-1]
+    assert (stage.clock.now() - changed_at).total_seconds() == RIGHTS_SETTLE_SECONDS
+
+    begun = stage.clock.now()
+    stage.ask("forget_user", user="bob")  # received twice: the function may have been killed before it settled
+    assert (stage.clock.now() - begun).total_seconds() == RIGHTS_SETTLE_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "reads"),
+    [
+        ("forget_user", {"user": "bob"}, 403),
+        ("secret", {"user": "bob", **secret()}, 402),
+        ("secrets", {"secrets": [{"user": one, **secret()} for one in ("alice", "bob")]}, 804),
+        ("secrets", {"secrets": [{"user": one, **secret()} for one in ("alice", "bob", "root")]}, 402),
+    ],
+)
+def test_the_sessions_of_users_in_many_realms_are_read_side_by_side(stage, command, given, reads):
+    for number in range(400):
+        name = f"xs_carol_{number}.fifo"
+        stage.exchanges.create(ExchangeRecord(name, None, START, live=LiveSettings()))
+    stage.join("bob", "c1")
+    stage.join("bob", "c2", realm="xs_carol_399.fifo")
+    stage.join("dan", "c3", session=2)
+    at_once = []
+
+    def parallel_map(function, values):
+        found = list(values)
+        at_once.append(len(found))
+        return map(function, found)
+
+    stage.notices = replace(stage.notices, sessions=replace(stage.notices.sessions, parallel_map=parallel_map))
+    stage.ask(command, **given)
+
+    assert sorted(stage.notified) == ["c1", "c2"]
+    assert at_once[0] == reads
 
 
 def test_no_session_joins_as_a_removed_user_without_a_secret(stage, monkeypatch):
