@@ -5,7 +5,7 @@ The suites in tests/adapters/live hold these and the AWS adapters to the same be
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -303,10 +303,11 @@ class MemoryTopicLog:
                 self.taken += 1
                 yield one
 
-    def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
+    def topics(self, realm: ExchangeName, pattern: TopicPattern) -> Mapping[RoutingKey, datetime]:
         if self.problem is not None:
             raise self.problem
-        return [topic for topic in self.logged[realm] if pattern.matches(topic)]
+        logs = {topic: log for topic, log in self.logged[realm].items() if pattern.matches(topic)}
+        return {topic: max(event.logged_at for event in log) for topic, log in logs.items()}
 
     def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
         events = (event for log in self.logged[realm].values() for event in log if is_logged(event))

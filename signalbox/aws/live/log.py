@@ -3,7 +3,7 @@
 A realm for Arvados' clients has one more item for each event that carries a log row, by the row's id.
 
 An event costs one write unit per KB of its compressed size, and a retained event twice as much. A topic's first event
-costs one unit more, as does a later one every `TOPIC_ROOM`.
+costs one unit more, as does a later one every `COVERED / 2`.
 """
 
 import json
@@ -33,7 +33,7 @@ from signalbox.aws.live.items import (
     topic_sort_key,
     topics_partition,
 )
-from signalbox.aws.shared.dynamodb import MAXIMUM_WRITES, DynamoTable, ttl
+from signalbox.aws.shared.dynamodb import MAXIMUM_WRITES, DynamoTable, milliseconds, moment, ttl
 from signalbox.aws.shared.expressions import Delete, Item, Put, attr
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
@@ -52,10 +52,9 @@ from signalbox.sarracenia.rights.names import ExchangeName
 COMPRESSED_FROM = 1_000  # characters; a smaller item costs one unit anyway
 KNOWN_TOPICS = 100_000  # that a router remembers to be in the table
 TTL_ROOM = timedelta(hours=1)
-# A topic's item expires so long after its newest event that an older event, which SQS keeps for 14 days at most and
-# which a redrive may deliver last, never shortens it to less than the events have. The item is the way to the events
-# only: the numbers of a topic are in its head, which does not expire, so that they never begin again.
-TOPIC_ROOM = timedelta(days=15)
+# A topic's item covers the events that are logged within this time, and is written again in the second half of it: what
+# another instance writes at the same moment covers the first half, too. The numbers of a topic, in its head, stay.
+COVERED = timedelta(hours=1)
 NEVER, LONG_AGO = datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)
 TOPICS_AT_ONCE = 100  # of which the events are deleted together
 # Events beyond a log's retention count that are kept, because a pending backfill may still include them.
@@ -67,7 +66,7 @@ ROWS_OF_A_PARTITION = timedelta(seconds=ROWS_SECONDS)
 ROWS_AT_ONCE = 250  # of a partition: ids mostly rise with time, so a request reads few rows of the later ones
 ROW_AGES = [number * ROWS_OF_A_PARTITION for number in range(ROWS_KEPT_FOR // ROWS_OF_A_PARTITION + 2)]
 
-EVENT, TEXT = "event", "text"
+EVENT, TEXT, UNTIL = "event", "text", "until"
 
 
 @dataclass(slots=True)
@@ -78,7 +77,7 @@ class DynamoTopicLog:
     parallel_map: ParallelMap = serial_map
     budget: ReadBudget | None = None
     is_late: Callable[[], bool] = lambda: False
-    _known: dict[tuple[ExchangeName, RoutingKey], datetime] = field(default_factory=dict)  # when their items expire
+    _known: dict[Hashable, datetime] = field(default_factory=dict)  # until when topics' items are not written again
     _reads: InstanceReads = field(default_factory=lambda: InstanceReads(time.monotonic, Lock()))
     _turns: "WeakValueDictionary[Hashable, Lock]" = field(default_factory=WeakValueDictionary)  # while they are taken
 
@@ -160,15 +159,15 @@ class DynamoTopicLog:
         later = attr("pk").eq(log_partition(realm, topic)) & attr("sk").gt(number_key(sequence))
         return (event_with_cost(item)[0] for item in self.table.query(later))
 
-    def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
-        """Return the topics with events that match a pattern."""
+    def topics(self, realm: ExchangeName, pattern: TopicPattern) -> dict[RoutingKey, datetime]:
+        """Return the topics with events that match a pattern, each with a time after which none was logged."""
         if pattern.match is MatchPolicy.EXACT:
-            return [RoutingKey(pattern.uri)]
-        found: list[RoutingKey] = []
+            return {RoutingKey(pattern.uri): NEVER}
+        found: dict[RoutingKey, datetime] = {}
         for item in self._with_prefix(topics_partition(realm), pattern.literal_prefix):
             self._spend(TOPIC)
             if pattern.matches(topic_of(item)):
-                found.append(topic_of(item))
+                found[topic_of(item)] = moment(item[UNTIL]) if UNTIL in item else NEVER
         return found
 
     def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
@@ -223,21 +222,23 @@ class DynamoTopicLog:
             if row is not None:
                 yield row_key(realm, event.at, row.id) | document | ttl(event.at + ROWS_KEPT_FOR + TTL_ROOM)
             # The first event may be that of a new realm, which has the name of a deleted one.
-            if self._known.get((realm, event.topic), LONG_AGO) < expires_at or event.sequence == 1:
-                yield _topic_key(realm, event.topic) | _ttl(_topic_expires_at(expires_at))
+            if self._known.get(_known_as(realm, event, live), LONG_AGO) < event.logged_at or event.sequence == 1:
+                covered = replace(event, at=event.logged_at + COVERED)
+                until = {UNTIL: milliseconds(covered.at)} | _ttl(_expires_at(covered, live))
+                yield _topic_key(realm, event.topic) | until
             if event.is_retained and is_logged(event):
                 unrestricted = replace(event.audience, excluded_publisher=None) == UNRESTRICTED
                 partition = retained_partition(realm, unrestricted=unrestricted)
                 yield {"pk": partition, "sk": topic_sort_key(event.topic)} | document
 
     def remember(self, realm: ExchangeName, events: Iterable[LoggedEvent], live: LiveSettings) -> None:
-        """Remember until when the topics of events are in the table."""
+        """Remember until when the items of the topics of events are not written again."""
         if len(self._known) > KNOWN_TOPICS:
             self._known.clear()
         for event in events:
-            expires_at = _expires_at(event, live)
-            if self._known.get((realm, event.topic), LONG_AGO) < expires_at:
-                self._known[realm, event.topic] = _topic_expires_at(expires_at)
+            key = _known_as(realm, event, live)
+            if self._known.get(key, LONG_AGO) < event.logged_at:
+                self._known[key] = event.logged_at + COVERED / 2
 
     def _spend(self, cost: int) -> None:
         if self.budget is not None:
@@ -269,8 +270,8 @@ def _expires_at(event: LoggedEvent, live: LiveSettings) -> datetime:
     return NEVER if age is None else event.at + age + TTL_ROOM
 
 
-def _topic_expires_at(expires_at: datetime) -> datetime:
-    return NEVER if expires_at == NEVER else expires_at + TOPIC_ROOM
+def _known_as(realm: ExchangeName, event: LoggedEvent, live: LiveSettings) -> Hashable:
+    return realm, event.topic, retention_of(event.topic, live.rules, otherwise=live.retention).age  # its item's TTL
 
 
 def _ttl(expires_at: datetime) -> Item:

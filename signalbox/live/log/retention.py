@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from signalbox.exchange.model.records import Retention
+from signalbox.exchange.model.records import LiveSettings, Retention
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.wamp.audience import UNRESTRICTED
@@ -14,6 +14,12 @@ def retention_of(topic: RoutingKey, rules: Mapping[str, Retention], *, otherwise
     """Return the retention of a topic: the rule of its longest matching prefix, compared by characters."""
     prefixes = [prefix for prefix in rules if topic.startswith(prefix)]
     return rules[max(prefixes, key=len)] if prefixes else otherwise
+
+
+def may_have_events(topic: RoutingKey, until: datetime, live: LiveSettings, *, now: datetime) -> bool:
+    """Return whether a topic whose last event was logged at a time, or before, may have one that has not expired."""
+    age = retention_of(topic, live.rules, otherwise=live.retention).age
+    return age is None or now - until <= age
 
 
 def expired(events: Sequence[LoggedEvent], retention: Retention, now: datetime) -> list[LoggedEvent]:

@@ -1,12 +1,13 @@
 """The backfill of a subscription: the logged events that it receives before its first live event."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.log.retention import may_have_events
 from signalbox.live.log.selection import admits, backfill_page, in_order, is_logged, latest_retained
 from signalbox.live.outbox.decisions import WATERMARKS_KEPT_FOR, SequenceNumbers
 from signalbox.live.outbox.items import BackfillRequest
@@ -25,6 +26,7 @@ from signalbox.sarracenia.rights.names import ExchangeName
 
 # A client that resumes after a known point receives all later events and none before it. `LastEvents` gives no such
 # bound.
+LOGS_AT_ONCE = 100
 ResumePoint = AfterTopicSequences | AfterPublication | AfterSequence | AfterTime
 
 
@@ -63,14 +65,14 @@ class BackfillReader:
         """
         # The retained events are read before the logs, so an event newer than the retained one follows it.
         latest = self.log.retained(self.realm, request.pattern) if request.get_retained else []
-        topics = self.log.topics(self.realm, request.pattern) if request.history else list(deferred)
+        topics = dict.fromkeys(deferred, datetime.max.replace(tzinfo=UTC)) | dict(self._topics(request, deferred))
         # Events before a publication are known by its position in the log.
         ends = {} if isinstance(request.history, AfterPublication) else posted
 
         def log_of(topic: RoutingKey) -> Sequence[LoggedEvent]:
             return self._log(topic, request.history, listener, deferred.get(topic), ends.get(topic, -1))
 
-        logs = list(self.log.parallel_map(log_of, topics))
+        logs = list(self._logs(request.history, listener, log_of, topics))
         logged = in_order(logs)
         selected = _selected(logged, request, listener, deferred)
         retained = [one for one in latest_retained(latest, listener) if one.publication not in selected]
@@ -79,6 +81,34 @@ class BackfillReader:
             (*(BackfillEvent(one, is_latest=True) for one in retained), *map(BackfillEvent, events)),
             settled=dict(self._settled(logs)) if isinstance(request.history, ResumePoint) else {},
         )
+
+    def _topics(self, request: BackfillRequest, deferred: SequenceNumbers) -> Iterator[tuple[RoutingKey, datetime]]:
+        """Yield the topics that may have requested events, except deferred ones, each with the time of its newest."""
+        history = request.history
+        for topic, until in self.log.topics(self.realm, request.pattern).items() if history else ():
+            is_before = (isinstance(history, AfterTime) and until <= history.at) or (
+                isinstance(history, AfterTopicSequences) and until < history.since and topic not in history.numbers
+            )
+            if topic not in deferred and not is_before and may_have_events(topic, until, self.live, now=self.now):
+                yield topic, until
+
+    def _logs(
+        self,
+        history: BackfillStart | None,
+        listener: Listener,
+        log_of: Callable[[RoutingKey], Sequence[LoggedEvent]],
+        topics: Mapping[RoutingKey, datetime],
+    ) -> Iterator[Sequence[LoggedEvent]]:
+        """Read the logs of topics; of the last events, those with the newest first, until no other has a later one."""
+        if not isinstance(history, LastEvents):
+            yield from self.log.parallel_map(log_of, topics)
+            return
+        left, times = sorted(topics, key=topics.__getitem__, reverse=True), list[datetime]()
+        while left and sum(at > topics[left[0]] for at in times) < history.count:
+            some, left = left[:LOGS_AT_ONCE], left[LOGS_AT_ONCE:]
+            for log in self.log.parallel_map(log_of, some):
+                times += [one.at for one in log if _is_past(one, listener)]
+                yield log
 
     def _settled(self, logs: Iterable[Sequence[LoggedEvent]]) -> Iterator[tuple[RoutingKey, int]]:
         """Yield the last sequence number of each log, unless it is too old for its live event to be in the outbox."""
@@ -100,7 +130,7 @@ class BackfillReader:
         past = 0
         for event in self.log.newest_first(self.realm, topic, live_from, live=self.live, now=self.now, page=page):
             found.append(event)
-            past += is_logged(event) and _is_of_others(event, listener) and admits(event, listener)
+            past += _is_past(event, listener)
             is_deferred = live_from is not None and (event.sequence or 0) > live_from
             if (event.sequence or 0) <= posted or (not is_deferred and _has_no_earlier(event, history, past)):
                 break
@@ -128,6 +158,10 @@ def _has_no_earlier(event: LoggedEvent, history: BackfillStart | None, past: int
     if isinstance(history, AfterTopicSequences):
         return (event.sequence or 0) <= history.numbers.get(event.topic, -1) + 1
     return history is None
+
+
+def _is_past(event: LoggedEvent, listener: Listener) -> bool:
+    return is_logged(event) and _is_of_others(event, listener) and admits(event, listener)
 
 
 def _is_of_others(event: LoggedEvent, listener: Listener) -> bool:

@@ -10,6 +10,7 @@ from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.get_events import get_events_result
 from signalbox.live.log.history_request import HistoryRequest, InvalidArgument
 from signalbox.live.log.read_limits import PastTooLarge, ReadsBusy
+from signalbox.live.log.retention import may_have_events
 from signalbox.live.log.selection import history_page, in_order
 from signalbox.live.model.effects import AnswerCall
 from signalbox.live.model.events import Cause
@@ -113,11 +114,10 @@ def get_events(context: CallContext, payload: Payload) -> Payload:
 
 def _logged(log: TopicLog, context: CallContext, pattern: TopicPattern, query: HistoryRequest) -> list[LoggedEvent]:
     """Return the kept events of the topics that a pattern matches, or of the topic that the query names."""
-    topics = log.topics(context.realm, pattern)
-    if query.topic is not None:
-        topics = [topic for topic in topics if topic == query.topic]
-    if len(topics) > MAXIMUM_TOPICS:
-        raise InvalidArgument(f"topic: {len(topics)} match, and one call reads at most {MAXIMUM_TOPICS}: name one")
     live = context.access().live or LiveSettings()
     realm, now = context.realm, context.cause.at
+    found = log.topics(realm, pattern).items()
+    topics = [one for one, until in found if query.topic in (None, one) and may_have_events(one, until, live, now=now)]
+    if len(topics) > MAXIMUM_TOPICS:
+        raise InvalidArgument(f"topic: {len(topics)} match, and one call reads at most {MAXIMUM_TOPICS}: name one")
     return in_order(log.parallel_map(lambda topic: log.events(realm, topic, live=live, now=now), topics))

@@ -11,16 +11,19 @@ import pytest
 
 from signalbox.aws.live import log as live_log
 from signalbox.aws.live.items import log_partition
-from signalbox.aws.live.log import KEPT_BEHIND, TOPIC_ROOM, TOPICS_AT_ONCE, DynamoTopicLog
+from signalbox.aws.live.log import COVERED, KEPT_BEHIND, TOPICS_AT_ONCE, DynamoTopicLog
 from signalbox.aws.shared.dynamodb import DynamoTable, ItemBusy
 from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.records import LiveSettings, Retention
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.read_limits import CREDIT, MAXIMUM_OF_REQUEST, POST, SMALL, PastTooLarge, ReadsBusy, event_cost
+from signalbox.live.outbox.backfill import BackfillReader
+from signalbox.live.outbox.items import BackfillRequest, ItemId
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.codec import MAXIMUM_FRAME_BYTES
 from signalbox.live.wamp.messages import Payload, PublicationId, SessionId
+from signalbox.live.wamp.options import AfterTime, AfterTopicSequences, LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.backoff import AT_ONCE
@@ -29,6 +32,7 @@ from tests.patience import wait_for
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
 REALM, A, B = ExchangeName("xs_trial.fifo"), RoutingKey("trial.a"), RoutingKey("trial.b")
 LIVE = LiveSettings()
+ALL = TopicPattern.parse("", MatchPolicy.PREFIX)
 FOR_JOE = Audience(eligible_authid=frozenset({"joe"}))
 FOR_A_SESSION = Audience(eligible=frozenset({SessionId(7)}))
 
@@ -72,7 +76,7 @@ def test_many_events_are_written_in_several_calls(log) -> None:
     log.append(REALM, [event(number, f"trial.{number % 30}") for number in range(1, 61)], live=LIVE)
 
     assert numbers(log, RoutingKey("trial.7")) == [7, 37]
-    assert len(log.topics(REALM, TopicPattern.parse("", MatchPolicy.PREFIX))) == 30
+    assert len(log.topics(REALM, ALL)) == 30
 
 
 def test_a_log_follows_its_retention(log) -> None:
@@ -122,21 +126,66 @@ def test_a_deleted_realm_leaves_nothing_to_the_next_of_its_name(log, live_table)
 
     assert {one["pk"] for one in live_table.scan()["Items"]} == {f"log#{other}#{A}", f"topics#{other}"}
     log.append(REALM, [event(1)], live=live)
-    assert log.topics(REALM, TopicPattern.parse("", MatchPolicy.PREFIX)) == [A]
+    assert list(log.topics(REALM, ALL)) == [A]
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-def test_a_topic_expires_long_after_its_newest_event(log, live_table, is_known) -> None:
+def test_a_topic_expires_after_its_newest_event(log, live_table, is_known) -> None:
     """Also if a redrive delivers an older event last, to an instance that knows the topic or to another."""
     live = LiveSettings(retention=Retention(age=timedelta(hours=1)))
-    redriven = event(4, at=event(3).at + TOPIC_ROOM - timedelta(days=14))
+    later, delay = event(3).at + COVERED, timedelta(days=14)
+    redriven = event(4, at=later - delay, delay_ms=delay // timedelta(milliseconds=1))
 
-    for number, one in enumerate((event(1), event(2), replace(event(3), at=event(3).at + TOPIC_ROOM), redriven)):
+    for number, one in enumerate((event(1), event(2), event(3, at=later), redriven)):
         (log if is_known else DynamoTopicLog(live_table)).append(REALM, [one], live=live)
         items = live_table.scan()["Items"]
         (topic,) = (one["expires_at"] for one in items if one["pk"] == f"topics#{REALM}")
         events = [one["expires_at"] for one in items if one["pk"] == log_partition(REALM, A)]
         assert (len(events), topic > max(events)) == (number + 1, True)
+
+
+def test_a_topic_tells_until_when_its_events_were_logged_in_few_writes(log, live_table) -> None:
+    minutes = [event(number, at=NOW + timedelta(minutes=number)) for number in range(1, 121)]
+
+    writes = 0
+    for one in minutes:
+        writes += len(log.changes(REALM, [one], LIVE)) - 1
+        log.append(REALM, [one], live=LIVE)
+        (until,) = log.topics(REALM, ALL).values()
+        assert one.logged_at + COVERED / 2 <= until + timedelta(minutes=1)
+
+    assert writes == 4
+
+
+def test_a_topic_of_an_earlier_version_may_have_events_of_any_time(log, live_table) -> None:
+    live_table.put_item(Item={"pk": f"topics#{REALM}", "sk": f".{A}"})
+
+    assert log.topics(REALM, ALL) == {A: live_log.NEVER}
+
+
+@pytest.mark.parametrize(
+    ("history", "waited", "found"),
+    [
+        (LastEvents(10), timedelta(days=2), 0),
+        (LastEvents(10), timedelta(hours=2), 10),
+        (AfterTopicSequences(NOW + timedelta(hours=1), {"trial.1": 0}), timedelta(hours=2), 1),
+        (AfterTime(NOW + timedelta(hours=2)), timedelta(hours=2), 0),
+    ],
+)
+def test_topics_of_others_without_requested_events_do_not_end_a_subscription(log, history, waited, found) -> None:
+    """A user with 1,251 topics ended each subscription with history above them until 15 days after their expiry."""
+    early = NOW - timedelta(minutes=90)
+    for start in range(0, 1_260, 20):
+        at = NOW if start == 1_240 else early
+        some = range(start, start + 20)
+        log.append(REALM, [event(one, f"trial.{one}", sequence=1, at=at) for one in some], live=LIVE)
+    request = BackfillRequest(ItemId("i"), ALL, get_retained=False, history=history)
+
+    with log.request("joe") as limited:
+        reader = BackfillReader(limited, REALM, LIVE, NOW + waited)
+        backfill = reader.read(request, Listener(SessionId(7), "joe", "subscriber"), deferred={}, posted={})
+
+    assert len(backfill.events) == found
 
 
 def test_the_topic_of_events_that_never_expire_stays(log, live_table) -> None:
@@ -169,7 +218,7 @@ def test_topics_are_found_by_pattern(log, uri, match, found) -> None:
     log.append(REALM, [event(1, topic, is_retained=True) for topic in topics], live=LIVE)
     pattern = TopicPattern.parse(uri, match)
 
-    assert log.topics(REALM, pattern) == found
+    assert list(log.topics(REALM, pattern)) == found
     assert sorted(one.topic for one in log.retained(REALM, pattern)) == found
 
 
@@ -185,7 +234,7 @@ def test_the_empty_topic_has_a_log(log) -> None:
     log.append(REALM, [event(1, "", is_retained=True)], live=LIVE)
 
     assert numbers(log, RoutingKey("")) == [1]
-    assert log.topics(REALM, TopicPattern.parse("", MatchPolicy.PREFIX)) == [""]
+    assert list(log.topics(REALM, ALL)) == [""]
 
 
 def test_the_number_of_remembered_topics_is_limited(log, monkeypatch) -> None:
@@ -193,7 +242,7 @@ def test_the_number_of_remembered_topics_is_limited(log, monkeypatch) -> None:
     for topic in (A, B, RoutingKey("trial.c")):
         log.append(REALM, [event(1, topic)], live=LIVE)
 
-    assert log.topics(REALM, TopicPattern.parse("trial", MatchPolicy.PREFIX)) == ["trial.a", "trial.b", "trial.c"]
+    assert list(log.topics(REALM, TopicPattern.parse("trial", MatchPolicy.PREFIX))) == ["trial.a", "trial.b", "trial.c"]
 
 
 def test_unprocessed_writes_are_retried_and_finally_raised(log, monkeypatch) -> None:
@@ -262,8 +311,6 @@ def test_a_request_reads_a_limited_part_of_the_log(log) -> None:
     bomb = Payload(([[]] * 40_000,))
     log.append(REALM, [event(number, payload=bomb, is_retained=True) for number in range(1, 41)], live=LIVE)
     log.append(REALM, [event(41, B, payload=bomb)], live=LIVE)
-    every = TopicPattern.parse("", MatchPolicy.PREFIX)
-
     with log.request("alice") as limited, pytest.raises(PastTooLarge):
         limited.events(REALM, A, live=LIVE, now=NOW)
 
@@ -272,7 +319,7 @@ def test_a_request_reads_a_limited_part_of_the_log(log) -> None:
         assert [next(newest).sequence for _ in range(3)] == [40, 39, 38]
 
     with log.request("carol") as limited:
-        assert (limited.topics(REALM, every), len(limited.retained(REALM, every))) == ([A, B], 1)
+        assert ([*limited.topics(REALM, ALL)], len(limited.retained(REALM, ALL))) == ([A, B], 1)
         assert len(limited.events(REALM, B, live=LIVE, now=NOW)) == 1
     log.count_post(1)
     assert len(numbers(log)) == 40  # a router and an export have no limit

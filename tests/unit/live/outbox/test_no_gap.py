@@ -8,7 +8,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -77,7 +77,7 @@ class Log(MemoryTopicLog):
         self.step()
         return super().newest_first(*given, **limits)
 
-    def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
+    def topics(self, realm: ExchangeName, pattern: TopicPattern) -> Mapping[RoutingKey, datetime]:
         self.step()
         return super().topics(realm, pattern)
 
