@@ -1,8 +1,11 @@
 """The function `forward`: it posts offers of the broker queue to an existing broker, and deletes orphan queues."""
 
+import logging
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
 
 from lambdas.rendezvous import deliveries, wiring
 from lambdas.shared import instance
@@ -10,28 +13,39 @@ from lambdas.shared.threads import parallel_map
 from signalbox.aws.rendezvous.upstream import HttpBroker
 from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
-from signalbox.control.orphan_queues import OrphanQueues
-from signalbox.queues import QueueName
-from signalbox.rendezvous.reporting.events import CAPABILITY
+from signalbox.queues import QueueName, queue_name
 from signalbox.rendezvous.rules.front_service import FrontService
 from signalbox.task_time import TaskTime
 
+logger = logging.getLogger(__name__)
+
 
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
-    """Return the messages that stay in flight; for the task of the schedule, the number of deleted queues."""
+    """Return the messages whose handling failed; for the task of the schedule, the number of deleted queues."""
     if "Records" not in event:
         return {"deleted": sum(1 for _ in _delete_orphans(instance.task_time(context)))}
     service = _service()  # created once, before the threads share it
-    return deliveries.process(event["Records"], service.receive, instance.record)
+    response = deliveries.process(event["Records"], service.receive, instance.record)
+    _end_leases(service)
+    return response
+
+
+def _end_leases(service: FrontService) -> None:
+    try:
+        service.end_leases()
+    except (ClientError, BotoCoreError):
+        # The offers of the batch are answered: a failed invocation would repeat them.
+        logger.exception("the queue of a client was not deleted and is left to the sweep")
 
 
 def _delete_orphans(time: TaskTime) -> Iterator[QueueName]:
-    """Delete queues whose offers have expired, or were purged, before the end of the lease."""
+    """Delete queues of instances that ended before the leases."""
     settings = instance.settings()
-    queues = SqsTemporaryQueues(instance.sqs(), TagCalls())
-    orphans = OrphanQueues(queues, settings.text("STAGE"), CAPABILITY, parallel_map)
-    for part in time.parts(orphans.listed(prefix=settings.text("CLIENT_QUEUE_PREFIX"))):
-        yield from orphans.delete(orphans.ours(orphans.old(part, now=instance.CLOCK.now())))
+    before = instance.CLOCK.now() - settings.seconds("STRAY_QUEUE_AGE_SECONDS")
+    queues, listed = wiring.client_queues(), SqsTemporaryQueues(instance.sqs(), TagCalls())
+    for part in time.parts(listed.listed(settings.text("CLIENT_QUEUE_PREFIX"))):
+        deleted = parallel_map(partial(queues.delete_old, before=before), part)
+        yield from (queue_name(url) for url, is_deleted in zip(part, deleted, strict=True) if is_deleted)
 
 
 @cache
@@ -42,5 +56,5 @@ def _service() -> FrontService:
         client_queues=wiring.client_queues(),
         clock=instance.CLOCK,
         patience=policy.sqs_patience,
-        kept_for=policy.kept_for,
+        lease=policy.client_queue_lease,
     )

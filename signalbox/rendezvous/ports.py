@@ -86,9 +86,6 @@ class ClientQueues(Protocol):
         Return True if the queue of this message exists already.
         """
 
-    def is_of(self, client_id: ClientId, *, message_id: str) -> bool:
-        """Return whether a client's queue exists and was created for this message."""
-
     def adopt(self, client_id: ClientId, *, message_id: str) -> None:
         """Make the client's existing queue that of this message."""
 

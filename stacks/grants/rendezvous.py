@@ -37,6 +37,7 @@ def grant_rendezvous(
     offer, sweep = rendezvous.functions["offer"], rendezvous.functions["sweep"]
 
     _grant_offers(offer, broker, clients, state=state)
+    allow(offer, ["sqs:ChangeMessageVisibility"], [broker.queue.queue_arn])
     allow(offer, ["sqs:SetQueueAttributes"], [clients])  # of a client that comes again
     allow(sweep, ["sqs:DeleteQueue", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], [clients])
     allow(sweep, ["sqs:ListQueues"], ["*"])  # supports no resource ARNs
@@ -80,8 +81,7 @@ def _grant_client(user: iam.IGrantable, broker: Broker, clients: str) -> None:
 
 def _grant_offers(reader: iam.IGrantable, broker: Broker, clients: str, *, state: State) -> None:
     # The event source mapping receives with the role of its function.
-    receiving = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
-    allow(reader, receiving, [broker.queue.queue_arn])
+    allow(reader, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], [broker.queue.queue_arn])
     allow(reader, ["sqs:SendMessage"], [broker.dead_letters.queue_arn, clients])
     allow(reader, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], [clients])
     if broker.key:

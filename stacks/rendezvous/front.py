@@ -14,8 +14,8 @@ from stacks.state_stack import State
 
 # The function waits for the broker nearly all of its time: more memory raises the price and does not shorten it.
 MEMORY_MEGABYTES = 128
-# A run reads the tags of about sixty queues; few offers expire before they have ended the lease of a queue.
-SWEPT_EVERY_MINUTES = 60
+# A burst of offers may leave the queues of thousands of clients, and a run deletes hundreds.
+SWEPT_EVERY_MINUTES = 5
 
 
 class Front(Part):

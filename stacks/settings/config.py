@@ -110,9 +110,7 @@ class Config(Choices):
     @property
     def offer_age_limit_seconds(self) -> int:
         """The age of an offer from which the queue has no working reader, in seconds."""
-        # A front keeps the offer until the lease of its client's queue ends.
-        lease = self.client_queue_lease_seconds if self.is_front else 0
-        return self.offer_patience_seconds + lease + OFFER_AGE_GRACE_SECONDS
+        return self.offer_patience_seconds + OFFER_AGE_GRACE_SECONDS
 
     @property
     def history_database(self) -> str:

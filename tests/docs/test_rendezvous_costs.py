@@ -37,15 +37,15 @@ def test_the_writes_and_calls_of_queues_are_the_counted_ones():
 
 
 def test_the_page_of_the_front_has_the_costs_of_the_counted_calls():
-    """Lambda receives an offer twice and deletes it."""
-    calls = sum(FRONT_CALLS.values()) + 3 + 3
-    queues, runs = calls * PRICES[costs.SQS], 2 * PRICES[costs.RUNS]
+    """Lambda receives an offer and deletes it; a client makes three calls."""
+    calls = sum(FRONT_CALLS.values()) + 2 + 3
+    queues, run = calls * PRICES[costs.SQS], PRICES[costs.RUNS]
     waiting = MEMORY_MEGABYTES / 1024 * 1000 * PRICES[costs.MEMORY]
     page = (costs.PAGE.parent / "front.md").read_text()
 
     assert f"the client's three included | 12.5 to 13 | {calls} |" in page
-    assert f"{queues:.2f} for {calls} SQS calls, {runs:.2f} for two runs of the function, and {waiting:.2f} for" in page
-    assert f"cost about {queues + runs + waiting:.1f} USD" in page
+    assert f"{queues:.2f} for eight SQS calls, {run:.2f} for a run of the function, and {waiting:.2f} for" in page
+    assert f"cost about {queues + run + waiting:.0f} USD" in page
 
 
 def test_a_collected_event_is_billed_with_its_size():

@@ -184,9 +184,6 @@ class MemoryClientQueues:
         self.replies.setdefault(client_id, [])
         return self.messages.setdefault(client_id, message_id) == message_id
 
-    def is_of(self, client_id: ClientId, *, message_id: str) -> bool:
-        return self.messages.get(client_id) == message_id
-
     def adopt(self, client_id: ClientId, *, message_id: str) -> None:
         self.messages[client_id] = message_id
 
@@ -198,7 +195,6 @@ class MemoryClientQueues:
 
     def delete(self, client_id: ClientId) -> None:
         self.replies.pop(client_id, None)
-        self.messages.pop(client_id, None)
 
 
 @dataclass

@@ -4,13 +4,13 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 from zlib import crc32
 
 from signalbox.aws.shared.batch_calls import hide
 from signalbox.errors import EffectFailed, RejectedError
-from signalbox.queues import allow_policy, is_ours, own_tags, tls_only
+from signalbox.queues import QueueUrl, allow_policy, is_ours, own_tags, tls_only
 from signalbox.rendezvous.model.states import ClientId
 
 if TYPE_CHECKING:
@@ -28,8 +28,12 @@ LARGEST_BYTES, SIZES = 262_144, 60_000
 # Characters of JSON that SQS does not accept.
 ACCEPTED = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")
 ARRIVED: tuple["QueueAttributeNameType", ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
-# Numbers, which SQS returns as they were set: together they identify the queue of a message.
-OF_MESSAGE: tuple["QueueAttributeNameType", ...] = ("MaximumMessageSize", "MessageRetentionPeriod")
+OF_CLIENT: tuple["QueueAttributeNameType", ...] = (
+    "LastModifiedTimestamp",
+    "MaximumMessageSize",
+    "MessageRetentionPeriod",
+    "Policy",
+)
 
 Result = TypeVar("Result")
 
@@ -84,15 +88,6 @@ class SqsClientQueues:
         if not is_ours(tags, stage=self.stage, capability=CAPABILITY):
             raise QueueTaken(f"the queue of client {client_id!r} exists and is not a client queue of ours")
 
-    def is_of(self, client_id: ClientId, *, message_id: str) -> bool:
-        """Return whether a client's queue exists and was created for this message."""
-        created = client_queue_attributes(self.arn_prefix + client_id, message_id=message_id)
-        try:
-            page = self.sqs.get_queue_attributes(QueueUrl=self._url(client_id), AttributeNames=OF_MESSAGE)
-        except self.sqs.exceptions.QueueDoesNotExist:
-            return False
-        return all(page["Attributes"][name] == created[name] for name in OF_MESSAGE)
-
     def adopt(self, client_id: ClientId, *, message_id: str) -> None:
         """Make the client's existing queue that of this message."""
         attributes = client_queue_attributes(self.arn_prefix + client_id, message_id=message_id)
@@ -129,6 +124,21 @@ class SqsClientQueues:
         with suppress(self.sqs.exceptions.QueueDoesNotExist):
             self.sqs.delete_queue(QueueUrl=self._url(client_id))
 
+    def delete_old(self, queue_url: QueueUrl, *, before: datetime) -> bool:
+        """Delete a queue if it was made as those of clients are, and not changed since a time; return whether it was.
+
+        It is known by its attributes, since AWS allows an account five calls a second for tags.
+        """
+        try:
+            page = self.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=OF_CLIENT)
+            found = page["Attributes"]
+            if not _is_of_client(found) or float(found["LastModifiedTimestamp"]) >= before.timestamp():
+                return False
+            self.sqs.delete_queue(QueueUrl=queue_url)
+        except self.sqs.exceptions.QueueDoesNotExist:
+            return False
+        return True
+
     def _url(self, client_id: ClientId) -> str:
         return self.url_prefix + client_id
 
@@ -161,6 +171,15 @@ class SqsBrokerQueue:
             self.sqs.create_queue(
                 QueueName=name, Attributes={**attributes, "RedriveAllowPolicy": allow_policy(), "Policy": tls_only(arn)}
             )
+
+
+def _is_of_client(found: Mapping["QueueAttributeNameType", str]) -> bool:
+    size = int(found["MaximumMessageSize"])
+    return (
+        LARGEST_BYTES - SIZES < size <= LARGEST_BYTES
+        and found["MessageRetentionPeriod"] == str(CLIENT_RETENTION_SECONDS)
+        and "aws:SecureTransport" in found.get("Policy", "")
+    )
 
 
 def client_queue_attributes(arn: str, *, message_id: str) -> dict["QueueAttributeNameType", str]:

@@ -1,10 +1,12 @@
 """The service of a stage in front of an existing broker: it posts offers there and passes the replies on."""
 
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from signalbox.rendezvous.model.states import OfferDelivery
+from signalbox.rendezvous.model.states import ClientId, OfferDelivery
 from signalbox.rendezvous.rules.offer_service import DeliveryResult
 from signalbox.rendezvous.wire.reply import TIMED_OUT, error_reply
 
@@ -12,7 +14,8 @@ if TYPE_CHECKING:
     from signalbox.clock import Clock
     from signalbox.rendezvous.ports import ClientQueues, UpstreamBroker
 
-DONE = DeliveryResult(done=True)
+# Twice as many as a batch has offers: a function that times out while it deletes would have answered the batch twice.
+ENDED_AT_ONCE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,37 +23,42 @@ class FrontService:
     """Handles deliveries of offers without a table.
 
     A function that is killed before it has sent the reply leaves an empty queue, and the next delivery posts the offer
-    again. The offer is also the lease of its client's queue: it is hidden until the lease ends, `kept_for` after the
-    offer was sent, and then its delivery deletes the queue.
+    again. An instance remembers the queues that it has created and deletes them at the end of their lease.
     """
 
     broker: "UpstreamBroker"
     client_queues: "ClientQueues"
     clock: "Clock"
     patience: timedelta
-    kept_for: timedelta
+    lease: timedelta
+    leases: dict[ClientId, datetime] = field(default_factory=dict)
+    """The ends of the leases of clients' queues, oldest first."""
 
     def receive(self, delivery: OfferDelivery) -> DeliveryResult:
-        """Answer a delivered offer, unless it has its reply or is a copy, or end the lease of its client's queue."""
-        client_id, age = delivery.client_id, self.clock.now() - delivery.sent_at
-        if delivery.is_first and age >= self.patience:
-            return DONE  # its client gave up after five seconds without a queue
-        if age >= self.kept_for:
-            self._end_lease(delivery)
-            return DONE
+        """Answer a delivered offer, unless it has its reply or is a copy."""
+        client_id = delivery.client_id
         # First, because upstream's client gives up if its queue does not exist within five seconds.
         if not self.client_queues.create(client_id, message_id=delivery.message_id):
-            return DONE  # a copy of a message that is handled by itself
+            return DeliveryResult(done=True)  # a copy of a message that is handled by itself
         if delivery.is_first or self.client_queues.is_empty(client_id):
             self.client_queues.send(client_id, self._reply(delivery))
-        return DeliveryResult(done=False, hidden_until=delivery.sent_at + self.kept_for)
+        self.leases[client_id] = self.clock.now() + self.lease
+        return DeliveryResult(done=True)
 
-    def _end_lease(self, delivery: OfferDelivery) -> None:
-        # An offer that no delivery has handled can name a queue of others.
-        if self.client_queues.is_of(delivery.client_id, message_id=delivery.message_id):
-            self.client_queues.delete(delivery.client_id)
+    def end_leases(self) -> None:
+        """Delete some of the queues whose lease has ended; one that cannot be deleted is left to the sweep."""
+        for client_id in list(islice(self._ended(), ENDED_AT_ONCE)):
+            del self.leases[client_id]
+            self.client_queues.delete(client_id)
+
+    def _ended(self) -> Iterator[ClientId]:
+        now = self.clock.now()
+        for client_id, end in self.leases.items():
+            if end > now:
+                return
+            yield client_id
 
     def _reply(self, delivery: OfferDelivery) -> str:
         if self.clock.now() >= delivery.sent_at + self.patience:
-            return error_reply(TIMED_OUT)  # no proxy is used for a client that has waited for a second delivery
+            return error_reply(TIMED_OUT)  # no proxy is used for a client that has waited in the queue
         return self.broker.reply(delivery.body)

@@ -83,16 +83,6 @@ def test_the_queue_of_a_client_that_comes_again_is_that_of_its_newest_message(qu
     assert not queues.create(CLIENT, message_id="m1")
 
 
-def test_a_client_queue_is_of_the_message_that_it_was_created_for(queues: SqsClientQueues, sqs) -> None:
-    queues.create(CLIENT, message_id="m1")
-    sqs.create_queue(QueueName="snowflake-client-of-another-broker")
-
-    assert queues.is_of(CLIENT, message_id="m1")
-    assert not queues.is_of(CLIENT, message_id="m2")
-    assert not queues.is_of(ClientId("of-another-broker"), message_id="m1")
-    assert not queues.is_of(ClientId("absent"), message_id="m1")
-
-
 def test_the_longest_reply_fits_into_a_client_queue_of_any_message() -> None:
     """A proxy's message has at most 100,000 bytes, and each of them may be a quote."""
     sizes = {int(client_queue_attributes(PREFIX, message_id=f"m{n}")["MaximumMessageSize"]) for n in range(2000)}
@@ -243,6 +233,18 @@ def test_a_client_queue_is_deleted_once(queues: SqsClientQueues, sqs) -> None:
     queues.delete(CLIENT)
 
     assert not sqs.list_queues().get("QueueUrls")
+
+
+def test_old_queues_are_deleted_if_they_were_made_as_those_of_clients_are(queues: SqsClientQueues, sqs) -> None:
+    now = datetime.now(UTC)
+    queues.create(CLIENT, message_id="m1")
+    others = sqs.create_queue(QueueName="snowflake-client-of-upstream", Attributes={"MessageRetentionPeriod": "300"})
+
+    assert not queues.delete_old(QueueUrl(URL), before=now - timedelta(minutes=1))
+    assert not queues.delete_old(others["QueueUrl"], before=now + timedelta(minutes=1))
+    assert queues.delete_old(QueueUrl(URL), before=now + timedelta(minutes=1))
+    assert not queues.delete_old(QueueUrl(URL), before=now + timedelta(minutes=1))
+    assert sqs.list_queues()["QueueUrls"] == [others["QueueUrl"]]
 
 
 def test_a_queue_deleted_during_the_listing_has_no_age_and_no_tags(sqs) -> None:

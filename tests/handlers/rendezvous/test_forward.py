@@ -2,20 +2,17 @@
 
 import time
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from lambdas.rendezvous import forward, wiring
 from lambdas.shared import instance
-from signalbox.control import orphan_queues
 from tests.fakes.snowflake_broker import ANSWER, NO_PROXIES, Broker, running_broker
 from tests.handlers.environment import clear_caches
 from tests.handlers.recorded_events import batch, client_id, message
 from tests.handlers.rendezvous.ledger import ledger
-
-KEPT_FOR = 150  # seconds, by the settings of tests/handlers/conftest.py
 
 
 @pytest.fixture
@@ -28,7 +25,7 @@ def broker(stage, monkeypatch) -> Iterator[Broker]:
 
 
 def handled(*records: dict[str, Any]) -> list[str]:
-    """Return the ids of the messages that stay in flight."""
+    """Return the ids of the messages that come again."""
     done = forward.handler(batch(*records), None)
     return [failure["itemIdentifier"] for failure in done["batchItemFailures"]]
 
@@ -42,7 +39,7 @@ def again(record: dict[str, Any], *, age_seconds: float) -> dict[str, Any]:
 def test_an_offer_is_posted_as_it_is_and_the_brokers_reply_goes_to_its_client(stage, broker):
     record = message()
 
-    assert handled(record) == [record["messageId"]]
+    assert handled(record) == []
     assert broker.offers == [("/broker/client", record["body"].encode())]
     assert stage.replies(client_id(record)) == [ANSWER]
 
@@ -51,33 +48,37 @@ def test_an_offer_whose_reply_was_sent_is_not_posted_again(stage, broker):
     record = message()
     handled(record)
 
-    assert handled(again(record, age_seconds=20)) == [record["messageId"]]
+    assert handled(again(record, age_seconds=20)) == []
     assert stage.replies(client_id(record)) == [ANSWER]
 
 
 # Of the function, by operation; the calls of Lambda and of the client are not among them.
-CALLS = {"CreateQueue": 1, "SendMessage": 1, "ChangeMessageVisibilityBatch": 1, "GetQueueAttributes": 1}
-CALLS |= {"DeleteQueue": 1}
+CALLS = {"CreateQueue": 1, "SendMessage": 1, "DeleteQueue": 1}
 
 
-def test_a_rendezvous_makes_these_calls_and_leaves_no_queue(stage, broker):
-    record = stage.received(message("c1"))
+def test_a_rendezvous_makes_these_calls_and_leaves_no_queue_at_the_end_of_its_lease(stage, broker, monkeypatch):
+    monkeypatch.setenv("CLIENT_QUEUE_LEASE_SECONDS", "0")
+    clear_caches(forward, wiring, instance)
+
     with ledger() as kept, kept.of("forward"):
-        assert handled(record) == [record["messageId"]]
-        assert stage.in_flight() == 1
-        clear_caches(forward, wiring, instance)  # another instance
-        assert handled(again(record, age_seconds=KEPT_FOR)) == []
+        handled(message("c1"))
 
-    made = {operation: number for (_, operation, _), (number, _) in kept.by_kind().items()}
-    assert made == CALLS | {"GetQueueAttributes": 2}  # one is that of this test
+    assert {operation: number for (_, operation, _), (number, _) in kept.by_kind().items()} == CALLS
     assert not stage.has_queue("c1")
 
 
-def test_a_queue_of_others_outlives_an_offer_with_its_name(stage, broker):
-    stage.sqs.create_queue(QueueName="snowflake-client-of-another-broker")
+def test_a_queue_that_cannot_be_deleted_does_not_bring_answered_offers_again(stage, broker, monkeypatch, caplog):
+    monkeypatch.setenv("CLIENT_QUEUE_LEASE_SECONDS", "0")
+    clear_caches(forward, wiring, instance)
+    instance.sqs().meta.events.register("before-call.sqs.DeleteQueue", _refuse)
 
-    assert handled(again(message("of-another-broker"), age_seconds=KEPT_FOR)) == []
-    assert stage.has_queue("of-another-broker")
+    assert handled(message("c1"), message("c2")) == []
+    assert stage.has_queue("c1")
+    assert "left to the sweep" in caplog.text
+
+
+def _refuse(**_: object) -> None:
+    raise ClientError({"Error": {"Code": "ThrottlingException"}}, "DeleteQueue")
 
 
 def test_an_offer_whose_function_was_killed_before_it_sent_the_reply_is_posted_again(stage, broker):
@@ -105,12 +106,21 @@ def test_a_message_without_a_client_id_is_a_dead_letter(stage, broker):
     assert stage.history() == [("dead_letter", "dead")]
 
 
-def test_the_schedule_deletes_the_queues_of_offers_that_have_expired(stage, broker, monkeypatch):
-    monkeypatch.setattr(orphan_queues, "STRAY_AGE", timedelta(0))
-    record = message("lost")
-    handled(record)
+def test_the_schedule_deletes_the_queues_of_instances_that_have_ended(stage, broker, monkeypatch):
+    lost = [f"lost{n}" for n in range(30)]
+    for client in lost:
+        handled(message(client))
     stage.sqs.create_queue(QueueName="snowflake-client-of-another-broker")
 
-    assert forward.handler({"task": "strays"}, None) == {"deleted": 1}
-    assert not stage.has_queue("lost")
+    monkeypatch.setenv("STRAY_QUEUE_AGE_SECONDS", "600")
+    clear_caches(forward, wiring, instance)
+    assert forward.handler({"task": "strays"}, None) == {"deleted": 0}
+    monkeypatch.setenv("STRAY_QUEUE_AGE_SECONDS", "-5")
+    clear_caches(forward, wiring, instance)
+    with ledger() as kept, kept.of("forward"):
+        assert forward.handler({"task": "strays"}, None) == {"deleted": 30}
+
+    calls = {operation: number for (_, operation, _), (number, _) in kept.by_kind().items()}
+    assert calls == {"ListQueues": 1, "GetQueueAttributes": 31, "DeleteQueue": 30}
+    assert not any(map(stage.has_queue, lost))
     assert stage.has_queue("of-another-broker")

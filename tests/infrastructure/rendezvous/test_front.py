@@ -50,10 +50,6 @@ def test_the_queue_hides_an_offer_for_as_long_as_the_function_may_wait_for_the_b
     assert queue["VisibilityTimeout"] == function["Timeout"] == 20
 
 
-def test_the_alarm_on_age_waits_until_the_leases_of_client_queues_end(front):
-    assert front.every("AWS::CloudWatch::Alarm")["Rendezvous/AgeAlarm"]["Properties"]["Threshold"] == 210
-
-
 def test_the_function_reads_the_existing_queue_of_the_broker():
     found = templates(capabilities="rendezvous", broker_url=URL, broker_queue_arn=THEIRS)
 
@@ -78,9 +74,8 @@ def test_the_broker_queue_is_the_same_with_and_without_a_front(front):
         ({"broker_url": "https://broker.example:70000"}, "broker_url is no URL"),
         ({"broker_url": "ftp://broker.example"}, "broker_url"),
         ({"broker_url": "https://user@broker.example"}, "broker_url"),
-        ({"broker_url": URL, "client_queue_lease_seconds": 200}, "broker_queue_retention_seconds must be at least 350"),
     ],
 )
-def test_the_settings_of_a_front_are_checked(settings, problem):
+def test_the_url_of_a_broker_is_https_and_of_rendezvous(settings, problem):
     with pytest.raises(InvalidConfig, match=problem):
         read_config(settings)

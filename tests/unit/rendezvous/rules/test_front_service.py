@@ -11,10 +11,9 @@ from signalbox.rendezvous.rules.offer_service import DeliveryResult
 from tests.fakes.rendezvous import MemoryClientQueues, MemoryClock
 from tests.unit.rendezvous.rules.services import CLIENT, START, delivery
 
-KEPT_FOR, PATIENCE = timedelta(seconds=150), timedelta(seconds=30)
+LEASE, PATIENCE = timedelta(seconds=120), timedelta(seconds=30)
 OFFER = replace(delivery(body=b"1.0\n{}"), is_first=True)
-AGAIN = replace(OFFER, is_first=False)
-DONE, LEASED = DeliveryResult(done=True), DeliveryResult(done=False, hidden_until=START + KEPT_FOR)
+DONE = DeliveryResult(done=True)
 
 
 class Front:
@@ -22,7 +21,7 @@ class Front:
 
     def __init__(self) -> None:
         self.clock, self.client_queues, self.bodies = MemoryClock(), MemoryClientQueues(), list[bytes]()
-        self.service = FrontService(self, self.client_queues, self.clock, PATIENCE, KEPT_FOR)
+        self.service = FrontService(self, self.client_queues, self.clock, PATIENCE, LEASE)
 
     def reply(self, body: bytes) -> str:
         self.bodies.append(body)
@@ -39,44 +38,44 @@ def front() -> Front:
 
 
 def test_an_offer_is_posted_once(front):
-    assert front.receive(OFFER) == LEASED
-    assert front.receive(AGAIN, after=timedelta(seconds=20)) == LEASED
+    assert front.receive(OFFER) == DONE
+    assert front.receive(replace(OFFER, is_first=False), after=timedelta(seconds=20)) == DONE
     assert front.bodies == [OFFER.body]
     assert front.client_queues.replies == {CLIENT: ["reply 1"]}
 
 
-def test_the_queues_of_instances_that_have_ended_are_deleted_when_their_leases_end(front):
-    for number in range(50):
-        offer = replace(OFFER, client_id=ClientId(f"c{number}"))
-        other = FrontService(front, front.client_queues, front.clock, PATIENCE, KEPT_FOR)
-        assert other.receive(offer) == LEASED
+def test_an_instance_deletes_the_queues_whose_lease_has_ended(front):
+    other = replace(OFFER, client_id=ClientId("other"), message_id="m2")
+    front.receive(OFFER)
+    front.receive(other, after=timedelta(seconds=20))
 
-    for number in range(50):
-        offer = replace(AGAIN, client_id=ClientId(f"c{number}"))
-        assert front.receive(offer, after=KEPT_FOR) == DONE
+    front.clock.sleep(99)
+    front.service.end_leases()
+    assert front.client_queues.replies.keys() == {CLIENT, "other"}
 
+    front.clock.sleep(1)
+    front.service.end_leases()
+    assert front.client_queues.replies.keys() == {"other"}
+
+    front.clock.sleep(20)
+    front.service.end_leases()
     assert front.client_queues.replies == {}
-    assert len(front.bodies) == 50
 
 
-def test_the_end_of_a_lease_deletes_no_queue_of_another_message(front):
-    """No delivery of the offer was handled, so nothing has shown that its ClientID names a queue of others."""
-    front.client_queues.create(CLIENT, message_id="of others")
+def test_an_instance_deletes_few_queues_after_a_batch_so_that_its_time_suffices(front):
+    for number in range(50):
+        front.receive(replace(OFFER, client_id=ClientId(f"c{number}")))
 
-    assert front.receive(AGAIN, after=KEPT_FOR) == DONE
-    assert front.client_queues.replies == {CLIENT: []}
+    front.clock.sleep(LEASE.total_seconds())
+    front.service.end_leases()
 
-
-@pytest.mark.parametrize("after", [PATIENCE, KEPT_FOR])
-def test_an_offer_that_comes_after_its_patience_gets_no_queue(front, after):
-    assert front.receive(OFFER, after=after) == DONE
-    assert (front.bodies, front.client_queues.replies) == ([], {})
+    assert len(front.client_queues.replies) == 30
 
 
 def test_an_offer_without_a_reply_is_posted_again(front):
     front.client_queues.create(CLIENT, message_id=OFFER.message_id)
 
-    assert front.receive(AGAIN) == LEASED
+    assert front.receive(replace(OFFER, is_first=False)) == DONE
     assert front.client_queues.replies == {CLIENT: ["reply 1"]}
 
 
@@ -87,7 +86,7 @@ def test_a_copy_of_an_offer_is_dropped(front):
     assert front.client_queues.replies == {CLIENT: ["reply 1"]}
 
 
-def test_an_offer_without_a_reply_beyond_its_patience_gets_a_timeout_without_the_broker(front):
-    assert front.receive(AGAIN, after=PATIENCE) == LEASED
+def test_an_offer_beyond_its_patience_gets_a_timeout_without_the_broker(front):
+    assert front.receive(OFFER, after=PATIENCE) == DONE
     assert front.bodies == []
     assert front.client_queues.replies == {CLIENT: ['{"error":"timed out waiting for answer!"}']}
