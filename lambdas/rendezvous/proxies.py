@@ -57,13 +57,19 @@ def _poll(request: Request) -> str:
     if not is_relay_allowed(poll.relay_pattern, instance.settings().text("ALLOWED_RELAY_PATTERN")):
         _record_poll(request, poll, "relay_rejected")
         return poll_response(INCORRECT_RELAY, next_poll=HOUR // MILLISECOND)
-    result = _polls().serve(poll, network=network_number(request.source_ip))
+    result = _polls().serve(poll, network=_keyed_network(request))
     next_poll, match = result.interval // MILLISECOND, result.match
     _record_poll(request, poll, "matched" if match else "idle", match=match)
     if match is None:
         return poll_response(NO_MATCH, next_poll=next_poll)
     offer, relay_url = match.session_description, match.relay_url
     return poll_response(MATCH, next_poll=next_poll, offer=offer, nat=match.nat, relay_url=relay_url)
+
+
+def _keyed_network(request: Request) -> int | None:
+    """Return a number of the sender's network under the key of the day: nobody can choose a group of networks."""
+    network, day = network_number(request.source_ip), instance.CLOCK.now().date()
+    return None if network is None else int(keyed_hash(str(network), key=wiring.statistics().key(day)), 16)
 
 
 def _answer(request: Request) -> str:

@@ -1,10 +1,12 @@
 """The function `poll`."""
 
 import json
+from datetime import UTC, datetime, timedelta
 
 from lambdas.rendezvous import offer, wiring
 from lambdas.rendezvous.proxies import handler
 from signalbox.clients.rendezvous.simulator import sample_offer
+from signalbox.rendezvous.model.pace import ProxyGroup
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, TEXT
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
@@ -66,6 +68,17 @@ def test_a_cors_preflight_is_answered(stage):
     assert (response["statusCode"], response["body"]) == (200, "")
     assert CROSS_ORIGIN.items() <= response["headers"].items()
     assert stage.history() == []
+
+
+def test_the_group_of_a_network_depends_on_the_key_of_the_day(stage, monkeypatch):
+    """By a hash without a key, a stranger could choose a network that shares the group of a known proxy."""
+    monkeypatch.setattr("signalbox.rendezvous.rules.pacer.SHARED_EVERY", timedelta(0))
+
+    for key in (b"monday", b"tuesday", b"wednesday"):
+        monkeypatch.setitem(wiring.statistics().keys, datetime.now(UTC).date(), key)
+        handler(request("poll", body=json.dumps(POLL), source_ip="8.8.8.8"), None)
+
+    assert len(wiring.paces().all()[ProxyGroup.UNRESTRICTED].networks) == 3
 
 
 def test_no_address_is_stored(stage, rendezvous_table):
