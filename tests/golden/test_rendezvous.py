@@ -64,7 +64,7 @@ EXPIRED_OFFER = offer("ampcache:expired", method=RendezvousMethod.AMP, **EXPIRED
 OFFERS = (SPARSE_OFFER, PARKED_OFFER, MATCHED_OFFER, ANSWERED_OFFER, EXPIRED_OFFER)
 
 WEBEXT, BADGE = ProxyKind(Nat.RESTRICTED, "webext"), ProxyKind(Nat.UNKNOWN, "badge")
-COUNTED = {"polls_per_second": 2.5, "known": {WEBEXT: 70, BADGE: 5}, "networks": {7: 3}}
+COUNTED = {"known": {WEBEXT: 70, BADGE: 5}, "networks": {7: 3}}
 PACE = Pace(30 * SECOND, AT + 60 * SECOND, AT, followed=20 * SECOND, **COUNTED)
 LEASE = Lease(QueueName("trial-snowflake-client-c1"), QUEUE, "rendezvous", AT.replace(microsecond=0))
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
 
 from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment
 from signalbox.aws.shared.expressions import Item, Put, Update, attr
@@ -49,7 +48,6 @@ class DynamoPaces:
             "since": milliseconds(pace.since),
             "polled_at": milliseconds(pace.polled_at),
             "followed": pace.followed // MILLISECOND,
-            "polls_per_second": Decimal(f"{pace.polls_per_second:.6f}"),
         }
         item |= _kinds(KNOWN, pace.known) | _networks(pace.networks)
         return self.table.write(Put(item, attr("since").eq(milliseconds(replaced.since))))
@@ -75,7 +73,6 @@ def _pace(item: Item) -> Pace:
         followed=int(item.get("followed") or item["interval"]) * MILLISECOND,
         polls=_by_kind(item, POLLS),
         networks={int(network): number for (network,), number in _numbers(item, NETWORKS)},
-        polls_per_second=float(item.get("polls_per_second", 0)),
         known=_by_kind(item, KNOWN),
     )
 

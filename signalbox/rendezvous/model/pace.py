@@ -18,15 +18,21 @@ SHARED_EVERY = timedelta(seconds=10)
 COUNTED_INTERVALS, COUNTED_FOR, LONGEST_COUNTED_FOR = 2, timedelta(seconds=30), timedelta(minutes=3)
 # The largest factor between an interval and the next one, in both directions.
 LARGEST_CHANGE = 2
-# Networks are counted in as many groups, by a hash, so that the item of a pace stays below one write unit.
-NETWORK_GROUPS = 64
-# One network group has this share of the target; if fewer than eight groups poll, one and a half times its even part.
-SHARE_OF_NETWORK, SHARE_OF_FEW = 0.2, 1.5
+# Networks are counted in as many groups, by a hash, so that the item of a pace stays below two write units.
+NETWORK_GROUPS = 200
+# The group of addresses that are not public: they are of the local stage.
+LOCAL_GROUP = NETWORK_GROUPS
+# A network group counts for as many proxies at most, or for as many times the median of all groups.
+PROXIES_OF_GROUP, MEDIANS_OF_GROUP = 8, 2
+# If no more groups poll, they have parts of the target: a stage may have all its proxies behind one address.
+FEW_GROUPS = 4
 # What the network groups polled before a period counts like this time of it.
 REMEMBERED = timedelta(seconds=30)
+# Rounds what is remembered up in some groups and down in others, so that their sum stays.
+GOLDEN_RATIO = 0.618
 # The longest wait of a proxy in intervals.
 LONGEST_WAIT = 3
-# More polls than this multiple of the target are of proxies that ignore `NextPoll`.
+# Polls beyond this multiple of the target are of proxies that ignore `NextPoll`: they are not served.
 TOLERANCE = 2
 # A proxy that missed two of its intervals has left.
 MISSED_INTERVALS = 3
@@ -49,9 +55,9 @@ class ProxyKind:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The pace of a group: its interval, and the polls that were counted since `since`, by kind and by network group.
+    """The pace of a group: its interval, and its polls since `since`: those that count by kind, all by network group.
 
-    `polls_per_second` and `known`, the estimated number of proxies, are of the last period that was counted.
+    `known`, the estimated number of proxies, is of the last period that was counted.
     `followed` is the mean interval that proxies followed at `since`: most did not know the new one yet.
     """
 
@@ -61,7 +67,6 @@ class Pace:
     followed: timedelta
     polls: Mapping[ProxyKind, int] = field(default_factory=dict)
     networks: Mapping[int, int] = field(default_factory=dict)
-    polls_per_second: float = 0
     known: Mapping[ProxyKind, int] = field(default_factory=dict)
 
 
@@ -82,26 +87,26 @@ def next_pace(pace: Pace, *, now: datetime, target: float) -> Pace | None:
     """Return the pace after a period of counting, or None while it lasts; `target` is in polls a second.
 
     Proxies that follow an interval poll once in it, so their number is the product of the polls a second and of the
-    interval. Polls of a network beyond its share are not counted: a stranger must not slow the others down.
+    interval. A network group counts for few proxies more than others: a stranger must not slow the others down.
     """
     elapsed = now - pace.since
     if elapsed < min(max(COUNTED_INTERVALS * pace.interval, COUNTED_FOR), LONGEST_COUNTED_FOR):
         return None
-    allowed, polled = allowed_polls(pace, now=now, target=target), sum(pace.networks.values())
-    counted = sum(min(number, allowed) for number in pace.networks.values()) / polled if polled else 1
-    periods = counted * (_followed(pace, elapsed / 2) / elapsed)
-    estimated = {kind: number * periods for kind, number in pace.polls.items()}
-    interval = timedelta(seconds=sum(estimated.values()) / target)
+    most = counted_polls(pace, now=now, target=target)
+    counted = sum(number if group == LOCAL_GROUP else min(number, most) for group, number in pace.networks.items())
+    proxies = counted / _polls_of_one(pace, elapsed)
+    interval = timedelta(seconds=proxies / target)
     interval = min(max(interval, pace.interval / LARGEST_CHANGE), pace.interval * LARGEST_CHANGE)
-    remembered = REMEMBERED / (REMEMBERED + elapsed)
+    interval = min(max(interval, SHORTEST_INTERVAL), LONGEST_INTERVAL)
+    polls, kept = sum(pace.polls.values()), REMEMBERED / (REMEMBERED + elapsed)
+    remembered = {group: int(number * kept + group * GOLDEN_RATIO % 1) for group, number in pace.networks.items()}
     return Pace(
-        interval=min(max(interval, SHORTEST_INTERVAL), LONGEST_INTERVAL),
+        interval=interval,
         since=now,
         polled_at=pace.polled_at,
         followed=_followed(pace, elapsed),
-        networks={network: kept for network, number in pace.networks.items() if (kept := round(number * remembered))},
-        polls_per_second=counted * sum(pace.polls.values()) / elapsed.total_seconds(),
-        known={kind: max(round(number), 1) for kind, number in estimated.items()},
+        networks={group: number for group, number in remembered.items() if number},
+        known={kind: max(round(proxies * number / polls), 1) for kind, number in pace.polls.items()},
     )
 
 
@@ -114,10 +119,37 @@ def _followed(pace: Pace, after: timedelta) -> timedelta:
     return pace.interval / (earlier * (pace.interval / pace.followed) + 1 - earlier)
 
 
-def allowed_polls(pace: Pace, *, now: datetime, target: float) -> float:
-    """Return the polls of one network group that may be counted and served, of those in `pace.networks`."""
-    share = max(SHARE_OF_NETWORK, SHARE_OF_FEW / max(len(pace.networks), 1))
-    return share * target * (max(now - pace.since, timedelta(0)) + REMEMBERED).total_seconds()
+def _polls_of_one(pace: Pace, elapsed: timedelta) -> float:
+    """Return the polls of one proxy that follows the interval, among those in `pace.networks`."""
+    return REMEMBERED / pace.followed + elapsed / _followed(pace, elapsed / 2)
+
+
+def counted_polls(pace: Pace, *, now: datetime, target: float) -> float:
+    """Return the polls of one network group, of those in `pace.networks`, that count for the interval.
+
+    Less than half of the groups do not change the median. The parts of few groups are more than the target together,
+    so that the interval can rise to any number of proxies, but without those of one group less, so that this ends.
+    """
+    elapsed, polling = max(now - pace.since, timedelta(0)), len(pace.networks)
+    time, half = (elapsed + REMEMBERED).total_seconds(), NETWORK_GROUPS // 2
+    median = sorted(pace.networks.values(), reverse=True)[half] if polling > half else 0
+    part = (polling + 1) / polling**2 if 0 < polling <= FEW_GROUPS else 0
+    of_proxies = PROXIES_OF_GROUP * _polls_of_one(pace, elapsed)
+    return max(1, of_proxies, MEDIANS_OF_GROUP * median, part * target * time)
+
+
+def served_polls(pace: Pace, *, now: datetime, target: float) -> float:
+    """Return the polls of one network group, of those in `pace.networks`, that may look for an offer.
+
+    All groups together have `TOLERANCE` times the target, in even parts; what some do not use is for the others.
+    """
+    room = TOLERANCE * target * (max(now - pace.since, timedelta(0)) + REMEMBERED).total_seconds()
+    numbers = sorted(pace.networks.values())
+    for place, number in enumerate(numbers):
+        if number > room / (len(numbers) - place):
+            return room / (len(numbers) - place)
+        room -= number
+    return room + max(numbers, default=0)
 
 
 def waiting_time(pace: Pace, *, random: float) -> timedelta:
@@ -134,11 +166,6 @@ def known_proxies(paces: Paces, *, now: datetime, recency: timedelta) -> Mapping
     present = [pace for pace in paces.values() if is_recent(pace, now=now, recency=recency)]
     # Until a first period was counted, each kind has at least one proxy.
     return {kind: number for pace in present for kind, number in (pace.known or dict.fromkeys(pace.polls, 1)).items()}
-
-
-def served_share(pace: Pace, *, target: float) -> float:
-    """Return the share of polls that are served; the others get «no match» without a look for an offer."""
-    return min(1.0, TOLERANCE * target / pace.polls_per_second) if pace.polls_per_second else 1.0
 
 
 def has_compatible_proxy(paces: Paces, client: Nat, *, now: datetime, recency: timedelta) -> bool:

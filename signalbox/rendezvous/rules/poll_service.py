@@ -53,7 +53,7 @@ class PollService:
         """Return one of the oldest compatible offers, or none; `network` identifies the proxy's public network."""
         now = self.clock.now()
         pace = self.pacer.count(poll, network=network, now=now)
-        is_served = self.pacer.is_served(poll, network=network, now=now, random=self.random())
+        is_served = self.pacer.is_served(poll, network=network, random=self.random())
         match = self._claim_any(poll, now) if is_served else None
         return PollResult(match, waiting_time(pace, random=self.random()))
 

@@ -275,7 +275,7 @@ class TestPaces:
 
     def test_a_pace_is_replaced_once(self, paces: ProxyPaces) -> None:
         counted = paces.add(self.GROUP, {self.WEBEXT: 1}, networks={}, now=START)
-        counts = {"polls_per_second": 0.5, "known": {self.WEBEXT: 4}, "networks": {17: 3}}
+        counts = {"known": {self.WEBEXT: 4}, "networks": {17: 3}}
         newer = Pace(7 * SECOND, START + SECOND, START, followed=5 * SECOND, **counts)
 
         assert paces.replace(self.GROUP, newer, replaced=counted)

@@ -9,18 +9,21 @@ import pytest
 from signalbox.rendezvous.model.pace import (
     COUNTED_FOR,
     FIRST_INTERVAL,
+    LOCAL_GROUP,
     LONGEST_COUNTED_FOR,
     LONGEST_INTERVAL,
+    NETWORK_GROUPS,
+    REMEMBERED,
     SHORTEST_INTERVAL,
     Pace,
     ProxyGroup,
     ProxyKind,
-    allowed_polls,
+    counted_polls,
     first_pace,
     has_compatible_proxy,
     known_proxies,
     next_pace,
-    served_share,
+    served_polls,
     waiting_time,
 )
 from signalbox.rendezvous.wire.nat import Nat
@@ -32,7 +35,14 @@ END = START + COUNTED_FOR
 
 
 def counted(polls: int, *, interval: timedelta = FIRST_INTERVAL) -> Pace:
-    return replace(first_pace(START), interval=interval, followed=interval, polls={WEBEXT: polls})
+    networks = {LOCAL_GROUP: polls}
+    return replace(
+        first_pace(START), interval=interval, followed=interval, polls={WEBEXT: max(polls, 1)}, networks=networks
+    )
+
+
+def of_networks(networks: dict[int, int], *, interval: timedelta = 60 * SECOND) -> Pace:
+    return replace(counted(0, interval=interval), networks=networks)
 
 
 def test_a_pace_stays_until_polls_were_counted_for_some_time() -> None:
@@ -40,16 +50,15 @@ def test_a_pace_stays_until_polls_were_counted_for_some_time() -> None:
 
 
 def test_the_interval_is_the_number_of_proxies_by_the_target_polls() -> None:
-    """600 polls in 30 s are those of 100 proxies that poll each 5 s."""
-    pace = replace(counted(0, interval=5 * SECOND), polls={WEBEXT: 450, BADGE: 150})
+    """600 polls in 30 s, and as many that are remembered, are those of 100 proxies that poll each 5 s."""
+    pace = replace(counted(1200, interval=5 * SECOND), polls={WEBEXT: 450, BADGE: 150})
 
     found = next_pace(pace, now=END, target=10)
 
     assert found is not None
     assert found.interval == 10 * SECOND
     assert found.known == {WEBEXT: 75, BADGE: 25}
-    assert found.polls_per_second == 20
-    assert (found.since, found.polls) == (END, {})
+    assert (found.since, found.polls, found.networks) == (END, {}, {LOCAL_GROUP: 600})
 
 
 @pytest.mark.parametrize(
@@ -81,7 +90,7 @@ def test_polls_are_counted_for_two_intervals_or_three_minutes(interval: int, cou
 
 def test_proxies_that_still_follow_the_former_interval_are_not_estimated_as_more() -> None:
     """A hundred proxies of which nearly all still poll each 1,000 s, after the interval became 2,000 s."""
-    pace = replace(counted(18, interval=2000 * SECOND), followed=1000 * SECOND)
+    pace = replace(counted(21, interval=2000 * SECOND), followed=1000 * SECOND)
 
     found = next_pace(pace, now=START + LONGEST_COUNTED_FOR, target=0.1)
 
@@ -90,23 +99,67 @@ def test_proxies_that_still_follow_the_former_interval_are_not_estimated_as_more
     assert found.followed.total_seconds() == pytest.approx(1000 / (1 - (1 - exp(-0.18)) / 2))
 
 
-def test_polls_of_a_network_beyond_a_fifth_of_the_target_are_not_counted() -> None:
-    """Of ten networks nine poll twice a second and one a hundred times: it counts for two and the memory of as many."""
-    networks = dict.fromkeys(range(9), 60) | {9: 3000}
-    pace = replace(counted(9 * 60 + 3000), networks=networks)
+def test_what_is_remembered_of_many_networks_is_their_polls_in_thirty_seconds() -> None:
+    """Of two polls in 210 s a group keeps 0.3, so some groups keep one."""
+    pace = of_networks(dict.fromkeys(range(NETWORK_GROUPS), 2))
 
-    found = next_pace(pace, now=END, target=20)
+    found = next_pace(pace, now=START + LONGEST_COUNTED_FOR, target=2 * NETWORK_GROUPS / 210)
 
     assert found is not None
-    assert found.polls_per_second == pytest.approx(18 + 4 * 2, rel=0.05)
-    assert found.networks == dict.fromkeys(range(9), 30) | {9: 1500}
+    assert found.interval == 60 * SECOND
+    assert set(found.networks.values()) == {1}
+    assert len(found.networks) == pytest.approx(2 * NETWORK_GROUPS / 7, abs=2)
 
 
-@pytest.mark.parametrize(("networks", "share"), [(0, 1.5), (1, 1.5), (3, 0.5), (8, 0.2), (64, 0.2)])
-def test_few_networks_have_one_and_a_half_times_their_even_part(networks: int, share: float) -> None:
-    pace = replace(counted(0), networks=dict.fromkeys(range(networks), 1))
+@pytest.mark.parametrize("flood", [200, 10**6])
+def test_a_network_counts_for_eight_proxies_or_for_two_medians(flood: int) -> None:
+    """Of 200 groups each has three proxies; 99 of strangers count for as many as two each, or for eight."""
+    for proxies, most in ((3, 8), (20, 40)):
+        networks = dict.fromkeys(range(101), 2 * proxies) | dict.fromkeys(range(101, NETWORK_GROUPS), flood)
+        pace = of_networks(networks, interval=(LONGEST_COUNTED_FOR + REMEMBERED) / 2)
 
-    assert allowed_polls(pace, now=END, target=10) == pytest.approx(share * 10 * 60)
+        found = next_pace(replace(pace, polls={WEBEXT: 1}), now=START + LONGEST_COUNTED_FOR, target=1)
+
+        assert found is not None
+        assert found.known[WEBEXT] == 101 * proxies + 99 * most
+
+
+@pytest.mark.parametrize("polling", [2, 3, 4])
+def test_of_few_networks_those_of_strangers_do_not_raise_the_interval_without_end(polling: int) -> None:
+    part = counted_polls(of_networks(dict.fromkeys(range(polling), 1)), now=END, target=10**3) / (60 * 10**3)
+
+    assert (polling - 1) * part < 1 < polling * part
+
+
+def test_all_proxies_of_a_stage_may_have_one_address() -> None:
+    assert counted_polls(of_networks({7: 1}), now=END, target=10**3) == 2 * 60 * 10**3
+
+
+def test_a_poll_of_each_network_counts() -> None:
+    pace = of_networks(dict.fromkeys(range(5), 1), interval=LONGEST_INTERVAL)
+
+    assert counted_polls(pace, now=END, target=1) == 1
+
+
+@pytest.mark.parametrize(
+    ("networks", "served"),
+    [
+        ([], 1200),
+        ([100], 1200),
+        ([100, 300], 1100),
+        ([100, 700, 700], 550),
+        ([100, 100, 10**6], 1000),
+        ([10**6] * 4, 300),
+        ([1, 200, 10**6, 10**6, 10**6], 999 / 3),
+    ],
+)
+def test_networks_have_even_parts_of_twice_the_target_and_what_others_do_not_use(
+    networks: list[int], served: float
+) -> None:
+    """The target of 60 s are 600 polls."""
+    found = served_polls(of_networks(dict(enumerate(networks))), now=END, target=10)
+
+    assert found == pytest.approx(served)
 
 
 @pytest.mark.parametrize(("random", "seconds"), [(0, 1), (1 - exp(-1), 60), (0.999, 1 + 3 * 59)])
@@ -114,11 +167,6 @@ def test_the_waits_of_proxies_are_spread_around_the_interval(random: float, seco
     found = waiting_time(counted(0, interval=60 * SECOND), random=random)
 
     assert found.total_seconds() == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize(("rate", "share"), [(0, 1), (5, 1), (20, 1), (40, 0.5), (2000, 0.01)])
-def test_polls_beyond_twice_the_target_are_not_served(rate: float, share: float) -> None:
-    assert served_share(replace(counted(0), polls_per_second=rate), target=10) == share
 
 
 @pytest.mark.parametrize(("after", "is_present"), [(60, True), (90, True), (91, False)])

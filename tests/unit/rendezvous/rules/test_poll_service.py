@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from signalbox.rendezvous.model.pace import ProxyGroup, first_pace, waiting_time
+from signalbox.rendezvous.model.pace import LOCAL_GROUP, ProxyGroup, first_pace, waiting_time
 from signalbox.rendezvous.model.states import ClientId, OfferPool, OfferState, RendezvousRecord
 from signalbox.rendezvous.rules.poll_service import BUSY_RECORDS, CLAIMS
 from signalbox.rendezvous.wire.nat import Nat
@@ -136,7 +136,7 @@ def test_polls_of_proxies_that_ignore_it_get_no_match_without_a_look_for_an_offe
     world = World()
     world.expect_proxies()
     world.receive(delivery())
-    world.paces.paces[ProxyGroup.RESTRICTED] = replace(first_pace(START), polls_per_second=1000)
+    world.paces.paces[ProxyGroup.RESTRICTED] = replace(first_pace(START), networks={LOCAL_GROUP: 10**6})
     world.offers.recent = lambda pool, **_: pytest.fail("looked for an offer")
 
     assert claimed(world, "p1") is None
