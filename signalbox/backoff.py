@@ -25,17 +25,19 @@ def longest_pause(repetition: int) -> float:
 class Backoff:
     """The attempts of a call that a service may refuse for now.
 
-    `draw` returns random numbers from 0 to 1, and `deadline` the moment after which nothing is repeated, or None.
+    `draw` returns random numbers from 0 to 1, `deadline` the moment after which nothing is repeated, or None; `most` is
+    the largest number of attempts.
     """
 
     clock: "Clock"
     draw: Callable[[], float]
     deadline: Callable[[], datetime | None] = lambda: None
+    most: int = ATTEMPTS
 
     def attempts(self) -> Iterator[int]:
         """Yield the number of each attempt, from 0, and sleep before all but the first.
 
-        End after eight attempts, or when the next pause would go beyond the deadline.
+        End after the last attempt, or when the next pause would go beyond the deadline.
         """
         yield 0
         repetition = 1
@@ -46,7 +48,7 @@ class Backoff:
 
     def pause(self, repetition: int) -> float | None:
         """Return the pause before a repetition, in seconds; None when there is none. The first repetition is 1."""
-        if repetition >= ATTEMPTS:
+        if repetition >= self.most:
             return None
         pause, deadline = self.draw() * longest_pause(repetition), self.deadline()
         is_too_late = deadline is not None and self.clock.now() + timedelta(seconds=pause) > deadline

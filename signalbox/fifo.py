@@ -47,6 +47,13 @@ class FifoBatch(Generic[Work]):
     def _places(self, message: Message, work: Work) -> set[tuple[str, str | None]]:
         return {("group", message.group_id), *([("key", self.key_of(work))] if self.key_of else [])}
 
+    def take_behind(self, message_id: MessageId) -> list[Work]:
+        """Remove and return the work behind a message in its group, in order."""
+        group = next(message.group_id for message, _ in self.entries if message.message_id == message_id)
+        behind = [entry for entry in self._waiting if entry[0].group_id == group]
+        self._waiting = [entry for entry in self._waiting if entry[0].group_id != group]
+        return [work for _, work in behind]
+
     def fail(self, message_id: MessageId) -> None:
         """Record a retryable failure: SQS must deliver the message again. Messages without one are done."""
         self._failed.add(message_id)

@@ -1,6 +1,7 @@
 """The dependencies of the function `route`, created once for each function instance, with cached tries."""
 
 import secrets
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache, partial
 
@@ -25,6 +26,7 @@ from signalbox.exchange.routing.copy_router import CopyRouter
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.key_holds import KeyHolder
 from signalbox.exchange.routing.numbering import Numberer
+from signalbox.exchange.routing.refusals import Refusals
 from signalbox.exchange.routing.retries import Retrier
 from signalbox.exchange.routing.router import Router
 from signalbox.live.admin.denies import CachedDenies
@@ -161,12 +163,15 @@ def retrier() -> Retrier:
 def dispatcher() -> CopyDispatcher:
     """Return the dispatcher of copies."""
     dead_letter_queue_url = instance.settings().text("EXCHANGE_DEAD_LETTER_QUEUE_URL")
+    sender = SqsQueueSender(instance.sqs_once(), wiring.url_prefix(), replace(instance.backoff(), most=1))
     return CopyDispatcher(
-        sender=SqsQueueSender(instance.sqs(), wiring.url_prefix(), instance.backoff()),
+        sender=sender,
         declared=routing_table(),
+        refusals=Refusals(routing_table(), sender.waiting, instance.CLOCK.now),
         retry_queue=retry_queue(),
         ordered_retry_queue=ordered_retry_queue(),
         dead_letter_queue=_name(dead_letter_queue_url),
+        attempts=instance.backoff().attempts,
         parallel_map=parallel_map,
     )
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from botocore.config import Config
 from botocore.session import Session, get_session
 
 from signalbox.aws.history.firehose import DeliveryStream, FirehoseHistory, NoHistory, Overflow
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 CLOCK = SystemClock()
 # The share of an invocation's time in which failed calls are repeated; the rest is for what follows.
 SHARE_OF_TIME = 0.5
+# botocore's default, five attempts with pauses of up to 1, 2, 4 and 8 s, holds a function for as long as its time-out,
+# for the sake of one queue that its owner lets SQS throttle. These pauses are at most 1 and 2 s.
+FEW_RETRIES = Config(retries={"mode": "standard", "total_max_attempts": 3})
+SOON_SECONDS = 3
 # For the part of a scheduled task that is under way when its time ends.
 TASK_RESERVE, TASK_LENGTH = timedelta(seconds=8), timedelta(seconds=30)
 
@@ -113,8 +118,16 @@ def aws_client(service: str, **options: Any) -> Any:  # noqa: ANN401 - of the se
 @cache
 def sqs() -> "SQSClient":
     """Return the SQS client, which repeats calls that the key of a queue throttled."""
-    client: SQSClient = aws_client("sqs")
+    client: SQSClient = aws_client("sqs", config=FEW_RETRIES)
     retry_throttled_keys(client.meta.events, backoff())
+    return client
+
+
+@cache
+def sqs_once() -> "SQSClient":
+    """Return the SQS client for the queues of others, which repeats no call: a throttled queue must not hold others."""
+    config = Config(retries={"total_max_attempts": 1}, connect_timeout=SOON_SECONDS, read_timeout=SOON_SECONDS)
+    client: SQSClient = aws_client("sqs", config=config)
     return client
 
 
@@ -148,7 +161,7 @@ def history() -> FirehoseHistory | NoHistory:
 
 @cache
 def _overflow_sqs() -> "SQSClient":
-    client: SQSClient = aws_client("sqs")
+    client: SQSClient = aws_client("sqs", config=FEW_RETRIES)
     return client
 
 

@@ -14,7 +14,7 @@ from signalbox.aws.exchange.queues import ORDERED
 from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.names import StageNames, dead_letter_name
+from signalbox.exchange.model.names import StageNames, dead_letter_name, existing_queue
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, DeclaredQueue, ExchangeRecord, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
@@ -39,15 +39,18 @@ RETRIES, ORDERED_RETRIES, DEAD = "signalbox-exchange-retries", "signalbox-exchan
 KEYS = ("a.b", "a.c", "a.b.d", "e", "e.f", "g")
 # The queues with their patterns, by exchange.
 BOUND = {
-    STANDARD: {"q_all": ("#",), "q_a": ("a.#", "a.b"), "q_ab": ("a.b",), "q_star": ("*.*",), "q_e": ("e.#",)},
+    STANDARD: {"q_all": ("#",), "q_a": ("a.#", "a.b"), "q_ab": ("a.b",), "q_star": ("*.*",), "team": ("e.#",)},
     ORDERED_EXCHANGE: {
         "q_all.fifo": ("#",),
         "q_a.fifo": ("a.#", "a.*"),
         "q_e.fifo": ("e.#",),
         "q_g.fifo": ("g",),
         "q_log": ("#",),
+        "team.fifo": ("a.#", "e"),
     },
 }
+# Queues of others, which only an outage keeps from taking copies.
+EXISTING = ("team", "team.fifo")
 PUBLISHERS = 4
 ENVIRONMENT = {
     "STAGE": "signalbox",
@@ -139,9 +142,10 @@ class ExchangeWorld(World):
         for exchange, queues in BOUND.items():
             assert DynamoExchanges(table).create(ExchangeRecord(ExchangeName(exchange), None, begin))
             for queue, patterns in queues.items():
-                DynamoQueues(table).create(DeclaredQueue(DeclaredName(queue), None, begin, begin))
+                name = existing_queue(QueueName(queue)) if queue in EXISTING else DeclaredName(queue)
+                DynamoQueues(table).create(DeclaredQueue(name, None, begin, begin))
                 for pattern in patterns:
-                    target = ResourceRef(ResourceKind.QUEUE, queue)
+                    target = ResourceRef(ResourceKind.QUEUE, name)
                     DynamoBindings(table).bind(Binding(ExchangeName(exchange), target, Pattern.parse(pattern)))
 
     def _make_functions(self) -> None:
@@ -158,7 +162,7 @@ class ExchangeWorld(World):
             key = f"refusal{number}"
             if kernel.chosen is not None and key not in kernel.chosen:
                 continue
-            names = sorted(name for queues in BOUND.values() for name in queues)
+            names = sorted({name for queues in BOUND.values() for name in queues} - set(EXISTING))
             queue = self.sqs.queues[names[int(kernel.draw(f"{key} queue") * len(names))]]
             begin = START + kernel.draw(f"{key} begin") * self.weather.faults_for
             end = min(begin + 1200 ** kernel.draw(f"{key} length"), self.faults_end)

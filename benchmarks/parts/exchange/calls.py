@@ -18,6 +18,7 @@ from signalbox.exchange.routing.copy_router import CopyRouter
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.numbering import Numberer
 from signalbox.exchange.routing.ports import CopySettings, KeysOfExchange, RoutingSnapshot
+from signalbox.exchange.routing.refusals import Refusals
 from signalbox.exchange.routing.router import Router
 from signalbox.messages import Message
 from signalbox.queues import QueueName
@@ -102,7 +103,8 @@ def count() -> Iterator[Calls]:
 
 def _counted(queues: int, *, is_for_all: bool) -> Calls:
     table, sender = _Table([_bound(number, is_for_all=is_for_all) for number in range(queues)]), CountingSender()
-    dispatcher = CopyDispatcher(sender, table, NOWHERE, NOWHERE, NOWHERE)
+    refusals = Refusals(None, len, lambda: NOW)  # type: ignore[arg-type] # no queue refuses
+    dispatcher = CopyDispatcher(sender, table, refusals, NOWHERE, NOWHERE, NOWHERE, lambda: range(1))
     settings = CopySettingsCache(table)
     senders = TrustedSenders("AROA", "AROB")
     router = Router(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.dynamodb import milliseconds, moment
 from signalbox.aws.shared.expressions import Item
+from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import (
@@ -84,6 +85,11 @@ def first_word_key(words: Sequence[str]) -> str:
 def back_reference_key(binding: Binding) -> Item:
     """Return the key of a binding's second item, in the partition of its target."""
     return {"pk": partition(binding.target), "sk": f"{BACK_REFERENCE}{binding.exchange}#{binding.pattern}"}
+
+
+def refusal_key(queue: DeclaredName) -> Item:
+    """Return the key of the item that says until when a refusal of an existing queue counts."""
+    return {"pk": partition(ResourceRef(ResourceKind.QUEUE, queue)), "sk": "refusal"}
 
 
 def minute_key(begins_at: datetime) -> str:

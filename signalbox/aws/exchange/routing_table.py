@@ -28,9 +28,10 @@ from signalbox.aws.exchange.items import (
     minute_key,
     partition,
     record_key,
+    refusal_key,
     sender_key,
 )
-from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, ttl
+from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment, ttl
 from signalbox.aws.shared.expressions import Expression, Item, Update, attr
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import Binding, GroupBy, ResourceKind, ResourceRef
@@ -50,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class DynamoRoutingTable:
-    """`RoutingTable` and `DeclaredQueues` over the table `Exchanges`."""
+    """`RoutingTable`, `DeclaredQueues` and `QueueRefusals` over the table `Exchanges`."""
 
     table: DynamoTable
 
@@ -91,6 +92,15 @@ class DynamoRoutingTable:
         if item is None or item.get(IS_DELETING):
             return None
         return QUEUE_RECORD.read(item).created_at
+
+    def record_refusal(self, queue: DeclaredName, *, until: datetime) -> None:
+        """Record that a queue refuses copies, until a time."""
+        self.table.write(Update(refusal_key(queue), sets={"until": milliseconds(until)} | ttl(until)))
+
+    def has_refused(self, queue: DeclaredName, *, now: datetime) -> bool:
+        """Return whether a refusal is recorded that has not ended."""
+        item = self.table.get(refusal_key(queue))
+        return item is not None and moment(item["until"]) > now
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Batch sending to queues on SQS."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,12 @@ from signalbox.aws.shared.settings import BACKOFF
 from signalbox.backoff import Backoff
 from signalbox.errors import EffectFailed
 from signalbox.messages import MessageId, outgoing
+from signalbox.queues import QueueName
 from signalbox.sending import Batch, SentBatch
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
     from mypy_boto3_sqs.type_defs import BatchResultErrorEntryTypeDef
 
 # Codes of SQS that reject the message itself; every other code concerns the queue, its key or the moment.
@@ -34,6 +37,9 @@ OF_THE_MESSAGE = frozenset(
 QUEUE_MISSING = frozenset({"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"})
 # The queue's policy, or the policy or state of its key, denies the call; SQS itself answers.
 DENIED = frozenset({"AccessDenied", "Disabled", "InvalidKeyUsage", "InvalidState", "NotFound", "OptInRequired"})
+
+# SQS takes no more calls to the queue now; AWS KMS, which all queues of the account share, has codes of its own.
+THROTTLED = frozenset({"OverLimit", "RequestLimitExceeded", "RequestThrottled", "Throttled", "Throttling"})
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +66,19 @@ class SqsQueueSender:
         except BotoCoreError as error:
             raise EffectFailed(reason(error, _queue(batch.destination))) from error
 
+    def waiting(self, queue: QueueName) -> int:
+        """Return about how many messages a queue has, in flight or not; 0 if SQS does not answer."""
+        names: Sequence[QueueAttributeNameType] = [
+            "ApproximateNumberOfMessages",
+            "ApproximateNumberOfMessagesNotVisible",
+        ]
+        try:
+            answer = self.sqs.get_queue_attributes(QueueUrl=self.url_prefix + queue, AttributeNames=names)
+        except (ClientError, BotoCoreError):
+            logger.exception("the length of %s is unknown", _queue(queue))
+            return 0
+        return sum(int(answer["Attributes"][name]) for name in names)
+
     def _sent(self, batch: Batch) -> SentBatch:
         entries = [batch_entry(str(number), outgoing(one.message)) for number, one in enumerate(batch.deliveries)]
         accepted, failures = send_batch(self.sqs, self.url_prefix + batch.destination, entries, backoff=self.backoff)
@@ -67,8 +86,9 @@ class SqsQueueSender:
         failed = [(batch.deliveries[int(one["Id"])], one["Code"], _why(batch, one)) for one in failures]
         problem = next((why for _, code, why in failed if not _is_of_the_message(code)), None)
         is_denied = any(_is_denied(code) for _, code, _ in failed)
+        is_throttled = any(_error_name(code) in THROTTLED for _, code, _ in failed)
         reasons = [(one, why if _is_of_the_message(code) else None) for one, code, why in failed]
-        return SentBatch(reasons, ids, is_denied=is_denied, problem=problem)
+        return SentBatch(reasons, ids, is_denied=is_denied, is_throttled=is_throttled, problem=problem)
 
     def _refused(self, batch: Batch, error: ClientError) -> SentBatch:
         why = reason(error, _queue(batch.destination))
@@ -77,8 +97,13 @@ class SqsQueueSender:
             raise EffectFailed(why) from error
         code = error.response["Error"]["Code"]
         if not _is_of_the_message(code):
-            failed = [(one, None) for one in batch.deliveries]
-            return SentBatch(failed, is_queue_missing=code in QUEUE_MISSING, is_denied=_is_denied(code), problem=why)
+            return SentBatch(
+                [(one, None) for one in batch.deliveries],
+                is_queue_missing=code in QUEUE_MISSING,
+                is_denied=_is_denied(code),
+                is_throttled=_error_name(code) in THROTTLED,
+                problem=why,
+            )
         if len(batch.deliveries) == 1:
             return SentBatch([(delivery, why) for delivery in batch.deliveries])
         sent = [self.send(Batch(batch.destination, (delivery,))) for delivery in batch.deliveries]
@@ -101,7 +126,9 @@ def _is_denied(code: str) -> bool:
 
 
 def _error_name(code: str) -> str:
-    return code.rpartition(".")[2].removesuffix("Exception")
+    """Return a code without what SQS and botocore add to it; that of a key begins with "Kms"."""
+    prefix = "Kms" if code.startswith("KMS.") else ""
+    return prefix + code.rpartition(".")[2].removesuffix("Exception")
 
 
 def _queue(name: str) -> str:

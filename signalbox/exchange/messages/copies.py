@@ -52,6 +52,11 @@ class Copy:
         return self.message.message_id
 
     @property
+    def waiting_id(self) -> MessageId:
+        """Return the id among messages of several queues: a publication may wait, or be dead, for each of them."""
+        return MessageId(f"{self.message_id} {self.destination}")
+
+    @property
     def keeps_order(self) -> bool:
         """Return whether no later message of the key may reach the queue before this one."""
         return self.sequence is not None and is_fifo(self.destination)
@@ -116,8 +121,7 @@ def retry_message(copy: Copy) -> Message:
         system["MessageGroupId"] = _digest(copy.destination, copy.exchange, copy.key)
         system["MessageDeduplicationId"] = _digest(copy.destination, copy.message_id)
     attributes = {RETRY: Attribute("String", json.dumps(document, separators=(",", ":")))}
-    waiting_id = MessageId(f"{copy.message_id} {copy.destination}")  # a publication may be retried for several queues
-    return Message(waiting_id, copy.message.body, attributes, system)
+    return Message(copy.waiting_id, copy.message.body, attributes, system)
 
 
 def read_retry(message: Message, names: StageNames) -> Copy:

@@ -11,6 +11,7 @@ from signalbox.exchange.messages.headers import OWN_NAMES
 from signalbox.exchange.messages.properties import TOPIC, dead_letter_message
 from signalbox.exchange.model.names import dead_letter_name, is_existing
 from signalbox.exchange.routing.ports import CopySender, DeclaredQueues
+from signalbox.exchange.routing.refusals import Refusals
 from signalbox.messages import Message, MessageId
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, is_fifo
@@ -20,9 +21,6 @@ from signalbox.sending import Batch, Delivery, SentBatch, batches
 ATTEMPTS_WITHOUT_QUEUE = 5
 # With the time of an attempt, what failed is delivered within two minutes of the end of the failure.
 LONGEST_PAUSE = timedelta(seconds=90)
-# The owner of an existing queue can let it refuse copies for ever, and SQS delivers nothing more of a retry queue with
-# 120,000 messages in flight. New permissions and keys take minutes.
-PATIENCE_WITH_OTHERS = timedelta(minutes=15)
 MOST_DOUBLINGS = 10
 
 
@@ -39,24 +37,19 @@ class Patience:
         doubled = self.first_pause * (1 << min(receives - 1, MOST_DOUBLINGS))
         return max(self.first_pause, min(doubled, LONGEST_PAUSE))
 
-    def ends_with(self, copy: Copy, *, is_denied: bool) -> bool:
-        """Return whether the attempt of a copy was its last one.
-
-        After it, SQS could delete the copy before the next attempt, or an existing queue `is_denied` to the router for
-        15 minutes. An outage of SQS or of KMS is no such refusal.
-        """
+    def ends_with(self, copy: Copy) -> bool:
+        """Return whether SQS could delete a copy before its next attempt."""
         longest = self.retention - 2 * self.pause(copy.attempt - 1)
-        if is_denied and is_existing(copy.queue):
-            longest = min(longest, PATIENCE_WITH_OTHERS)
         return copy.waiting_since is not None and self.now() - copy.waiting_since >= longest
 
 
 @dataclass(frozen=True, slots=True)
 class DeadCopy:
-    """A copy in a dead-letter queue, and the reason."""
+    """A copy in a dead-letter queue, the reason, and whether that is a refusal of its queue."""
 
     copy: Copy
     reason: str
+    is_refused: bool = False
 
 
 @dataclass(slots=True)
@@ -74,6 +67,11 @@ class DispatchResult:
         """Return the copies that are accounted for."""
         return [*self.delivered, *self.retried, *(one.copy for one in self.dead)]
 
+    @property
+    def refused(self) -> Sequence[DeadCopy]:
+        """Return the copies that their queues refused to the end."""
+        return [one for one in self.dead if one.is_refused]
+
     def add(self, other: "DispatchResult") -> None:
         """Add the outcomes of other copies."""
         self.delivered += other.delivered
@@ -85,22 +83,30 @@ class DispatchResult:
 
 @dataclass(frozen=True, slots=True)
 class CopyDispatcher:
-    """Sends copies to their queues, to a retry queue or to a dead-letter queue."""
+    """Sends copies to their queues, to a retry queue or to a dead-letter queue.
+
+    `attempts` are those of a call to a queue of the stage, with pauses. A copy is tried once: its repetition is that of
+    the retry queue.
+    """
 
     sender: CopySender
     declared: DeclaredQueues
+    refusals: Refusals
     retry_queue: QueueName
     ordered_retry_queue: QueueName
     dead_letter_queue: QueueName
+    attempts: Callable[[], Iterable[int]]
     parallel_map: ParallelMap = serial_map
 
     def deliver(self, copies: Iterable[Copy], *, patience: Patience | None = None) -> DispatchResult:
         """Send copies to their queues; dead-letter those that SQS refuses permanently, or when the patience ends."""
         by_destination = {(copy.message_id, copy.destination): copy for copy in copies}
         outcome = DispatchResult()
-        for place, reason in self._without_their_queue(by_destination.values()).items():
-            self._dead_letter_copy(by_destination.pop(place), outcome, reason=reason, is_gone=True)
-        for batch, sent in self._calls(Delivery(copy.message, copy.destination) for copy in by_destination.values()):
+        gone = self._without_their_queue(by_destination.values())
+        ended = [DeadCopy(by_destination.pop(place), reason) for place, reason in gone.items()]
+        self._dead_letter_copies(ended, outcome, is_gone=True)
+        calls = list(batches(Delivery(copy.message, copy.destination) for copy in by_destination.values()))
+        for batch, sent in zip(calls, self.parallel_map(self._sent, calls), strict=True):
             failures = _reasons(sent)
             copies_sent = [by_destination[one.message.message_id, batch.destination] for one in batch.deliveries]
             outcome.delivered += [
@@ -115,11 +121,25 @@ class CopyDispatcher:
         """Send copies to the retry queues, and add them to the result."""
         waiting = {message.message_id: (copy, message) for copy in copies for message in (retry_message(copy),)}
         deliveries = (Delivery(message, self._retry_queue(copy)) for copy, message in waiting.values())
-        for batch, sent in self._calls(deliveries):
-            failures = _reasons(sent)
-            for delivery in batch.deliveries:
-                copy, message = waiting[delivery.message.message_id]
-                (outcome.stuck if message.message_id in failures else outcome.retried).append(copy)
+        left = self._left(deliveries)
+        for copy, message in waiting.values():
+            (outcome.stuck if message.message_id in left else outcome.retried).append(copy)
+
+    def ends_untried(self, copy: Copy) -> bool:
+        """Return whether a copy that must follow others through a retry queue is given up instead."""
+        return self.refusals.ends_untried(copy, self._retry_queue(copy))
+
+    def give_up(self, copies: Iterable[Copy], outcome: DispatchResult, *, reason: str) -> None:
+        """Dead-letter copies of existing queues without another attempt, and add them to the result."""
+        self._dead_letter_copies([DeadCopy(copy, reason, is_refused=True) for copy in copies], outcome)
+
+    def follow(self, copies: Sequence[Copy], refused: DeadCopy) -> DispatchResult:
+        """Give up those of the copies behind a refused one that have waited as long; return them and the others."""
+        outcome = DispatchResult()
+        ended = [copy for copy in copies if self.refusals.ends(copy, self._retry_queue(copy))]
+        self.give_up(ended, outcome, reason=refused.reason)
+        outcome.failed += [copy for copy in copies if copy not in ended]
+        return outcome
 
     def dead_letter(
         self, message: Message, *, next_to: QueueName | None, reason: str, own_names: Collection[str] = (TOPIC,)
@@ -130,15 +150,32 @@ class CopyDispatcher:
         """
         queues = [*([dead_letter_name(next_to)] if next_to else []), self.dead_letter_queue]
         dead = partial(dead_letter_message, message, own_names=own_names, reason=reason)
-        return any(self._is_taken(dead(is_fifo=is_fifo(queue)), queue) for queue in queues)
+        return any(not self._left([Delivery(dead(is_fifo=is_fifo(queue)), queue)]) for queue in queues)
 
-    def _dead_letter_copy(self, copy: Copy, outcome: DispatchResult, *, reason: str, is_gone: bool = False) -> None:
-        """Send a copy to its queue's dead-letter queue, or the stage's without one; add it to the result."""
-        next_to = None if is_gone or is_existing(copy.queue) else copy.destination
-        if self.dead_letter(copy.message, next_to=next_to, reason=reason, own_names=OWN_NAMES):
-            outcome.dead.append(DeadCopy(copy, reason))
-        else:
-            outcome.stuck.append(copy)
+    def _dead_letter_copies(self, dead: Iterable[DeadCopy], outcome: DispatchResult, *, is_gone: bool = False) -> None:
+        """Send copies to their queues' dead-letter queues, or by tens to the stage's; add them to the result."""
+        by_place = {(one.copy.message_id, one.copy.destination): one for one in dead}
+        of_stage = {place: one for place, one in by_place.items() if is_gone or is_existing(one.copy.queue)}
+        left = self._left(self._dead_letter_of_stage(one) for one in of_stage.values())
+        for place, one in by_place.items():
+            copy = one.copy
+            if place in of_stage:
+                is_taken = copy.waiting_id not in left
+            else:
+                is_taken = self.dead_letter(
+                    copy.message, next_to=copy.destination, reason=one.reason, own_names=OWN_NAMES
+                )
+            if is_taken:
+                outcome.dead.append(one)
+            else:
+                outcome.stuck.append(copy)
+
+    def _dead_letter_of_stage(self, dead: DeadCopy) -> Delivery:
+        queue = self.dead_letter_queue
+        message = dead_letter_message(
+            dead.copy.message, own_names=OWN_NAMES, reason=dead.reason, is_fifo=is_fifo(queue)
+        )
+        return Delivery(replace(message, message_id=dead.copy.waiting_id), queue)
 
     def _without_their_queue(self, copies: Iterable[Copy]) -> Mapping[tuple[MessageId, QueueName], str]:
         """Return the reason for each waiting copy whose queue is gone: one of its name may be of another owner."""
@@ -153,33 +190,53 @@ class CopyDispatcher:
     def _sort(
         self, failed: Sequence[Copy], sent: SentBatch, outcome: DispatchResult, patience: Patience | None
     ) -> None:
-        failures = _reasons(sent)
-        is_gone = None in failures.values() and self.declared.created_at(failed[0].queue) is None
+        failures, dead = _reasons(sent), list[DeadCopy]()
+        is_unknown = None in failures.values()
+        is_gone = is_unknown and self.declared.created_at(failed[0].queue) is None
+        is_refused = is_unknown and self.refusals.is_refused(failed[0].queue, sent)
         for copy in failed:
+            has_ended = is_refused and self.refusals.ends(copy, self._retry_queue(copy))
             reason = failures[copy.message_id]
             if is_gone:
                 reason = _gone(copy)
             elif sent.is_queue_missing and patience and copy.attempt >= ATTEMPTS_WITHOUT_QUEUE:
                 reason = f"queue {copy.destination!r} does not exist in SQS at attempt {copy.attempt}"
-            elif reason is None and patience and patience.ends_with(copy, is_denied=sent.is_denied):
+            elif reason is None and (has_ended or (patience and patience.ends_with(copy))):
                 reason = f"not accepted at the last attempt: {sent.problem}"
             if reason is None:
                 outcome.failed.append(copy)
             else:
-                self._dead_letter_copy(copy, outcome, reason=reason, is_gone=is_gone)
+                dead.append(DeadCopy(copy, reason, is_refused=has_ended))
+        self._dead_letter_copies(dead, outcome, is_gone=is_gone)
 
-    def _calls(self, deliveries: Iterable[Delivery]) -> Iterable[tuple[Batch, SentBatch]]:
-        calls = list(batches(deliveries))
-        return zip(calls, self.parallel_map(self._send, calls), strict=True)
-
-    def _send(self, batch: Batch) -> SentBatch:
+    def _sent(self, batch: Batch) -> SentBatch:
+        """Make a call, and a second one if it has no answer, as on a connection that SQS has closed."""
         try:
             return self.sender.send(batch)
-        except EffectFailed as error:  # all may have been accepted: duplicates are better than losses
+        except EffectFailed:  # all may have been accepted: duplicates are better than losses
+            return self._attempted(batch)
+
+    def _attempted(self, batch: Batch) -> SentBatch:
+        try:
+            return self.sender.send(batch)
+        except EffectFailed as error:
             return SentBatch([(delivery, None) for delivery in batch.deliveries], problem=str(error))
 
-    def _is_taken(self, message: Message, queue: QueueName) -> bool:
-        return not self._send(Batch(queue, (Delivery(message, queue),))).failed
+    def _left(self, deliveries: Iterable[Delivery]) -> Collection[MessageId]:
+        """Send messages to queues of the stage; return those that these do not take."""
+        calls = list(batches(deliveries))
+        return {one for left in self.parallel_map(self._left_of, calls) for one in left}
+
+    def _left_of(self, batch: Batch) -> Collection[MessageId]:
+        refused: set[MessageId] = set()
+        for _ in self.attempts():
+            sent = self._attempted(batch)
+            self.refusals.witness(sent)
+            refused |= {one.message.message_id for one, reason in sent.failed if reason is not None}
+            batch = Batch(batch.destination, tuple(one for one, reason in sent.failed if reason is None))
+            if not batch.deliveries:
+                break
+        return refused | {one.message.message_id for one in batch.deliveries}
 
     def _retry_queue(self, copy: Copy) -> QueueName:
         return self.ordered_retry_queue if copy.keeps_order else self.retry_queue

@@ -20,6 +20,7 @@ from signalbox.sarracenia.rights.names import ExchangeName
 
 # The copies that are sent between two looks at the time, in half a second.
 PART_COPIES, PART_BYTES = 2_000, 16 * 2**20
+TOO_MANY_WAIT = "its queue refuses copies, and too many wait for a retry"
 
 
 class Sized(Protocol):
@@ -131,9 +132,14 @@ class CopyRouter:
         """Deliver copies; send those that failed, or that must stay behind a failed one, to the retry queues."""
         direct: list[Copy] = []
         behind: list[Copy] = []
+        ended: list[Copy] = []
         for copy in made:
-            (behind if detours.extend(copy) else direct).append(copy)
+            if detours.has(copy) and self.dispatcher.ends_untried(copy):
+                ended.append(copy)
+            else:
+                (behind if detours.extend(copy) else direct).append(copy)
         outcome = self.dispatcher.deliver(direct)
+        self.dispatcher.give_up(ended, outcome, reason=TOO_MANY_WAIT)
         for copy in outcome.failed:
             detours.start(copy)
         self.dispatcher.retry_later([*outcome.failed, *behind], outcome)

@@ -26,6 +26,10 @@ class Detours:
             self.heads.start_detour(copy.exchange, copy.key, copy.destination, last=copy.sequence)
             self._last[copy.key, copy.destination] = copy.sequence
 
+    def has(self, copy: Copy) -> bool:
+        """Return whether a copy would take a detour that existed when it was read."""
+        return copy.sequence is not None and (copy.key, copy.destination) in self._last
+
     def extend(self, copy: Copy) -> bool:
         """Return whether copies for a queue take the detour over the retry queue; if so, extend it to this copy."""
         detour = copy.key, copy.destination

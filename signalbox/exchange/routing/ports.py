@@ -123,6 +123,16 @@ class DeclaredQueues(Protocol):
         """Return the time of a queue's first declaration, or None if it is not declared or being deleted."""
 
 
+class QueueRefusals(Protocol):
+    """The recorded refusals of existing queues."""
+
+    def record_refusal(self, queue: DeclaredName, *, until: datetime) -> None:
+        """Record that a queue refuses copies, until a time."""
+
+    def has_refused(self, queue: DeclaredName, *, now: datetime) -> bool:
+        """Return whether a refusal is recorded that has not ended."""
+
+
 class CounterWriter(Protocol):
     """Adds to the counters of messages, minute by minute."""
 

@@ -3,16 +3,20 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from signalbox.exchange.messages.copies import Copy, InvalidRetry, read_retry
 from signalbox.exchange.messages.publications import Rejection, attempt
 from signalbox.exchange.model.names import StageNames
+from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.batch_reader import NO_POISON
 from signalbox.exchange.routing.batch_report import BatchReport, RoutingResult
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult, Patience
 from signalbox.exchange.routing.ports import CounterWriter, Heads
 from signalbox.fifo import FifoBatch
 from signalbox.messages import Message, MessageId
+from signalbox.queues import QueueName
+from signalbox.sarracenia.rights.names import ExchangeName
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,13 @@ class Retrier:
         entries = [self._entry(message, poison) for message in messages]
         batch = FifoBatch([(entry.message, entry) for entry in entries], is_ordered)
         report = BatchReport(self.now())
+        deliver = partial(self.dispatcher.deliver, patience=self.patience)
         while ready := batch.take_ready():
-            self._process(ready, batch, report)
+            refused = {one.copy.waiting_id: one for one in self._process(ready, batch, report, deliver).refused}
+            for entry in ready:
+                if isinstance(entry.content, Copy) and (dead := refused.get(entry.content.waiting_id)):
+                    behind = batch.take_behind(entry.message.message_id)
+                    self._process(behind, batch, report, partial(self.dispatcher.follow, refused=dead))
         self.counters.add(report.counts(), at=report.at)
         left = batch.not_done()
         pauses = {one.message_id: self.patience.pause(attempt(one)) for one in messages if one.message_id in left}
@@ -59,7 +68,13 @@ class Retrier:
         except InvalidRetry as error:
             return _RetryEntry(message, Rejection(message, str(error)))
 
-    def _process(self, entries: Sequence[_RetryEntry], batch: FifoBatch[_RetryEntry], report: BatchReport) -> None:
+    def _process(
+        self,
+        entries: Sequence[_RetryEntry],
+        batch: FifoBatch[_RetryEntry],
+        report: BatchReport,
+        deliver: Callable[[Sequence[Copy]], DispatchResult],
+    ) -> DispatchResult:
         chosen: list[Copy] = []
         for entry in entries:
             if isinstance(entry.content, Copy):
@@ -68,18 +83,23 @@ class Retrier:
                 report.add_rejection(entry.content, None)
             else:
                 batch.fail(entry.message.message_id)
-        outcome = self._delivered(chosen)
+        outcome = deliver(chosen)
+        self._end_detours(outcome)
         report.add_dispatch(outcome)
-        left = {(copy.message_id, copy.destination) for copy in (*outcome.failed, *outcome.stuck)}
+        left = {copy.waiting_id for copy in (*outcome.failed, *outcome.stuck)}
         for entry in entries:
-            content = entry.content
-            if isinstance(content, Copy) and (content.message_id, content.destination) in left:
+            if isinstance(entry.content, Copy) and entry.content.waiting_id in left:
                 batch.fail(entry.message.message_id)
+        return outcome
 
-    def _delivered(self, copies: Sequence[Copy]) -> DispatchResult:
-        outcome = self.dispatcher.deliver(copies, patience=self.patience)
-        # Only now may later copies go directly: these are in the queue, or never will be.
+    def _end_detours(self, outcome: DispatchResult) -> None:
+        """End the detours whose last copies are in the queue, or never will be: now later ones may go directly."""
+        last: dict[tuple[ExchangeName, RoutingKey, QueueName], int] = {}
         for copy in (*outcome.delivered, *(dead.copy for dead in outcome.dead)):
             if copy.sequence is not None and copy.keeps_order:
-                self.heads.end_detour(copy.exchange, copy.key, copy.destination, last=copy.sequence)
-        return outcome
+                place = copy.exchange, copy.key, copy.destination
+                last[place] = max(copy.sequence, last.get(place, 0))
+        for copy in (*outcome.failed, *outcome.stuck):
+            last.pop((copy.exchange, copy.key, copy.destination), None)
+        for (exchange, key, queue), sequence in last.items():
+            self.heads.end_detour(exchange, key, queue, last=sequence)

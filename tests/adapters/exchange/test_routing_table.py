@@ -215,6 +215,17 @@ def test_a_queue_that_is_being_deleted_has_no_time_of_declaration(exchange_table
     assert [table.created_at(name) for name in ("q_a", "q_b", "q_gone")] == [queue("q_a").created_at, None, None]
 
 
+def test_a_refusal_of_a_queue_counts_until_its_end(exchange_table) -> None:
+    table, queue = DynamoRoutingTable(exchange_table), DeclaredName("sqs:team")
+    assert not table.has_refused(queue, now=NOW)
+
+    table.record_refusal(queue, until=NOW + timedelta(minutes=5))
+
+    assert table.has_refused(queue, now=NOW + timedelta(minutes=4))
+    assert not table.has_refused(queue, now=NOW + timedelta(minutes=5))
+    assert not table.has_refused(DeclaredName("sqs:other"), now=NOW)
+
+
 def test_more_than_a_hundred_keys_are_read_in_several_calls(exchange_table) -> None:
     queues = DynamoQueues(exchange_table)
     names = [DeclaredName(f"q_{number}") for number in range(120)]

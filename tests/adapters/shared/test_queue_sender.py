@@ -1,5 +1,6 @@
 """The sender to temporary queues: accepted messages, permanent failures and retryable failures."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -147,22 +148,39 @@ def test_an_error_of_a_repeated_call_loses_nothing_of_the_first():
 
 
 @pytest.mark.parametrize(
-    ("code", "is_denied"),
+    ("code", "is_denied", "is_throttled"),
     [
-        ("AccessDenied", True),
-        ("RequestThrottled", False),
-        ("KmsAccessDenied", True),
-        ("KMS.DisabledException", True),
-        ("KMS.NotFoundException", True),
-        ("KmsThrottled", False),
-        ("AWS.SimpleQueueService.NonExistentQueue", False),
+        ("AccessDenied", True, False),
+        ("RequestThrottled", False, True),
+        ("ThrottlingException", False, True),
+        ("KmsAccessDenied", True, False),
+        ("KMS.DisabledException", True, False),
+        ("KMS.NotFoundException", True, False),
+        ("KmsThrottled", False, False),
+        ("KMS.ThrottlingException", False, False),
+        ("AWS.SimpleQueueService.NonExistentQueue", False, False),
     ],
 )
-def test_a_failure_that_no_message_caused_is_retryable(code, is_denied):
-    sent = sender_over(StubbedSqs(refused(code))).send(batch_of("a", "b"))
+def test_a_failure_that_no_message_caused_is_retryable(code, is_denied, is_throttled):
+    problem = f"{code} at SendMessageBatch of queue 'mirrord-1': no"
+    sqs = StubbedSqs(refused(code), {"Failed": [failed_entry(0, code)]})
+    once = SqsQueueSender(sqs, PREFIX, replace(AT_ONCE, most=1))
 
-    assert reasons(sent) == [("a", None), ("b", None)]
-    assert (sent.is_denied, sent.problem) == (is_denied, f"{code} at SendMessageBatch of queue 'mirrord-1': no")
+    whole, partly = once.send(batch_of("a", "b")), once.send(batch_of("a", "b"))
+
+    assert (reasons(whole), reasons(partly)) == ([("a", None), ("b", None)], [("a", None)])
+    for sent in (whole, partly):
+        assert (sent.is_denied, sent.is_throttled, sent.problem) == (is_denied, is_throttled, problem)
+
+
+def test_a_queue_is_as_long_as_what_waits_and_what_is_in_flight(sqs):
+    url = sqs.create_queue(QueueName=QUEUE)["QueueUrl"]
+    for body in "abc":
+        sqs.send_message(QueueUrl=url, MessageBody=body)
+    sqs.receive_message(QueueUrl=url)
+
+    assert sender_over(sqs).waiting(QUEUE) == 3
+    assert sender_over(sqs).waiting(ORIGINAL) == 0
 
 
 def test_failures_for_a_deleted_queue_are_retryable(sqs):

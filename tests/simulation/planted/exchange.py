@@ -59,8 +59,8 @@ MUTANTS = (
         "a detour never ends",
         "exchange",
         RETRIES,
-        "                self.heads.end_detour(",
-        "                (lambda *_, **__: None)(",
+        "            self.heads.end_detour(",
+        "            (lambda *_, **__: None)(",
     ),
     Mutant(
         "a failed copy is not retried",

@@ -33,6 +33,7 @@ from signalbox.exchange.routing.ports import (
     RoutingSnapshot,
     SentCopy,
 )
+from signalbox.exchange.routing.refusals import Refusals
 from signalbox.exchange.routing.retries import Retrier
 from signalbox.exchange.routing.router import Router
 from signalbox.exchange.routing.sequences import Head
@@ -70,6 +71,7 @@ class MemoryTable:
     heads: "MemoryHeads | None" = None
     groups: dict[DeclaredName, GroupBy] = field(default_factory=dict)
     readings: list[str] = field(default_factory=list)
+    refused_until: dict[DeclaredName, datetime] = field(default_factory=dict)
 
     def snapshot(
         self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str], heads: KeysOfExchange | None = None
@@ -102,6 +104,12 @@ class MemoryTable:
 
     def created_at(self, queue: DeclaredName) -> datetime | None:
         return self.queues.get(queue)
+
+    def record_refusal(self, queue: DeclaredName, *, until: datetime) -> None:
+        self.refused_until[queue] = until
+
+    def has_refused(self, queue: DeclaredName, *, now: datetime) -> bool:
+        return self.refused_until.get(queue, now) > now
 
     def declare(self, name: str, *, alternate: str | None = None) -> None:
         made = ExchangeRecord(ExchangeName(name), None, START, ExchangeName(alternate) if alternate else None)
@@ -260,9 +268,9 @@ def copy_id(publication: MessageId, queue: QueueName) -> MessageId:
 class NaiveSqs:
     """Queues, of which some are faulty.
 
-    A `closed` queue accepts nothing, a `denied` one by its policy, and SQS does not know a `missing` one; a `silent`
-    one accepts without answering, a `deaf` one neither accepts nor answers; a `half` open one accepts every other
-    message. No queue accepts a body in `refused`.
+    A `closed` queue accepts nothing, a `denied` one by its policy, a `throttled` one since SQS throttles it, and SQS
+    does not know a `missing` one; a `silent` one accepts without answering, a `deaf` one neither accepts nor answers; a
+    `half` open one accepts every other message. No queue accepts a body in `refused`.
     """
 
     burn: Callable[[], None] = lambda: None
@@ -292,14 +300,22 @@ class NaiveSqs:
         taken = [one for one in batch.deliveries if one not in [delivery for delivery, _ in failed]]
         ids = {one.message.message_id: copy_id(one.message.message_id, batch.destination) for one in taken}
         return SentBatch(
-            failed, ids, is_queue_missing=trouble == "missing", is_denied=trouble == "denied", problem=trouble
+            failed,
+            ids,
+            is_queue_missing=trouble == "missing",
+            is_denied=trouble == "denied",
+            is_throttled=trouble == "throttled",
+            problem=trouble,
         )
+
+    def waiting(self, queue: QueueName) -> int:
+        return len(self.queues[queue].entries)
 
     def _problem(self, batch: Batch, delivery: Delivery, trouble: str | None) -> str | None:
         self.sent += 1
         if (
             batch.destination not in self.queues
-            or trouble in ("closed", "denied", "missing")
+            or trouble in ("closed", "denied", "missing", "throttled")
             or (trouble == "half" and self.sent % 2)
         ):
             return None
@@ -333,7 +349,10 @@ class World:
         self.heads, self.sqs = MemoryHeads(self.burn, holds=self.holds), NaiveSqs(self.burn, self.now)
         self.table.heads, self.sent = self.heads, MemorySentCopies(self.burn)
         self.sqs.make(RETRIES, ORDERED_RETRIES, DEAD, is_forgetful=self.is_forgetful)
-        self.dispatcher = CopyDispatcher(self.sqs, self.table, RETRIES, ORDERED_RETRIES, DEAD)
+        self.refusals = Refusals(self.table, self.sqs.waiting, self.now)
+        self.dispatcher = CopyDispatcher(
+            self.sqs, self.table, self.refusals, RETRIES, ORDERED_RETRIES, DEAD, lambda: range(1)
+        )
         self.routers = [self.router(), self.router()]
         patience = Patience(timedelta(seconds=VISIBILITY), RETENTION, self.now)
         self.retrier = Retrier(self.heads, self.dispatcher, self.counters, NAMES, patience, self.now)
