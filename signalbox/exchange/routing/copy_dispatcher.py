@@ -234,7 +234,7 @@ class CopyDispatcher:
             self.refusals.witness(sent)
             refused |= {one.message.message_id for one, reason in sent.failed if reason is not None}
             batch = Batch(batch.destination, tuple(one for one, reason in sent.failed if reason is None))
-            if not batch.deliveries:
+            if not batch.deliveries or sent.is_queue_missing or sent.is_denied:
                 break
         return refused | {one.message.message_id for one in batch.deliveries}
 

@@ -1,5 +1,6 @@
 """Copies of existing queues that refuse them: when they end, and what an outage never ends."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -205,6 +206,18 @@ def test_an_outage_ends_no_copy_however_many_wait(world, monkeypatch, exchange, 
     retry_for(world, 400, is_ordered=exchange == LOG)
 
     assert sorted(map(int, bodies(world, team))) == list(range(30))
+
+
+@pytest.mark.parametrize(("trouble", "tries"), [("throttled", 3), ("deaf", 3), ("missing", 1), ("denied", 1)])
+def test_a_call_to_a_queue_of_the_stage_is_repeated_if_its_failure_may_pass(world, trouble, tries) -> None:
+    world.sqs.trouble = {QueueName("xs-dlq"): trouble}
+    dispatcher = replace(world.dispatcher, attempts=lambda: range(3))
+    letter = Message.parse({"MessageId": "1", "Body": "bad"})
+
+    assert dispatcher.dead_letter(letter, next_to=QueueName("xs"), reason="none")
+
+    assert world.sqs.calls == [*[("xs-dlq", 1)] * tries, (DEAD, 1)]
+    assert bodies(world, DEAD) == ["bad"]
 
 
 def test_a_refusal_is_recorded_once_a_minute_and_counts_for_five(world) -> None:
