@@ -153,10 +153,10 @@ class MemoryBindings:
         self._bump(bound)
         return True
 
-    def of(self, exchange: ExchangeName) -> Sequence[Binding]:
+    def of(self, exchange: ExchangeName, *, is_consistent: bool = True) -> Sequence[Binding]:
         return [bound for bound in self.bound if bound.exchange == exchange]
 
-    def to(self, target: ResourceRef) -> Sequence[Binding]:
+    def to(self, target: ResourceRef, *, is_consistent: bool = True) -> Sequence[Binding]:
         return [bound for bound in self.bound if bound.target == target]
 
     def _is_there(self, resource: ResourceRef) -> bool:

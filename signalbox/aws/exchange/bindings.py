@@ -55,17 +55,17 @@ class DynamoBindings:
             raise ItemBusy(f"{binding.target} or exchange {binding.exchange!r} is being deleted at this moment")
         return was_there
 
-    def of(self, exchange: ExchangeName) -> Sequence[Binding]:
+    def of(self, exchange: ExchangeName, *, is_consistent: bool = True) -> Sequence[Binding]:
         """Return the bindings from an exchange."""
-        return self._read(ResourceRef(ResourceKind.EXCHANGE, exchange), BINDING)
+        return self._read(ResourceRef(ResourceKind.EXCHANGE, exchange), BINDING, is_consistent=is_consistent)
 
-    def to(self, target: ResourceRef) -> Sequence[Binding]:
+    def to(self, target: ResourceRef, *, is_consistent: bool = True) -> Sequence[Binding]:
         """Return the bindings to an exchange or a queue."""
-        return self._read(target, BACK_REFERENCE)
+        return self._read(target, BACK_REFERENCE, is_consistent=is_consistent)
 
-    def _read(self, resource: ResourceRef, beginning: str) -> Sequence[Binding]:
+    def _read(self, resource: ResourceRef, beginning: str, *, is_consistent: bool) -> Sequence[Binding]:
         condition = attr("pk").eq(partition(resource)) & attr("sk").begins_with(beginning)
-        return list(map(binding_of, self.table.query(condition)))
+        return list(map(binding_of, self.table.query(condition, is_consistent=is_consistent)))
 
 
 def _next_version(exchange: ResourceRef, condition: Expression) -> Update:

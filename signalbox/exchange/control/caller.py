@@ -1,14 +1,31 @@
 """The caller of a control-plane command: a user or the administrators, with their rights."""
 
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import TypeVar
 
 from signalbox.control.delivery import UnprovenSender
 from signalbox.exchange.control.errors import NotFound, NotPermitted
+from signalbox.exchange.model.control_ports import ExchangeStore
 from signalbox.exchange.model.events import ADMINISTRATOR
 from signalbox.exchange.model.ports import Users
-from signalbox.exchange.model.records import ResourceKind, ResourceRef, User
-from signalbox.sarracenia.rights.names import UserName
-from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted, permitted_names
+from signalbox.exchange.model.records import Binding, DeclaredQueue, ExchangeRecord, ResourceKind, ResourceRef, User
+from signalbox.parallel import ParallelMap
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import (
+    Ownership,
+    Right,
+    Role,
+    is_permitted,
+    permitted_beginnings,
+    permitted_names,
+    shortest,
+)
+
+WILDCARD = re.compile(r"[*?\[]")  # of fnmatch
+Record = TypeVar("Record", ExchangeRecord, DeclaredQueue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +55,13 @@ class Caller:
             return True
         return is_permitted(self.user.name, self.role, right, name=resource.name, ownership=self.ownership)
 
+    def beginnings(self, right: Right, kind: ResourceKind) -> list[str]:
+        """Return beginnings of the names of a kind on which the caller has a right; `""` begins all names."""
+        if self.user is None:
+            return [""]
+        every = permitted_beginnings(self.user.name, self.role, right, ownership=self.ownership)
+        return [one for one in every if _may_begin(one, kind)]
+
     def require(self, *rights: tuple[Right, ResourceRef]) -> None:
         """Raise `NotPermitted` with all of these rights that the caller lacks."""
         denials = [
@@ -47,6 +71,65 @@ class Caller:
         ]
         if denials:
             raise NotPermitted("\n".join(denials))
+
+
+@dataclass(frozen=True, slots=True)
+class PermittedRecords:
+    """The exchanges and queues on which a caller has a right. Of others only those with similar names are read."""
+
+    store: ExchangeStore
+    caller: Caller
+    parallel_map: ParallelMap
+    right: Right = Right.READ
+
+    def exchanges(self, patterns: Sequence[str] = ()) -> list[ExchangeRecord]:
+        """Return exchanges; `patterns` are those of their names that are asked for, and others may be among them."""
+        return self._permitted(ResourceKind.EXCHANGE, patterns, self.store.exchanges.every)
+
+    def queues(self, patterns: Sequence[str] = ()) -> list[DeclaredQueue]:
+        """Return queues, as `exchanges` does."""
+        return self._permitted(ResourceKind.QUEUE, patterns, self.store.queues.every)
+
+    def resources(self) -> list[ResourceRef]:
+        """Return all queues and exchanges."""
+        return [*(one.resource for one in self.queues()), *(one.resource for one in self.exchanges())]
+
+    def bindings(self, exchange: ExchangeName | None) -> list[Binding]:
+        """Return the bindings, of an exchange or all, with the right on both ends, eventually consistent.
+
+        `route` reads the items of a busy exchange all the time, so those of a user are read by their targets.
+        """
+        stored = self.store.bindings
+        if self.caller.beginnings(self.right, ResourceKind.QUEUE) == [""]:
+            sources = [one.name for one in self.exchanges()] if exchange is None else [exchange]
+            found = self.parallel_map(lambda one: stored.of(one, is_consistent=False), sources)
+        else:
+            found = self.parallel_map(lambda one: stored.to(one, is_consistent=False), self.resources())
+        permitted = filter(self._has, chain.from_iterable(found))
+        of_exchange = [one for one in permitted if exchange in (None, one.exchange)]
+        return sorted(of_exchange, key=lambda one: (one.exchange, str(one.pattern), one.target.name))
+
+    def _has(self, binding: Binding) -> bool:
+        source = ResourceRef(ResourceKind.EXCHANGE, binding.exchange)
+        return self.caller.may(self.right, source) and self.caller.may(self.right, binding.target)
+
+    def _permitted(
+        self, kind: ResourceKind, patterns: Sequence[str], every: Callable[..., Sequence[Record]]
+    ) -> list[Record]:
+        asked = shortest(WILDCARD.split(pattern)[0] for pattern in patterns) or [""]
+        permitted = self.caller.beginnings(self.right, kind)
+        wanted = shortest(
+            max(one, other, key=len)
+            for one in permitted
+            for other in asked
+            if _may_begin(other, kind) and (one.startswith(other) or other.startswith(one))
+        )
+        found = self.parallel_map(lambda one: every(prefix=one), wanted)
+        return [one for records in found for one in records if self.caller.may(self.right, one.resource)]
+
+
+def _may_begin(beginning: str, kind: ResourceKind) -> bool:
+    return not beginning or beginning.startswith("x") is (kind is ResourceKind.EXCHANGE)
 
 
 def find_caller(users: Users, name: UserName | None) -> Caller:

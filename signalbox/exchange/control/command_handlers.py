@@ -1,12 +1,12 @@
 """The execution of the exchange's control commands. Each is idempotent."""
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from signalbox.exchange.control.caller import Caller, find_caller
+from signalbox.exchange.control.caller import Caller, PermittedRecords, find_caller
 from signalbox.exchange.control.commands import (
     Bind,
     Command,
@@ -102,14 +102,9 @@ class _CommandHandler:
         except NotFound as error:
             if error.undeclared is None:
                 raise
-            known = self._readable(error.undeclared.kind)
-            raise NotFound(f"{error}{suggestion(error.undeclared.name, known)}") from error
-
-    def _readable(self, kind: ResourceKind) -> Iterable[str]:
-        """Return the names of the exchanges, or of the queues, that the caller may read."""
-        store = self.ports.store
-        found = store.exchanges.every() if kind is ResourceKind.EXCHANGE else store.queues.every()
-        return (one.name for one in found if self._may_read(one.resource))
+            is_exchange = error.undeclared.kind is ResourceKind.EXCHANGE
+            known = self._readable.exchanges() if is_exchange else self._readable.queues()
+            raise NotFound(f"{error}{suggestion(error.undeclared.name, (one.name for one in known))}") from error
 
     def _bind(self, command: Bind) -> object:
         binding = self._permitted(command.binding)
@@ -170,23 +165,17 @@ class _CommandHandler:
         return _refuse_missing(resource, self.ports.store.queues.find(DeclaredName(resource.name)))
 
     def _exchanges(self, _command: ListExchanges) -> object:
-        return [
-            self._presenter.exchange(one) for one in self.ports.store.exchanges.every() if self._may_read(one.resource)
-        ]
+        return list(map(self._presenter.exchange, self._readable.exchanges()))
 
     def _queues(self, _command: ListQueues) -> object:
-        return [self._presenter.queue(one) for one in self.ports.store.queues.every() if self._may_read(one.resource)]
+        return list(map(self._presenter.queue, self._readable.queues()))
 
     def _bindings(self, command: ListBindings) -> object:
-        if command.exchange is None:
-            exchanges = [one.name for one in self.ports.store.exchanges.every() if self._may_read(one.resource)]
-        else:
+        if command.exchange is not None:
             resource = ResourceRef(ResourceKind.EXCHANGE, command.exchange)
             self.caller.require((Right.READ, resource))
             self._existing(resource)
-            exchanges = [command.exchange]
-        found = (binding for exchange in exchanges for binding in self.ports.store.bindings.of(exchange))
-        return [binding_document(binding) for binding in found if self._may_read(binding.target)]
+        return list(map(binding_document, self._readable.bindings(command.exchange)))
 
     def _publish(self, command: PublishMessage) -> object:
         resource = ResourceRef(ResourceKind.EXCHANGE, command.exchange)
@@ -262,16 +251,15 @@ class _CommandHandler:
         return named or self.caller.name or events.ADMINISTRATOR
 
     def _status(self, command: Status) -> object:
-        exchanges = [one for one in self.ports.store.exchanges.every() if self._may_read(one.resource)]
-        queues = [one for one in self.ports.store.queues.every() if self._may_read(one.resource)]
-        return StatusService(self.ports).status(exchanges, queues, names=command.names)
+        return StatusService(self.ports).status(self._readable, names=command.names)
 
     @property
     def _presenter(self) -> Presenter:
         return Presenter(self.ports.names, self.ports.queue_url)
 
-    def _may_read(self, resource: ResourceRef) -> bool:
-        return self.caller.may(Right.READ, resource)
+    @property
+    def _readable(self) -> PermittedRecords:
+        return PermittedRecords(self.ports.store, self.caller, self.ports.parallel_map)
 
 
 def _refuse_missing(resource: ResourceRef, found: Record | None) -> Record:

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice
 
 from signalbox.errors import RejectedError
-from signalbox.exchange.control.caller import Caller
+from signalbox.exchange.control.caller import Caller, PermittedRecords
 from signalbox.exchange.control.commands import DeleteExchange, DeleteQueue, UnbindUser
 from signalbox.exchange.control.errors import NotPermitted
 from signalbox.exchange.control.presentation import Presenter, binding_document
@@ -26,6 +26,7 @@ from signalbox.exchange.model.records import (
     QueueSize,
     ResourceKind,
     ResourceRef,
+    User,
 )
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -78,10 +79,9 @@ class DeletionService:
         if self.caller.role is not Role.ADMIN:
             raise NotPermitted(f"only administrators may remove the bindings of user {str(command.user)!r}")
         store = self.ports.store
-        declared = [*(one.resource for one in store.queues.every()), *(one.resource for one in store.exchanges.every())]
         # A source configures what has its name and nothing else.
-        may = partial(is_permitted, command.user, Role.SOURCE, Right.CONFIGURE, ownership=command.ownership)
-        own = [one for one in declared if may(name=one.name)]
+        source = Caller(User(command.user, Role.SOURCE, command.ownership, self.ports.now(), None))
+        own = PermittedRecords(store, source, self.ports.parallel_map, Right.CONFIGURE).resources()
         ended = self._ended_reading(command)
         unbound = self._unbind([one for target in own for one in store.bindings.to(target) if ended(one.exchange)])
         return {

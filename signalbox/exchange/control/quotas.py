@@ -4,7 +4,7 @@ from signalbox.errors import RejectedError
 from signalbox.exchange.control.caller import Caller
 from signalbox.exchange.model.control_ports import ControlPorts
 from signalbox.exchange.model.records import Binding, ResourceKind, ResourceRef
-from signalbox.sarracenia.rights.permissions import Role
+from signalbox.sarracenia.rights.permissions import Right, Role
 
 # SNS has 200 filter policies a topic, and EventBridge 300 rules a bus.
 MAXIMUM_BINDINGS = 200
@@ -23,12 +23,11 @@ def refuse_declaration(caller: Caller, resource: ResourceRef, ports: ControlPort
     if caller.role in WITHOUT_QUOTA:
         return
     store, quota = ports.store, ports.config.user_quota
-    # All names that a user may declare begin with the characters before the first `-` of the user's name.
-    beginning = str(caller.name).partition("-")[0]
+    beginnings = caller.beginnings(Right.CONFIGURE, resource.kind)
     if resource.kind is ResourceKind.QUEUE:
-        declarers = [one.owner for one in store.queues.every(prefix=f"q_{beginning}")]
+        declarers = [one.owner for beginning in beginnings for one in store.queues.every(prefix=beginning)]
     else:
-        declarers = [one.created_by for one in store.exchanges.every(prefix=f"xs_{beginning}")]
+        declarers = [one.created_by for beginning in beginnings for one in store.exchanges.every(prefix=beginning)]
         quota = -(-quota // SHARE_OF_EXCHANGES)
     declared = declarers.count(caller.name)
     if declared >= quota:

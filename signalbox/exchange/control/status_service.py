@@ -6,6 +6,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 
 from signalbox.errors import RejectedError
+from signalbox.exchange.control.caller import PermittedRecords
 from signalbox.exchange.control.errors import NotFound
 from signalbox.exchange.control.status import HISTORY, WINDOW, Observation, exchange_status, queue_status
 from signalbox.exchange.model.control_ports import ControlPorts
@@ -27,16 +28,17 @@ class StatusService:
 
     ports: ControlPorts
 
-    def status(
-        self, exchanges: Sequence[ExchangeRecord], queues: Sequence[DeclaredQueue], *, names: Sequence[str]
-    ) -> object:
+    def status(self, readable: PermittedRecords, *, names: Sequence[str]) -> object:
         """Return the result of `status` for those with these names, or all. `*` in a name matches any text.
 
         Raises `NotFound`, `TooManyResources` and `UnavailableError`.
         """
-        _refuse_unknown(names, [str(one.name) for one in exchanges] + [str(one.name) for one in queues])
-        exchanges = [one for one in exchanges if _is_meant(one.name, names)]
-        queues = [one for one in queues if _is_meant(one.name, names)]
+        exchanges = [one for one in readable.exchanges(names) if _is_meant(one.name, names)]
+        queues = [one for one in readable.queues(names) if _is_meant(one.name, names)]
+        found = [*(str(one.name) for one in exchanges), *(str(one.name) for one in queues)]
+        unknown = [name for name in names if not any(_is_meant(one, [name]) for one in found)]
+        if unknown:
+            raise NotFound(_missing(unknown, [one.name for one in readable.resources()]))
         count = len(exchanges) + len(queues)
         if count > MAXIMUM_OBSERVED:
             remedy = "give names, such as 'q_alice*'"
@@ -75,10 +77,6 @@ def _is_meant(name: str, names: Sequence[str]) -> bool:
     return not names or any(fnmatchcase(name, pattern) for pattern in names)
 
 
-def _refuse_unknown(names: Sequence[str], readable: Sequence[str]) -> None:
-    unknown = [name for name in names if not any(_is_meant(one, [name]) for one in readable)]
-    if unknown:
-        hints = ((name, suggestion(name, readable)) for name in unknown)
-        raise NotFound(
-            "\n".join(f"there is no exchange or queue {name!r} that you may read{hint}" for name, hint in hints)
-        )
+def _missing(unknown: Sequence[str], readable: Sequence[str]) -> str:
+    hints = ((name, suggestion(name, readable)) for name in unknown)
+    return "\n".join(f"there is no exchange or queue {name!r} that you may read{hint}" for name, hint in hints)

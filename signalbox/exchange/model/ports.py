@@ -88,10 +88,10 @@ class Bindings(Protocol):
     def unbind(self, bound: Binding) -> bool:
         """Remove a binding, with the same changes of versions; return whether it existed."""
 
-    def of(self, exchange: ExchangeName) -> Sequence[Binding]:
+    def of(self, exchange: ExchangeName, *, is_consistent: bool = True) -> Sequence[Binding]:
         """Return the bindings from an exchange."""
 
-    def to(self, target: ResourceRef) -> Sequence[Binding]:
+    def to(self, target: ResourceRef, *, is_consistent: bool = True) -> Sequence[Binding]:
         """Return the bindings to an exchange or a queue."""
 
 

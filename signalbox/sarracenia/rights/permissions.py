@@ -1,5 +1,6 @@
 """Permissions of users on exchanges and queues, derived from the names alone."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
@@ -62,6 +63,26 @@ def permitted_names(
     return tuple(
         pattern for kind in PERMISSIONS[role][right] for pattern in _patterns(kind, user=user, ownership=ownership)
     )
+
+
+def permitted_beginnings(
+    user: UserName, role: Role, right: Right, *, ownership: Ownership = Ownership.STRICT
+) -> list[str]:
+    """Return beginnings of the names on which a user has a right, and of some others: what a list has to read.
+
+    A pattern may have `_` and `-` for characters that SQS does not allow, after the user's name and within it.
+    """
+    patterns = permitted_names(user, role, right, ownership=ownership)
+    return shortest(pattern.partition("*")[0].rstrip("_").partition("-")[0] for pattern in patterns)
+
+
+def shortest(beginnings: Iterable[str]) -> list[str]:
+    """Return beginnings of names, sorted, without those that begin with another of them."""
+    found: list[str] = []
+    for one in sorted(beginnings):
+        if not found or not one.startswith(found[-1]):
+            found.append(one)
+    return found
 
 
 def role_rights(role: Role, name: str) -> frozenset[Right]:

@@ -60,6 +60,21 @@ def test_a_binding_is_seen_from_both_ends_and_by_the_versions(stage: Stage, boun
     assert stage.versions() == versions
 
 
+def test_a_list_of_bindings_is_read_eventually_consistent_at_half_the_units(exchange_table, monkeypatch) -> None:
+    stage, asked = Stage(exchange_table), []
+    stage.bindings.bind(TO_QUEUE)
+    query = exchange_table.client.query
+    monkeypatch.setattr(
+        exchange_table.client, "query", lambda **given: asked.append(given["ConsistentRead"]) or query(**given)
+    )
+
+    for is_consistent in (True, False):
+        assert stage.bindings.of(PUBLIC, is_consistent=is_consistent) == [TO_QUEUE]
+        assert stage.bindings.to(QUEUE.resource, is_consistent=is_consistent) == [TO_QUEUE]
+
+    assert asked == [True, True, False, False]
+
+
 def test_an_exchange_may_be_bound_to_itself(stage: Stage) -> None:
     itself = Binding(PUBLIC, EXCHANGE.resource, MANY)
 

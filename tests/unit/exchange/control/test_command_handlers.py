@@ -363,10 +363,64 @@ def test_looks_are_taken_side_by_side(stage):
     looks = []
 
     def noted(function, values):
-        looks.append([value.name for value in values])
+        looks.append([getattr(value, "name", value) for value in values])
         return map(function, values)
 
     stage.ports = replace(stage.ports, parallel_map=noted)
     stage.ask("status", user=BOB)
 
-    assert looks == [["xpublic", "xs_bob"], ["q_bob.x"]]
+    assert looks[2:] == [["xpublic", "xs_bob"], ["q_bob.x"]]
+
+
+BOBS = ["q_bob"]
+
+
+@pytest.mark.parametrize(
+    ("user", "command", "given", "beginnings"),
+    [
+        (BOB, "exchanges", {}, (["x"], [])),
+        (BOB, "queues", {}, ([], BOBS)),
+        (BOB, "status", {}, (["x"], BOBS)),
+        (BOB, "status", {"names": ["q_bob.x", "q_bob.x*"]}, ([], ["q_bob.x"])),
+        (BOB, "status", {"names": ["q_b*", "xpublic"]}, (["xpublic"], BOBS)),
+        (None, "status", {"names": ["q_bob.x", "xs_a*", "xs_alice"]}, (["xs_a"], ["q_bob.x"])),
+        (None, "queues", {}, ([], [""])),
+        (BOB, "bindings", {}, (["x"], BOBS)),
+        (BOB, "bindings", {"exchange": "xpublic"}, (["x"], BOBS)),
+        (None, "bindings", {"exchange": "xpublic"}, ([], [])),
+    ],
+)
+def test_a_list_reads_what_begins_as_names_that_the_caller_may_read(stage, user, command, given, beginnings):
+    every, read = {"exchanges": stage.exchanges.every, "queues": stage.queues.every}, {"exchanges": [], "queues": []}
+    for kind, store in (("exchanges", stage.exchanges), ("queues", stage.queues)):
+        store.every = lambda *, prefix="", kind=kind: read[kind].append(prefix) or every[kind](prefix=prefix)
+
+    stage.ask(command, user=user, **given)
+
+    assert tuple(read.values()) == beginnings
+
+
+def test_the_nearest_name_is_one_of_those_that_the_caller_may_read(stage):
+    every, found = stage.queues.every, []
+    stage.queues.every = lambda *, prefix="": found.append(prefix) or every(prefix=prefix)
+
+    with pytest.raises(NotFound, match=r"did you mean 'q_bob\.x'"):
+        stage.ask("consuming", user=BOB, queue="q_bob.y")
+
+    assert found == BOBS
+
+
+def test_bindings_of_a_user_are_read_by_their_targets(stage):
+    stage.ask("bind", exchange="xpublic", queue="q_alice", pattern="b")
+    stage.ask("bind", exchange="xpublic", queue="q_bob.x", pattern="a")
+    stage.ask("bind", exchange="xs_bob", destination="xpublic", pattern="#")
+    of, sources = stage.bindings.of, []
+    stage.bindings.of = lambda one, **given: sources.append(given) or of(one, **given)
+    own = {"exchange": "xpublic", "queue": "q_bob.x", "pattern": "a"}
+    other = {"exchange": "xpublic", "queue": "q_alice", "pattern": "b"}
+
+    assert stage.ask("bindings", user=BOB, exchange="xpublic") == [own]
+    assert stage.ask("bindings", user=BOB) == [own, {"exchange": "xs_bob", "destination": "xpublic", "pattern": "#"}]
+    assert sources == []
+    assert stage.ask("bindings", exchange="xpublic") == [own, other]
+    assert sources == [{"is_consistent": False}]

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.sarracenia.rights.names import UserName, parse_user_name, readable_name, sqs_name
-from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted, permitted_names
+from signalbox.sarracenia.rights.permissions import (
+    Ownership,
+    Right,
+    Role,
+    is_permitted,
+    permitted_beginnings,
+    permitted_names,
+)
 
 ALICE = parse_user_name("alice")
 NAMES = [
@@ -65,6 +72,28 @@ def test_the_loose_rule_equals_sarracenias_regular_expressions(kind, user, prefi
 
 def test_the_loose_rule_gives_alice_rights_on_names_of_alice2():
     assert is_permitted(ALICE, Role.SOURCE, Right.WRITE, name="xs_alice2", ownership=Ownership.LOOSE)
+
+
+@given(
+    st.sampled_from(Role),
+    st.sampled_from(Right),
+    st.sampled_from(Ownership),
+    st.text(alphabet="abe_-./#é2", max_size=4),
+)
+def test_each_permitted_name_has_a_permitted_beginning(role, right, ownership, rest):
+    for user in (ALICE, parse_user_name("al-ice")):
+        beginnings = permitted_beginnings(user, role, right, ownership=ownership)
+        queues = (f"q_{user}{rest}", f"q_{user.replace('-', '.')}{rest}", f"q_{user.replace('-', '/')}{rest}")
+        for name in (*NAMES, *queues, f"xs_{user}{rest}", f"x{rest}_public"):
+            if is_permitted(user, role, right, name=name, ownership=ownership):
+                assert name.startswith(tuple(beginnings))
+
+
+def test_beginnings_of_names_are_as_long_as_the_patterns_allow():
+    assert permitted_beginnings(ALICE, Role.SOURCE, Right.READ) == ["q_alice", "x"]
+    assert permitted_beginnings(ALICE, Role.SOURCE, Right.CONFIGURE) == ["q_alice", "xs_alice"]
+    assert permitted_beginnings(parse_user_name("al-ice"), Role.SUBSCRIBER, Right.WRITE) == ["q_al", "xs_al"]
+    assert permitted_beginnings(ALICE, Role.FEEDER, Right.READ) == [""]
 
 
 def test_permitted_names_are_patterns():
