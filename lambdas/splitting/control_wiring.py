@@ -19,7 +19,7 @@ from signalbox.aws.splitting.audit_trail import AthenaAuditTrail
 from signalbox.aws.splitting.control_queue import SqsControlQueue
 from signalbox.aws.splitting.discovery import AwsDiscovery
 from signalbox.aws.splitting.forwarders import LambdaForwarders
-from signalbox.aws.splitting.locks import DynamoLocks
+from signalbox.aws.splitting.locks import DynamoHeartbeats, DynamoLocks
 from signalbox.aws.splitting.splits import DynamoRegistries
 from signalbox.aws.splitting.target_notes import DynamoAnnotations, DynamoSamples
 from signalbox.kept.sweeper import KeptSweeper
@@ -134,7 +134,7 @@ def _starter() -> SessionStarter:
     return SessionStarter(
         Admissions(splits, _registries(), resources, _kept_store(), _random_parts()),
         KeepService(splits, _kept_store(), instance.CLOCK),
-        SplitPresenter(_store().annotations, resources, _reader(), replies().url, instance.CLOCK),
+        SplitPresenter(_store().annotations, _store().heartbeats, resources, _reader(), replies().url, instance.CLOCK),
         _chains(),
         instance.record,
         reads_objects=bool(wiring.buckets()),
@@ -191,6 +191,7 @@ def _store() -> Store:
         splits=wiring.splits(),
         samples=DynamoSamples(table, timings()),
         annotations=DynamoAnnotations(table),
+        heartbeats=DynamoHeartbeats(table),
         ledger=wiring.ledger(),
         uses=wiring.uses(),
     )

@@ -10,6 +10,7 @@ from signalbox.errors import RejectedError
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import Forwarder, QueueUse, Sample, TargetState, TemporaryQueue
 from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
@@ -125,6 +126,16 @@ class Annotations(Protocol):
 
     def remove(self, target: Target, names: Sequence[str]) -> None:
         """Delete annotations; names that do not exist are ignored."""
+
+
+class Heartbeats(Protocol):
+    """The newest heartbeats of sessions, apart from their record, each write of which costs a unit for a kilobyte."""
+
+    def record(self, target: Target, session_id: SessionId, *, now: datetime) -> None:
+        """Record a heartbeat of a session."""
+
+    def of(self, split: Split) -> Mapping[SessionId, datetime]:
+        """Return the recorded heartbeats under the names of a split's sessions."""
 
 
 class Ledger(Protocol):

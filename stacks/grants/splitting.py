@@ -63,7 +63,7 @@ def grant_splitting(splitting: SplittingResources, *, state: State, lake: Histor
     _allow_clusters(control, config)
 
     allow_items(split, state.split_table, actions=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem"))
-    allow_items(control, state.split_table, actions=(*READ_ITEMS, *WRITE_ITEMS), index=BY_KIND)
+    allow_items(control, state.split_table, actions=(*READ_ITEMS, "dynamodb:BatchGetItem", *WRITE_ITEMS), index=BY_KIND)
     allow_events((split, control), lake)
     for function in (split, control):
         allow_key(function, state.key, service="dynamodb")

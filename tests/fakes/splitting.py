@@ -151,6 +151,18 @@ class MemoryAnnotations:
 
 
 @dataclass
+class MemoryHeartbeats:
+    heartbeats: dict[tuple[Target, SessionId], datetime] = field(default_factory=dict)
+
+    def record(self, target: Target, session_id: SessionId, *, now: datetime) -> None:
+        self.heartbeats[target, session_id] = now
+
+    def of(self, split: Split) -> Mapping[SessionId, datetime]:
+        names = {one.session_id for one in split.sessions}
+        return {name: at for (target, name), at in self.heartbeats.items() if target == split.target and name in names}
+
+
+@dataclass
 class MemoryLedger:
     calls: dict[tuple[QueueName, str], datetime] = field(default_factory=dict)
     begun: list[tuple[QueueName, str]] = field(default_factory=list)
@@ -418,6 +430,7 @@ class MemoryStore:
     registries: MemoryRegistries = field(default_factory=MemoryRegistries)
     samples: MemorySamples = field(default_factory=MemorySamples)
     annotations: MemoryAnnotations = field(default_factory=MemoryAnnotations)
+    heartbeats: MemoryHeartbeats = field(default_factory=MemoryHeartbeats)
     ledger: MemoryLedger = field(default_factory=MemoryLedger)
     uses: MemoryQueueUses = field(default_factory=MemoryQueueUses)
 

@@ -12,7 +12,7 @@ from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.aws.shared.replies import SqsReplies
 from signalbox.aws.splitting.control_queue import SqsControlQueue
-from signalbox.aws.splitting.locks import DynamoLedger, DynamoLocks, DynamoQueueUses
+from signalbox.aws.splitting.locks import DynamoHeartbeats, DynamoLedger, DynamoLocks, DynamoQueueUses
 from signalbox.aws.splitting.splits import DynamoRegistries, DynamoSplits
 from signalbox.aws.splitting.target_notes import DynamoAnnotations, DynamoSamples
 from signalbox.control.envelope import Envelope
@@ -120,6 +120,7 @@ def write_splits(table) -> None:
     annotations = DynamoAnnotations(table)
     annotations.put(APP, "environment:trial-split-ann-memes", '{"MEMES":"trial-split-ann-memes"}')
     annotations.put(APP, "queue:trial-split-ann-memes", "no tags")
+    DynamoHeartbeats(table).record(APP, "ann", now=AT)
     DynamoLedger(table).begin(MEMES, "call-1", now=AT)
     uses = DynamoQueueUses(table)
     uses.extend(USED, until=AT)
@@ -202,6 +203,7 @@ def test_golden_items_are_read(split_table) -> None:
         "environment:trial-split-ann-memes": '{"MEMES":"trial-split-ann-memes"}',
         "queue:trial-split-ann-memes": "no tags",
     }
+    assert DynamoHeartbeats(split_table).of(FULL_SPLIT) == {"ann": AT}
     assert DynamoLedger(split_table).unfinished(MEMES, since=AT) == 1
     uses = DynamoQueueUses(split_table)
     assert uses.of([USED, CLOSED]) == {USED: QueueUse(AT), CLOSED: QueueUse(is_closed=True)}

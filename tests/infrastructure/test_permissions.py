@@ -101,8 +101,8 @@ TABLE: dict[str, dict[str, str]] = {
         MAPPINGS: (
             "lambda: DeleteEventSourceMapping GetEventSourceMapping ListTags TagResource UpdateEventSourceMapping"
         ),
-        "Splits": f"dynamodb: {ITEMS}",
-        "Splits/index/by_kind": f"dynamodb: {ITEMS}",
+        "Splits": f"dynamodb: BatchGetItem {ITEMS}",
+        "Splits/index/by_kind": f"dynamodb: BatchGetItem {ITEMS}",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         **AUDIT,
         "History": "s3: GetBucketLocation ListBucket ListBucketVersions",

@@ -1,4 +1,4 @@
-"""The table `Splits`: locks of targets, unfinished calls, and uses of temporary queues."""
+"""The table `Splits`: locks of targets, heartbeats, unfinished calls, and uses of temporary queues."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,9 @@ from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment, ttl
 from signalbox.aws.shared.expressions import IS_NEW, Delete, Expression, Item, Put, attr
 from signalbox.aws.splitting.splits import split_key
 from signalbox.queues import QueueName
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import QueueUse
+from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
 
 # Longer than the closing of any queue takes, so that no record of a killed call expires before its end.
@@ -16,6 +18,8 @@ LEDGER_KEPT_FOR = timedelta(days=7)
 # Longer than SQS keeps a message (14 days): a use that is forgotten earlier would let a queue count as never used.
 USE_KEPT_FOR = timedelta(days=30)
 LOCK_KEPT_FOR = timedelta(days=1)
+# Longer than any `split_heartbeat_seconds`.
+HEARTBEAT_KEPT_FOR = timedelta(days=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,23 @@ class DynamoLocks:
     def release(self, target: Target, *, holder: str) -> None:
         """Release the lock if `holder` has it."""
         self.table.write(Delete(split_key(target, "lock"), attr("holder").eq(holder)))
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoHeartbeats:
+    """`Heartbeats` over the table `Splits`: an item for each session, in another partition than the record."""
+
+    table: DynamoTable
+
+    def record(self, target: Target, session_id: SessionId, *, now: datetime) -> None:
+        """Record a heartbeat of a session."""
+        beat = {"at": milliseconds(now)} | ttl(now + HEARTBEAT_KEPT_FOR)
+        self.table.write(Put(_heartbeat_key(target, session_id) | beat))
+
+    def of(self, split: Split) -> Mapping[SessionId, datetime]:
+        """Return the recorded heartbeats under the names of a split's sessions."""
+        keys = [_heartbeat_key(split.target, one.session_id) for one in split.sessions]
+        return {SessionId(item["sk"]): moment(item["at"]) for item in self.table.get_all(keys)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +110,10 @@ class DynamoQueueUses:
         if use.until is not None:
             item["until"] = milliseconds(use.until)
         return self.table.write(Put(item, condition))
+
+
+def _heartbeat_key(target: Target, session_id: SessionId) -> Item:
+    return {"pk": f"heartbeats#{target}", "sk": session_id}
 
 
 def _use_key(name: QueueName) -> Item:

@@ -19,7 +19,6 @@ from signalbox.splitting.model.split import (
     SplitQueue,
     SplitSession,
     Stage,
-    with_heartbeat,
 )
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import SplitTooLarge
@@ -104,7 +103,7 @@ def _check_receives(queue: ConsumedQueue) -> None:
 def with_session(
     split: Split, request: AdmissionRequest, *, names: QueueNames, random_parts: Iterator[str], now: datetime
 ) -> Split:
-    """Return the record with a new session; to an existing identical one, this is a heartbeat.
+    """Return the record with a new session; unchanged if it has an identical one, to which this is a heartbeat.
 
     The record names all queues before any is created, so that no queue can be lost. Raises `SessionRejected` and
     `SplitEnding`.
@@ -112,7 +111,7 @@ def with_session(
     same = split.session(request.session_id)
     _check_same(same, request)
     if same is not None:
-        return with_heartbeat(split, request.session_id, now=now)
+        return split
     if split.stage not in JOINABLE or (split.stage is Stage.STARTING and split.sessions and not split.live):
         raise SplitEnding(f"the split of {split.target} is being undone; the session can start afterwards")
     _check_request(split, request)

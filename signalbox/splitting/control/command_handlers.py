@@ -25,7 +25,7 @@ from signalbox.splitting.control.commands import (
 from signalbox.splitting.control.ports import AuditTrail, Discovery
 from signalbox.splitting.control.presentation import unknown_session
 from signalbox.splitting.control.reconcile_loop import STOPPED, ReconcileLoop
-from signalbox.splitting.control.record_updates import changed
+from signalbox.splitting.control.record_updates import changed, renewed
 from signalbox.splitting.control.registries import RegistryService
 from signalbox.splitting.control.session_start import SessionStarter
 from signalbox.splitting.forwarding.explanation import DescribedSession, as_document, explained, parse_messages
@@ -33,7 +33,7 @@ from signalbox.splitting.forwarding.filter_budget import SHARE, FilterBudget
 from signalbox.splitting.forwarding.route import stored_config
 from signalbox.splitting.model.filters import Compiler, FilterUse
 from signalbox.splitting.model.session_config import SessionConfig
-from signalbox.splitting.model.split import Split, ended, with_heartbeat
+from signalbox.splitting.model.split import ended
 from signalbox.splitting.ports import Splits, StoredSplit, UnreadableSplit
 
 MAXIMUM_EXPLAINED = 100
@@ -71,8 +71,8 @@ class ControlService:
             ListRegistries: self._registries,
             Discover: self._discover,
             Start: partial(self.starter.start, principal=principal),
-            Heartbeat: self._changed,
-            Stop: self._changed,
+            Heartbeat: self._heartbeat,
+            Stop: self._stop,
             SplitStatus: self._status,
             Explain: self._explain,
             Audit: self._audit,
@@ -111,23 +111,22 @@ class ControlService:
     def _discover(self, command: Discover) -> object:
         return {"documents": list(self.discovery.discover(command.target))}
 
-    def _changed(self, command: Heartbeat | Stop) -> object:
-        """Save a heartbeat or a stop and return the session's status; a heartbeat does not revive an ending session.
-
-        Raises `UnknownSession`.
-        """
-        now = self._now()
-        change: Callable[[Split], Split]
-        if isinstance(command, Stop):
-            change = partial(ended, session_id=command.session_id, reason=STOPPED, now=now)
-        else:
-            change = partial(with_heartbeat, session_id=command.session_id, now=now)
-        stored = changed(self.splits, command.target, change)
+    def _heartbeat(self, command: Heartbeat) -> object:
+        """Record a heartbeat and return the session's status. Raises `UnknownSession`."""
+        stored, presenter = self.splits.find(command.target), self.starter.presenter
         if stored is None:
             raise unknown_session(command.target, command.session_id, ())
-        if isinstance(command, Stop):
-            self.loop.chains.wake(command.target)
-        return self.starter.presenter.session(stored.split, command.session_id)
+        split = renewed(presenter.heartbeats, stored.split, command.session_id, now=self._now())
+        return presenter.session(split, command.session_id)
+
+    def _stop(self, command: Stop) -> object:
+        """Save the end of a session and return its status. Raises `UnknownSession`."""
+        change = partial(ended, session_id=command.session_id, reason=STOPPED, now=self._now())
+        stored, presenter = changed(self.splits, command.target, change), self.starter.presenter
+        if stored is None:
+            raise unknown_session(command.target, command.session_id, ())
+        self.loop.chains.wake(command.target)
+        return presenter.session(presenter.current(stored.split), command.session_id)
 
     def _status(self, command: SplitStatus) -> object:
         presenter = self.starter.presenter

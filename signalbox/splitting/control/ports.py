@@ -19,6 +19,7 @@ from signalbox.splitting.model.target import Target, TargetKind
 from signalbox.splitting.ports import (
     Annotations,
     Forwarders,
+    Heartbeats,
     Ledger,
     QueueUses,
     Samples,
@@ -88,6 +89,7 @@ class Store:
     splits: Splits
     samples: Samples
     annotations: Annotations
+    heartbeats: Heartbeats
     ledger: Ledger
     uses: QueueUses
 

@@ -15,9 +15,9 @@ from signalbox.splitting.control.problems import problems
 from signalbox.splitting.control.registry_reader import RegistryReader
 from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import Forwarder, Sample
-from signalbox.splitting.model.split import Replay, Split, SplitSession
+from signalbox.splitting.model.split import Replay, Split, SplitSession, with_heartbeats
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.ports import Annotations, StoredSplit
+from signalbox.splitting.ports import Annotations, Heartbeats, StoredSplit
 
 ENVIRONMENT_ANNOTATION = "environment"
 UNKNOWN = "unknown"
@@ -40,6 +40,7 @@ class SplitPresenter:
     """Builds the documents of splits and sessions."""
 
     annotations: Annotations
+    heartbeats: Heartbeats
     resources: Resources
     registries: RegistryReader
     queue_url: Callable[[QueueName], QueueUrl]
@@ -48,6 +49,10 @@ class SplitPresenter:
     def save_environment(self, target: Target, session: SplitSession, environment: Mapping[str, str]) -> None:
         """Store the variables for a session's command; every reply on the session contains them."""
         self.annotations.put(target, _environment_annotation(session), json.dumps(dict(environment)))
+
+    def current(self, split: Split) -> Split:
+        """Return a split with the newest heartbeats of its sessions."""
+        return with_heartbeats(split, self.heartbeats.of(split))
 
     def session(self, split: Split, session_id: SessionId) -> dict[str, object]:
         """Return the document of one session. Raises `UnknownSession`."""
@@ -58,7 +63,7 @@ class SplitPresenter:
 
     def split(self, stored: StoredSplit) -> dict[str, object]:
         """Return the document of a split, with the observed state and its sessions. Raises `EffectRefused`."""
-        split = stored.split
+        split = self.current(stored.split)
         annotations = self.annotations.of(split.target)
         found = self.resources.queues.observe(temporary_names(split), now=self.clock.now())
         counts = {name: sample for name, (_, sample) in found.items()}

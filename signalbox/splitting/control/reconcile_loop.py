@@ -33,7 +33,7 @@ from signalbox.splitting.model.actions import (
 )
 from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import Timings
-from signalbox.splitting.model.split import Phase, Split, SplitSession, Stage
+from signalbox.splitting.model.split import Phase, Split, SplitSession, Stage, with_heartbeats
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import Splits, StoredSplit, UnreadableSplit
 from signalbox.task_time import TaskTime
@@ -180,7 +180,8 @@ class _Pass:
             # Only a split that never began is given up: a permission that is missing for a moment ends no session.
             is_starting = split.stage is Stage.STARTING
             return after_refusal(split, SwitchTarget(), reason=str(error)) if is_starting else ()
-        actions = next_actions(split, observed, now=now, timings=self.uses.timings)
+        current = with_heartbeats(split, self.uses.store.heartbeats.of(split))  # read last: what is observed takes time
+        actions = next_actions(current, observed, now=now, timings=self.uses.timings)
         return tuple(action for action in actions if not self._is_too_early(action, now))
 
     def _is_too_early(self, action: Action, now: datetime) -> bool:

@@ -1,15 +1,15 @@
-"""Optimistic updates of a split's record."""
+"""Optimistic updates of a split's record, and the heartbeats apart from it."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 
 from signalbox.errors import UnavailableError
 from signalbox.optimistic_update import optimistic_update
 from signalbox.splitting.model.actions import ForgetSplit, Record, apply_change
-from signalbox.splitting.model.split import Split
+from signalbox.splitting.model.claims import SessionId
+from signalbox.splitting.model.split import Split, with_heartbeats
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.ports import Splits, StoredSplit
+from signalbox.splitting.ports import Heartbeats, Splits, StoredSplit
 
 TRIES = 10
 
@@ -61,10 +61,13 @@ def save_action(splits: Splits, seen: StoredSplit, action: Record, *, now: datet
 
 
 def check_unchanged(split: Split | None, seen: StoredSplit) -> None:
-    """Raise `RecordChanged` unless a record equals `seen`; heartbeats are ignored."""
-    if split is None or _without_heartbeats(split) != _without_heartbeats(seen.split):
+    """Raise `RecordChanged` unless a record equals `seen`."""
+    if split != seen.split:
         raise RecordChanged(f"the split of {seen.split.target} was changed by another writer")
 
 
-def _without_heartbeats(split: Split) -> Split:
-    return replace(split, sessions=tuple(replace(one, heartbeat_at=one.started_at) for one in split.sessions))
+def renewed(heartbeats: Heartbeats, split: Split, session_id: SessionId, *, now: datetime) -> Split:
+    """Record a heartbeat of a session, which does not revive an ending one, and return the split with it."""
+    if split.session(session_id) is not None:
+        heartbeats.record(split.target, session_id, now=now)
+    return with_heartbeats(split, {session_id: now})

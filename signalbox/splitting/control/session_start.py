@@ -25,7 +25,7 @@ from signalbox.splitting.control.keeping import KeepService
 from signalbox.splitting.control.ports import KeptStore, Resources
 from signalbox.splitting.control.presentation import SplitPresenter
 from signalbox.splitting.control.problems import note_problem
-from signalbox.splitting.control.record_updates import TRIES, RecordBusy
+from signalbox.splitting.control.record_updates import TRIES, RecordBusy, renewed
 from signalbox.splitting.control.registries import RegistryService
 from signalbox.splitting.control.replays import ReplayRequest
 from signalbox.splitting.model import events
@@ -175,10 +175,13 @@ class SessionStarter:
         self.presenter.save_environment(target, admission.session, admission.environment)
         for note in admission.notes:
             note_problem(self.presenter.annotations, target, note, now=now)
+        split = stored.split
         if admission.session.started_at == now:
             self.record((events.session(admission.session, "started", target=target, at=now),))
+        else:
+            split = renewed(self.presenter.heartbeats, split, command.session_id, now=now)
         self.chains.wake(target)
-        return self.presenter.session(stored.split, command.session_id)
+        return self.presenter.session(split, command.session_id)
 
 
 def _notes(registry: Registry, split: Split, documents: Sequence[object]) -> Iterator[str]:

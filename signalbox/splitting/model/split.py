@@ -106,9 +106,10 @@ class SplitSession:
     """A user's session on a split; `queues` maps each original to the session's temporary queue.
 
     Every original has one, even if the session claims nothing of it. `since` is when the phase began. `config` is the
-    requested configuration as JSON. The session can own messages only of the originals in `stolen`; its other queues
-    hold copies or nothing. Of those in `exclusive` no other session can own any. `effective_at` is when its filters
-    apply in every function. Its filters apply to no message before its `replay` is finished.
+    requested configuration as JSON. In a record, `heartbeat_at` is the start: `Heartbeats` has those since then. The
+    session can own messages only of the originals in `stolen`; its other queues hold copies or nothing. Of those in
+    `exclusive` no other session can own any. `effective_at` is when its filters apply in every function. Its filters
+    apply to no message before its `replay` is finished.
     """
 
     session_id: SessionId
@@ -227,9 +228,12 @@ def shortened(text: str, most: int = REASON_BYTES) -> str:
     return "".join(character for character, size in zip(text, sizes, strict=False) if size <= most)
 
 
-def with_heartbeat(split: Split, session_id: SessionId, *, now: datetime) -> Split:
-    """Return the record with a new heartbeat of a session."""
-    sessions = (replace(one, heartbeat_at=now) if one.session_id == session_id else one for one in split.sessions)
+def with_heartbeats(split: Split, heartbeats: Mapping[SessionId, datetime]) -> Split:
+    """Return the split with the newest heartbeats of its sessions; one from before a session's start is of another."""
+    sessions = (
+        replace(one, heartbeat_at=max(one.heartbeat_at, heartbeats.get(one.session_id, one.heartbeat_at)))
+        for one in split.sessions
+    )
     return replace(split, sessions=tuple(sessions))
 
 

@@ -8,10 +8,11 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from signalbox.aws.shared.dynamodb import ItemBusy
-from signalbox.aws.splitting.locks import DynamoLedger, DynamoLocks, DynamoQueueUses
+from signalbox.aws.splitting.locks import DynamoHeartbeats, DynamoLedger, DynamoLocks, DynamoQueueUses
 from signalbox.aws.splitting.splits import DynamoRegistries, DynamoSplits, SplitTooLarge
 from signalbox.aws.splitting.target_notes import DynamoAnnotations, DynamoSamples
 from signalbox.queues import QueueName
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import QueueUse, Sample
 from signalbox.splitting.model.records import UnreadableRecord
 from signalbox.splitting.model.split import Phase, Split, Stage
@@ -40,7 +41,7 @@ class DynamoStore:
             DynamoAnnotations(table),
             DynamoLedger(table),
         )
-        self.uses = DynamoQueueUses(table)
+        self.uses, self.heartbeats = DynamoQueueUses(table), DynamoHeartbeats(table)
 
 
 @pytest.fixture(params=STORES)
@@ -220,6 +221,20 @@ class TestNotes:
         store.annotations.remove(APP, [])
 
         assert (dict(store.annotations.of(APP)), dict(store.annotations.of(OTHER))) == ({"b": "text"}, {})
+
+
+class TestHeartbeats:
+    def test_the_newest_heartbeats_of_a_splits_sessions_are_found(self, store):
+        for number in range(2):
+            store.heartbeats.record(APP, SessionId(f"s{number}"), now=START)
+        store.heartbeats.record(APP, SessionId("s0"), now=START + 1.5 * SECOND)
+        store.heartbeats.record(OTHER, SessionId("s1"), now=START + SECOND)
+        sessions = (session(SessionId(name)) for name in ("s0", "s1", "silent"))
+
+        found = store.heartbeats.of(split(Stage.SPLIT, *sessions))
+
+        assert dict(found) == {"s0": START + 1.5 * SECOND, "s1": START}
+        assert dict(store.heartbeats.of(split(Stage.SPLIT))) == {}
 
 
 class TestLedger:

@@ -97,6 +97,7 @@ class ControlStage:
             self.memory.splits,
             self.memory.samples,
             self.memory.annotations,
+            self.memory.heartbeats,
             self.memory.ledger,
             self.memory.uses,
         )
@@ -144,7 +145,7 @@ class ControlStage:
         starter = SessionStarter(
             Admissions(self.store.splits, registries, self.resources, self.kept_store, self.random_parts),
             KeepService(self.store.splits, self.kept_store, self.time),
-            SplitPresenter(self.store.annotations, self.resources, self.reader, _url, self.time),
+            SplitPresenter(self.store.annotations, self.store.heartbeats, self.resources, self.reader, _url, self.time),
             self.chains,
             self.events.extend,
             reads_objects=True,

@@ -18,7 +18,7 @@ from signalbox.splitting.control.admission import (
 from signalbox.splitting.model.actions import ForgetSession, ForgetSplit, MoveSession, MoveSplit, apply_change
 from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.session_config import QueueId, parse_mirrord_file
-from signalbox.splitting.model.split import PHASES, STAGES, Phase, Split, Stage, ended, with_heartbeat
+from signalbox.splitting.model.split import PHASES, STAGES, Phase, Split, Stage, ended, with_heartbeats
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.queues.names import QueueNames
 from tests.unit.splitting.forwarding.languages import PlainLanguages
@@ -175,13 +175,12 @@ def test_two_simultaneous_sessions_share_one_split():
     assert [session.session_id for session in split.sessions] == ["ann", "bob"]
 
 
-def test_the_start_of_an_identical_session_is_a_heartbeat():
+def test_the_start_of_an_identical_session_changes_no_record():
     split = joined(begun(), request())
 
     again = joined(split, request(), now=LATER)
 
-    (session,) = split.sessions
-    assert again == replace(split, sessions=(replace(session, heartbeat_at=LATER),))
+    assert again == split
 
 
 @pytest.mark.parametrize(
@@ -258,10 +257,13 @@ def test_an_end_is_recorded_once_with_its_reason():
     assert ended(split, SessionId("nobody"), reason="again", now=LATER) == split
 
 
-def test_a_heartbeat_renews_one_session():
-    split = with_heartbeat(joined(begun(), request("ann"), request("bob")), SessionId("bob"), now=LATER)
+def test_heartbeats_renew_sessions_unless_they_are_those_of_earlier_ones():
+    before = joined(begun(), request("ann"), request("bob"), request("eve"))
+    beats = {SessionId("bob"): LATER, SessionId("eve"): NOW - SECONDS_30, SessionId("zoe"): LATER}
 
-    assert [session.heartbeat_at for session in split.sessions] == [NOW, LATER]
+    split = with_heartbeats(before, beats)
+
+    assert [session.heartbeat_at for session in split.sessions] == [NOW, LATER, NOW]
 
 
 @pytest.mark.parametrize("stage", Stage)

@@ -12,6 +12,7 @@ from signalbox.splitting.control.admission import SessionRejected
 from signalbox.splitting.control.command_handlers import FILTER_TIME, NoSplit, TooManyMessages
 from signalbox.splitting.control.commands import COMMANDS, Reconcile, reconcile_body
 from signalbox.splitting.control.ports import NoRegistry
+from signalbox.splitting.control.presentation import UnknownSession
 from signalbox.splitting.control.record_updates import RecordBusy
 from signalbox.splitting.control.registries import RegistryTooLarge
 from signalbox.splitting.control.session_start import ConfigTooLarge
@@ -272,6 +273,27 @@ def test_status_has_the_splits_with_counts_and_problems():
     assert (queue["temporary"], queue["waiting"], queue["in_flight"]) == (stage.session_queue(), 0, 0)
     assert stage.ask("status", target="lambda/meme-app")["splits"] == [result]
     assert stage.ask("status", target="lambda/other")["splits"] == []
+
+
+def test_heartbeats_and_repeated_starts_write_no_record_and_keep_a_session_alive():
+    stage = ControlStage().ready("ann", "bob")
+    before = stage.memory.splits.find(APP)
+
+    for number in range(14):
+        stage.time.moment += timedelta(seconds=10)
+        reply = stage.heartbeat("ann") if number % 2 else stage.start("ann", color="ann")
+        assert reply["heartbeat_at"] == stage.time.now().isoformat()
+
+    assert stage.memory.splits.find(APP) == before
+    stage.loop.wake_all(stage.task_time())
+    stage.pass_time(1)
+    (status,) = stage.ask("status")["splits"]
+    assert [one["phase"] for one in status["sessions"]] == ["ready", "ending"]
+    assert status["sessions"][0]["heartbeat_at"] == reply["heartbeat_at"]
+    assert stage.stop("ann")["heartbeat_at"] == reply["heartbeat_at"]
+    with pytest.raises(UnknownSession, match="has no session 'eve'"):
+        stage.heartbeat("eve")
+    assert {name for _, name in stage.memory.heartbeats.heartbeats} == {"ann", "bob"}
 
 
 def test_status_of_many_sessions_has_each_problem_once_and_no_variables():

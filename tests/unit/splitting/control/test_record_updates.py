@@ -7,7 +7,7 @@ import pytest
 from signalbox.splitting.control.record_updates import RecordChanged, changed, check_unchanged, save_action
 from signalbox.splitting.model.actions import ForgetSession, ForgetSplit, MoveSession, MoveSplit
 from signalbox.splitting.model.observed_state import ForwardingState
-from signalbox.splitting.model.split import Phase, Stage, ended, with_heartbeat
+from signalbox.splitting.model.split import Phase, Stage, ended
 from tests.fakes.splitting import MemorySplits
 from tests.unit.splitting.control.control_stage import APP, ORDERS, ControlStage
 from tests.unit.splitting.control.observed_states import ANN, NOW, session, split
@@ -27,15 +27,6 @@ def test_an_action_is_saved():
 
     assert saved == splits.find(seen.split.target)
     assert saved.split.sessions[0].phase is Phase.READY
-
-
-def test_an_action_is_saved_despite_heartbeats():
-    splits, seen = stored(session(phase=Phase.MATCHING))
-    splits.save(with_heartbeat(seen.split, ANN, now=NOW.replace(hour=13)), replacing=seen)
-
-    saved = save_action(splits, seen, MoveSession(ANN, Phase.READY), now=NOW)
-
-    assert (saved.split.sessions[0].phase, saved.split.sessions[0].heartbeat_at.hour) == (Phase.READY, 13)
 
 
 @pytest.mark.parametrize("action", [ForgetSession(ANN), MoveSplit(Stage.DRAINING)])

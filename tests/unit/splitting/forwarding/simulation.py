@@ -50,7 +50,7 @@ from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import (
     Split,
     ended,
-    with_heartbeat,
+    with_heartbeats,
 )
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.queues.names import QueueNames
@@ -174,7 +174,7 @@ class Simulation:
             self.seconds += seconds / max(1, int(seconds))
             for session in self.split.live if self.split else ():
                 if session.session_id not in self.gone:
-                    self.split = with_heartbeat(self.split, session.session_id, now=self.now)
+                    self.split = with_heartbeats(self.split, {session.session_id: self.now})
             for name, forwarder in list(self.forwarders.items()):
                 settled = {ForwardingState.STARTING: ForwardingState.ON, ForwardingState.STOPPING: ForwardingState.OFF}
                 if forwarder.state in settled:

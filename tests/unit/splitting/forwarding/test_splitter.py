@@ -29,7 +29,7 @@ from signalbox.splitting.model.split import (
     SplitSession,
     Stage,
     ended,
-    with_heartbeat,
+    with_heartbeats,
     with_kept,
 )
 from signalbox.splitting.model.target import Target
@@ -253,7 +253,7 @@ def test_heartbeats_do_not_cause_compilations():
 
     for _ in range(3):
         stage.forward(message("1", "red"))
-        stage.change(with_heartbeat(stage.split, SessionId("ann"), now=stage.time.moment))
+        stage.change(with_heartbeats(stage.split, {SessionId("ann"): stage.time.moment}))
         stage.time.moment += RECORD_AGE
 
     assert stage.languages.compiled == ["red"]
@@ -395,7 +395,7 @@ class TestSlowFilters:
 
         def contested(split, *, replacing):
             if next(others, None) is not None:
-                save(with_heartbeat(stage.split, SessionId("ann"), now=START), replacing=replacing)
+                save(with_heartbeats(stage.split, {SessionId("ann"): START}), replacing=replacing)
             return save(split, replacing=replacing)
 
         stage.use(splits=Contested(stage.store.splits, contested))
