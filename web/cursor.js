@@ -65,6 +65,17 @@ export class Cursor {
   }
 
   /**
+   * Continue with the events after the next SUBSCRIBE alone, and later with those of a session's time.
+   * @param {string} joinedAt
+   */
+  omitPast(joinedAt) {
+    this.history = null;
+    this._since = joinedAt;
+    this.isCaughtUp = false;
+    this._numbers.clear();
+  }
+
+  /**
    * Return null for an event that was received before, else the gap before it, if there is one.
    * @param {Position} event
    * @returns {{ gap: Gap | null } | null}

@@ -76,6 +76,7 @@ class Model {
       {
         onEvent: (event) => this._receive(event),
         onGap: (gap) => this.gap(gap),
+        onOmitted: (message) => this.omitted(message),
         onStatus: (status, error) => this._changed(status, error),
         onCaughtUp: () => this._caughtUp(),
       },
@@ -150,6 +151,12 @@ class Model {
   gap(_gap) {}
 
   /**
+   * Handle past events that will not come, since they are too many.
+   * @param {string} _message
+   */
+  omitted(_message) {}
+
+  /**
    * Handle a refusal or a revocation.
    * @param {Error} _error
    */
@@ -194,6 +201,15 @@ export class LogModel extends Model {
     if (this.reconnect) this.reconnect.isIncomplete = true;
     const which = from === to ? `Event ${from}` : `Events ${from} to ${to}`;
     this.log.note(`${which} of ${topic} are missing: no longer kept, or not visible to you.`);
+  }
+
+  /**
+   * @override
+   * @param {string} message
+   */
+  omitted(message) {
+    if (this.reconnect) this.reconnect.isIncomplete = true;
+    this.log.note(`Past events are left out: ${message}.`);
   }
 
   /**

@@ -39,6 +39,7 @@ import { Cursor } from "./cursor.js";
  * @typedef {object} Handlers
  * @property {(event: LiveEvent) => void} [onEvent]
  * @property {(gap: Gap) => void} [onGap] before the event behind a gap
+ * @property {(message: string) => void} [onOmitted] the past events are too many, and only new ones follow
  * @property {(status: Status, error: Error | null) => void} [onStatus]
  * @property {() => void} [onCaughtUp] all events were delivered that the session requested as history
  */
@@ -107,6 +108,16 @@ export class Subscription {
   caughtUp() {
     this.cursor.caughtUp(this.joinedAt);
     this.handlers.onCaughtUp?.();
+  }
+
+  /**
+   * Go on without the past events, which the router refuses as too many.
+   * @param {string} message
+   */
+  omitPast(message) {
+    this.retained = false;
+    this.cursor.omitPast(this.joinedAt);
+    this.handlers.onOmitted?.(message);
   }
 
   /** Handle the loss of the connection. */

@@ -63,6 +63,7 @@ const ROLES = {
   subscriber: { features: { pattern_based_subscription: true, subscription_revocation: true } },
   caller: {},
 };
+const TOO_MUCH_PAST = "wamp.error.payload_size_exceeded"; // why the router ends a subscription that may go on without
 // Reasons that another attempt with the same name and ticket would meet again.
 const FINAL_REASONS = new Set([
   "wamp.error.authentication_denied",
@@ -336,11 +337,14 @@ export class Client {
     this._request((request) => [UNSUBSCRIBE, request, id], { done() {}, failed() {} });
   }
 
-  /** @param {{ subscription: number, reason: string }} details */
-  _revoked({ subscription: id, reason }) {
+  /** @param {{ subscription: number, reason: string, message?: string }} details */
+  _revoked({ subscription: id, reason, message }) {
     const subscription = this.byId.get(id);
     this.byId.delete(id);
-    if (subscription) subscription.ended(new WampError(reason, "the permission was revoked"));
+    if (subscription && reason === TOO_MUCH_PAST) {
+      subscription.omitPast(message ?? reason);
+      this._subscribe([subscription]);
+    } else if (subscription) subscription.ended(new WampError(reason, "the permission was revoked"));
   }
 
   /**

@@ -124,6 +124,8 @@ def _deliver(
             logger.info(json.dumps(closing_summary(result, now=instance.CLOCK.now())))
         if result.outcome in LOST and result.session is not None:
             wiring.inbox().notify(connection, Lost(), request=f"lost-{result.first}")
+        for item_id, refused in result.refused.items():
+            wiring.inbox().notify(connection, refused, request=f"refused-{item_id}")
         if result.not_done:
             # Others, who came later, go before what is left of a connection.
             pause = PAUSE if result.outcome in BUSY else instance.CLOCK.now() - began

@@ -188,12 +188,18 @@ def events(
 
 
 def _noted(client: "LiveClient", source: "Iterator[ReceivedEvent]", ending: "Ending") -> "Iterator[ReceivedEvent]":
-    """Yield events until a signal; report gaps and reconnects."""
+    """Yield events until a signal; report gaps, reconnects and past events that the router refuses."""
+    from signalbox.clients.live.session import PastOmitted
+
     connections = max(client.connections, 1)
     while not ending.is_due:
         event = None
-        with ending.waiting():
-            event = next(source, None)
+        try:
+            with ending.waiting():
+                event = next(source, None)
+        except PastOmitted as problem:
+            say(str(problem))
+            continue
         if event is None:
             return
         if client.connections > connections:

@@ -106,7 +106,7 @@ class LiveClient:
         """Return the next event, or None if none arrives in time.
 
         Raises `ConnectionLost` for the first session only, and `JoinRefused`, `RequestRefused`, `SubscriptionRevoked`,
-        `SessionClosed` and `MalformedMessage`.
+        `SessionClosed` and `MalformedMessage`; and `PastOmitted`, after which the next call goes on.
         """
         deadline = None if timeout_seconds is None else self.clock.now() + timeout_seconds
         while not self._events:

@@ -84,6 +84,11 @@ class PatternCursor:
         self.is_caught_up = True
         self.since = self.since or joined_at
 
+    def omit_past(self, joined_at: datetime | None) -> None:
+        """Continue with the events after the next SUBSCRIBE alone, and later with those of a session's time."""
+        self.backfill_start, self.get_retained, self.since, self.is_caught_up = None, False, joined_at, False
+        self._numbers.clear()
+
     def received(self, event: Event) -> ReceivedEvent | None:
         """Return the event for the application, or None if it is a duplicate.
 

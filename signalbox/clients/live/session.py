@@ -65,6 +65,10 @@ class SubscriptionRevoked(RejectedError):
     """Raised when the live router has ended a subscription because the user's right was revoked."""
 
 
+class PastOmitted(RejectedError):
+    """Raised when the live router refuses the past events of a subscription, which goes on with new events alone."""
+
+
 class SessionClosed(UnavailableError):
     """Raised when the live router sends GOODBYE: an administrator has ended the session, and it must not reconnect."""
 
@@ -138,8 +142,8 @@ class ClientSession:
     def read(self, timeout_seconds: float | None) -> ReceivedEvent | None:
         """Handle the next message; return its event if it is a new one.
 
-        Raises `ConnectionLost`, `JoinRefused`, `RequestRefused`, `SubscriptionRevoked`, `SessionClosed` and
-        `MalformedMessage`.
+        Raises `ConnectionLost`, `JoinRefused`, `RequestRefused`, `SubscriptionRevoked`, `PastOmitted`, `SessionClosed`
+        and `MalformedMessage`.
         """
         text = self.socket.receive(timeout_seconds)
         message = None if text is None else parse(text, maximum_depth=READ_DEPTH)
@@ -171,10 +175,14 @@ class ClientSession:
             self._subscribed[reply.subscription] = subscribing
 
     def _check_revocation(self, reply: Message) -> None:
-        """Raise `SubscriptionRevoked` for an UNSUBSCRIBED of the router (advanced profile, «Revocation»)."""
+        """Raise the error for an UNSUBSCRIBED of the router (advanced profile, «Revocation»)."""
         details = (reply.details if isinstance(reply, Unsubscribed) else None) or {}
         subscription = details.get("subscription")
         cursor = self._subscribed.pop(SubscriptionId(subscription), None) if isinstance(subscription, int) else None
+        if cursor is not None and details.get("reason") == uris.PAYLOAD_SIZE_EXCEEDED:
+            cursor.omit_past(self.joined_at)
+            self.subscribe(cursor)
+            raise PastOmitted(f"{cursor.pattern.uri!r} goes on without past events: {details.get('message')}")
         if cursor is not None:
             cursor.is_over = True
             raise SubscriptionRevoked(

@@ -225,7 +225,15 @@ class Admitted:
     """The signal that the connection was opened with a token that was verified: its session has joined."""
 
 
-Signal = Lost | Elapsed | Killed | RightsChanged | Admitted
+@dataclass(frozen=True, slots=True)
+class PastRefused:
+    """The signal that a subscription must end, since it requests more past events than one delivery reads."""
+
+    subscription: SubscriptionId
+    message: str
+
+
+Signal = Lost | Elapsed | Killed | RightsChanged | Admitted | PastRefused
 Received = Message | MalformedFrame | ArvadosRequest | Signal
 
 

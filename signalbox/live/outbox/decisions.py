@@ -168,6 +168,11 @@ def finish_backfill(
     return raise_watermarks(done, subscription, settled, now=now) if settled else done
 
 
+def without_watermarks(outbox: OutboxState, subscriptions: Collection[SubscriptionId]) -> OutboxState:
+    """Return the state without the watermarks of subscriptions."""
+    return replace(outbox, watermarks=_without(outbox.watermarks, subscriptions))
+
+
 def with_progress(outbox: OutboxState, item_id: ItemId, count: int) -> OutboxState:
     """Return the state after only the first `count` events of a batch were handled."""
     return replace(outbox, progress=(item_id, count))

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum, auto
 
-from signalbox.live.model.state import ConnectionId, Session
+from signalbox.live.model.state import ConnectionId, PastRefused, Session
+from signalbox.live.outbox.items import ItemId
 from signalbox.live.outbox.totals import NO_TOTALS, Totals
 from signalbox.live.wamp.messages import PublicationId
 from signalbox.messages import MessageId
@@ -34,7 +35,8 @@ class BatchResult:
     `first` is the batch's first message, and `not_done` are those to redeliver. `events`, `replies` and `backfilled`
     count what was posted, `skipped` the events that the session may not or need not receive, and `size` is in bytes.
     `lags` are the times from the publication of each live event to its posting; `publications` are the ids of the first
-    `MAXIMUM_IDS` posted events, live and past, each once.
+    `MAXIMUM_IDS` posted events, live and past, each once. `refused` are the backfills that are too large, whose
+    subscriptions must end.
     """
 
     connection: ConnectionId
@@ -42,6 +44,7 @@ class BatchResult:
     first: MessageId
     outcome: DeliveryOutcome = DeliveryOutcome.DONE
     not_done: tuple[MessageId, ...] = ()
+    refused: dict[ItemId, PastRefused] = field(default_factory=dict)
     events: int = 0
     replies: int = 0
     backfilled: int = 0

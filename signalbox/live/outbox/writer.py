@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import EventTexts
 from signalbox.live.log.read_limits import PastTooLarge
-from signalbox.live.model.state import ConnectionId, Dialect
+from signalbox.live.model.state import ConnectionId, Dialect, PastRefused
 from signalbox.live.outbox.arvados_dialect import ArvadosDialect
 from signalbox.live.outbox.decisions import (
     ItemAction,
@@ -16,6 +16,7 @@ from signalbox.live.outbox.decisions import (
     progress_of,
     reply_action,
     with_progress,
+    without_watermarks,
 )
 from signalbox.live.outbox.delivery import ConnectionDelivery, EventDialect
 from signalbox.live.outbox.frames import Frame
@@ -121,7 +122,7 @@ class _BatchWriter:
         return result
 
     def _abort(self, problem: str) -> None:
-        """End a session that requests more past events than one delivery reads, or than its record has room for."""
+        """End a session whose record has no room for what it has been sent, or that requests too many past rows."""
         delivery = self.delivery
         text = serialize(Abort({"message": problem}, uris.PAYLOAD_SIZE_EXCEEDED))
         delivery.post(text + delivery.snapshot.separator, is_repeatable=False)
@@ -151,7 +152,17 @@ class _BatchWriter:
             return self._post_batch(item, waited)
         if isinstance(item, CatchUpRequest):
             return self.arvados.catch_up(item, self.delivery)
-        return self.wamp.backfill(item, self.delivery) if isinstance(item, BackfillRequest) else DeliveryOutcome.CLOSED
+        return self._post_backfill(item) if isinstance(item, BackfillRequest) else DeliveryOutcome.CLOSED
+
+    def _post_backfill(self, item: BackfillRequest) -> DeliveryOutcome:
+        """Post a backfill; one that is too large ends its subscription, by the session, and no event comes before."""
+        subscription, delivery = item.pattern.subscription_id, self.delivery
+        try:
+            return self.wamp.backfill(item, delivery)
+        except PastTooLarge as problem:
+            delivery.result.refused[item.item_id] = PastRefused(subscription, str(problem))
+        delivery.advance(without_watermarks(delivery.outbox, {subscription}))
+        return DeliveryOutcome.DONE
 
     def _post_reply(self, item: Reply, waited: timedelta) -> DeliveryOutcome:
         delivery = self.delivery

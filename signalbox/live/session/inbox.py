@@ -14,6 +14,7 @@ from signalbox.live.model.state import (
     Elapsed,
     Killed,
     Lost,
+    PastRefused,
     Received,
     RightsChanged,
     Session,
@@ -21,6 +22,7 @@ from signalbox.live.model.state import (
 )
 from signalbox.live.wamp import batches
 from signalbox.live.wamp.codec import MalformedFrame, decode, size_bytes
+from signalbox.live.wamp.messages import SubscriptionId
 
 FRAME = "f"  # the first character of a frame's message, before its text; a signal is a JSON object
 
@@ -63,6 +65,8 @@ def signal_body(signal: Signal) -> str:
     """Return the message body for a signal."""
     if isinstance(signal, Killed):
         return json.dumps({"heard": "killed", "reason": signal.reason, "message": signal.message})
+    if isinstance(signal, PastRefused):
+        return json.dumps({"heard": "refused", "subscription": signal.subscription, "message": signal.message})
     return json.dumps({"heard": NAMES[type(signal)]})
 
 
@@ -79,8 +83,10 @@ def _signal(body: str) -> Signal:
     name = str(document.get("heard"))
     if name == "killed":
         return Killed(str(document.get("reason", "")), str(document.get("message", "")))
+    if name == "refused" and isinstance(subscription := document.get("subscription"), int):
+        return PastRefused(SubscriptionId(subscription), str(document.get("message", "")))
     if name not in SIGNALS:
-        raise InvalidInboxMessage(f"heard: expected one of killed, {', '.join(SIGNALS)}, not {shown(name)}")
+        raise InvalidInboxMessage(f"heard: expected one of killed, refused, {', '.join(SIGNALS)}, not {shown(name)}")
     return SIGNALS[name]()
 
 

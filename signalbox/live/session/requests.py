@@ -1,12 +1,13 @@
 """The requests of joined sessions: subscribe, unsubscribe, publish and call; each gets one reply."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from signalbox.live.model.effects import AnswerCall, Attach, Detach, Distribute, Drop, Effect, Post
-from signalbox.live.model.state import DecisionContext, Outcome, RightsChanged, Session
+from signalbox.live.model.state import DecisionContext, Outcome, PastRefused, RightsChanged, Session
 from signalbox.live.procedures.table import PROCEDURES
 from signalbox.live.rights.grants import NO_RIGHTS, Rights, revoked
+from signalbox.live.session.closing import aborted
 from signalbox.live.wamp import uris
 from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, TYPE_CODES, size_bytes
 from signalbox.live.wamp.messages import (
@@ -112,11 +113,16 @@ def not_unregistered(session: Session, received: Unregister, context: DecisionCo
 def rights_revoked(session: Session, received: RightsChanged, context: DecisionContext) -> Outcome:
     """End the subscriptions that the user's rights no longer cover, and notify a client that accepts revocations."""
     del received
-    ended = set(revoked(session.subscriptions.values(), _rights(context)))
-    kept = {one: pattern for one, pattern in session.subscriptions.items() if pattern not in ended}
-    return Outcome(
-        replace(session, subscriptions=kept), tuple(_revocations(session, session.subscriptions.keys() - kept))
-    )
+    return _revoked(session, revoked(session.subscriptions.values(), _rights(context)), uris.NOT_AUTHORIZED)
+
+
+def past_refused(session: Session, received: PastRefused, context: DecisionContext) -> Outcome:
+    """End the subscription that requests too many past events, or the session of a client that cannot be told so."""
+    del context
+    ended = session.subscriptions.get(received.subscription)
+    if ended is not None and not accepts_revocation(session):
+        return aborted(session, uris.PAYLOAD_SIZE_EXCEEDED, received.message)
+    return _revoked(session, [ended] if ended else [], uris.PAYLOAD_SIZE_EXCEEDED, received.message)
 
 
 def accepts_revocation(session: Session) -> bool:
@@ -128,12 +134,20 @@ def accepts_revocation(session: Session) -> bool:
     return "subscription_revocation" in session.features and not session.user_agent.startswith(AUTOBAHN_PYTHON)
 
 
-def _revocations(session: Session, ended: Collection[SubscriptionId]) -> Iterator[Effect]:
+def _revoked(session: Session, patterns: Iterable[TopicPattern], reason: str, message: str = "") -> Outcome:
+    ended = {pattern.subscription_id: pattern for pattern in patterns}
+    kept = {one: pattern for one, pattern in session.subscriptions.items() if one not in ended}
+    effects = _revocations(session, ended, {"reason": reason, **({"message": message} if message else {})})
+    return Outcome(replace(session, subscriptions=kept), tuple(effects))
+
+
+def _revocations(
+    session: Session, ended: Mapping[SubscriptionId, TopicPattern], why: Mapping[str, str]
+) -> Iterator[Effect]:
     for subscription in sorted(ended):
-        yield Detach(session.subscriptions[subscription])
+        yield Detach(ended[subscription])
         if accepts_revocation(session):
-            details = {"subscription": subscription, "reason": uris.NOT_AUTHORIZED}
-            yield Post(Unsubscribed(RequestId(0), details), ends=subscription)
+            yield Post(Unsubscribed(RequestId(0), {"subscription": subscription, **why}), ends=subscription)
 
 
 def _subscription(

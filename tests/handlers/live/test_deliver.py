@@ -4,7 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -23,7 +23,7 @@ from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.effects import Post
-from signalbox.live.model.state import ConnectionId, Session, SessionState
+from signalbox.live.model.state import ConnectionId, PastRefused, Session, SessionState
 from signalbox.live.outbox.items import (
     BackfillRequest,
     CloseRequest,
@@ -36,6 +36,7 @@ from signalbox.live.outbox.items import (
 )
 from signalbox.live.outbox.ports import PostResult
 from signalbox.live.rights.grants import Grant
+from signalbox.live.session.inbox import parse
 from signalbox.live.wamp.authentication import AuthMethod, Identity
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId, Subscribed
 from signalbox.live.wamp.options import BackfillStart, LastEvents
@@ -209,6 +210,23 @@ def test_replies_and_events_are_posted_in_their_order(stage: DeliverStage) -> No
         "posted",
         "3",
     )
+
+
+def test_a_request_of_too_many_past_events_ends_its_subscription_and_not_the_session(stage: DeliverStage) -> None:
+    bomb = Payload(([[]] * 40_000,))  # 200 bytes in the table, and 3 MB in memory
+    stage.log(*(replace(event(number), payload=bomb) for number in range(1, 61)))
+    stage.put(subscribed(expects_backfill=True), backfill(LastEvents(100)), event_batch(event(61)))
+
+    assert stage.deliver() == []
+
+    (signal_,) = stage.sqs.receive_message(QueueUrl=stage.sqs.get_queue_url(QueueName="inbox.fifo")["QueueUrl"])[
+        "Messages"
+    ]
+    refused = parse(signal_["Body"]).received
+    assert isinstance(refused, PastRefused)
+    assert refused.subscription == PATTERN.subscription_id
+    assert [message[0] for message in stage.posted()] == [33]
+    assert stage.connections.closed == set()
 
 
 def test_the_backfill_comes_first_and_live_events_once(stage: DeliverStage) -> None:

@@ -17,6 +17,7 @@ from signalbox.clients.live.session import (
     ConnectionLost,
     JoinRefused,
     Login,
+    PastOmitted,
     RequestRefused,
     SessionClosed,
     SubscriptionRevoked,
@@ -262,6 +263,22 @@ def test_a_revoked_right_ends_the_subscription(world: World) -> None:
         client.receive()
 
     assert client.receive(1) is None
+
+
+def test_too_many_past_events_are_reported_and_new_ones_follow_also_in_later_sessions(world: World) -> None:
+    too_much = [35, 0, {"subscription": SUBSCRIPTION, "reason": "wamp.error.payload_size_exceeded", "message": "much"}]
+    again = [[33, 3, SUBSCRIPTION], event(7), [50, 4, {}]]
+    client = world.client([WELCOME, SUBSCRIBED, CAUGHT_UP, too_much, *again, CUT], [WELCOME, NOTHING])
+    client.follow(PatternCursor(LOGS, LastEvents(3), get_retained=True))
+
+    with pytest.raises(PastOmitted, match=r"'logs\.' goes on without past events: much"):
+        client.receive()
+
+    assert [one and one.sequence for one in (client.receive(), client.receive(1))] == [7, None]
+    options = [sent[2] for line in world.lines for sent in line.sent if sent[0] == 32]
+    later = {"after": {"since": "2026-11-21T20:00:00+00:00", "topics": {"logs.a": 7}}}
+    assert [one.get("_history") for one in options] == [{"last": 3}, None, later]
+    assert "get_retained" not in options[1]
 
 
 def test_a_client_answers_goodbye_and_raises_its_reason(world: World) -> None:

@@ -15,7 +15,7 @@ from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.read_limits import PastTooLarge, ReadsBusy
 from signalbox.live.model.effects import Post
 from signalbox.live.model.events import dead_letter
-from signalbox.live.model.state import ConnectionId, Session, SessionState
+from signalbox.live.model.state import ConnectionId, PastRefused, Session, SessionState
 from signalbox.live.outbox.decisions import MAXIMUM_WAIT, TOTALS_SAVED_EVERY, OutboxState
 from signalbox.live.outbox.delivery import SAVED_EVERY
 from signalbox.live.outbox.events import closing_summary, delivery_events
@@ -322,27 +322,39 @@ def test_a_backfill_takes_no_earlier_events_of_a_log_than_it_posts(
     assert (world.numbers(), world.log.taken) == (posted, taken)
 
 
-def test_a_client_that_requests_too_many_past_events_is_told_so_and_disconnected(world: World) -> None:
+def test_too_many_past_events_end_their_subscription_alone(world: World) -> None:
+    """Its live events wait until the session has ended it: none is posted behind a gap."""
     world.log.problem = PastTooLarge("too many")
 
     result = world.deliver(subscribed(), backfill(AfterSequence(0)), event_batch(event(1)))
 
-    assert (result.outcome, result.not_done) == (DeliveryOutcome.TOO_LARGE, ())
-    assert world.posted()[-1] == [3, {"message": "too many"}, "wamp.error.payload_size_exceeded"]
-    assert CONNECTION in world.connections.closed
+    assert (result.outcome, result.not_done) == (DeliveryOutcome.DONE, ())
+    assert result.refused == {"p": PastRefused(SUBSCRIPTION, "too many")}
+    assert [message[0] for message in world.posted()] == [33]
+    assert CONNECTION not in world.connections.closed
+    world.deliver(reply_item(Post(Unsubscribed(RequestId(0)), ends=SUBSCRIPTION), ItemId("u")))
+    assert world.outbox.pending_backfills == {}
 
 
-@pytest.mark.parametrize("is_retained", [True, False])
-def test_a_session_ends_whose_record_has_no_room_for_the_topics_of_its_past_events(
-    world: World, *, is_retained: bool
-) -> None:
-    """The record also grows by the topics of events that wait for the backfill."""
+def test_past_events_of_more_topics_than_a_record_has_room_for_end_their_subscription(world: World) -> None:
+    world.maximum_topics = SAVED_EVERY
+    topics = [RoutingKey(f"open.{number}") for number in range(2 * SAVED_EVERY)]
+    events = [replace(event(number), topic=topic, is_retained=True) for number, topic in enumerate(topics, start=1)]
+    world.log.append(REALM, *events)
+
+    result = world.deliver(subscribed(), backfill(None, get_retained=True))
+
+    assert (result.outcome, [*result.refused]) == (DeliveryOutcome.DONE, ["p"])
+    assert world.outbox.watermarks == {}
+
+
+def test_a_session_ends_whose_record_has_no_room_for_the_topics_of_events_that_wait(world: World) -> None:
     world.maximum_topics = SAVED_EVERY
     topics = [RoutingKey(f"open.{number}") for number in range(SAVED_EVERY + 1)]
-    events = [replace(event(number), topic=topic, is_retained=True) for number, topic in enumerate(topics, start=1)]
-    world.log.append(REALM, *(events if is_retained else events[:1]))
+    events = [replace(event(number), topic=topic) for number, topic in enumerate(topics, start=1)]
+    world.log.append(REALM, events[0])
 
-    result = world.deliver(subscribed(), backfill(None, get_retained=True) if is_retained else event_batch(*events))
+    result = world.deliver(subscribed(), event_batch(*events))
 
     assert (result.outcome, result.not_done) == (DeliveryOutcome.TOO_LARGE, ())
     assert world.posted()[-1][2] == "wamp.error.payload_size_exceeded"

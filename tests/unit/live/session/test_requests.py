@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.model.effects import AnswerCall, Attach, Detach, Distribute, Drop, Leave, Post
-from signalbox.live.model.state import KILLED, NOT_ADMITTED, RightsChanged, SessionState
+from signalbox.live.model.effects import AnswerCall, Attach, Close, Detach, Distribute, Drop, Leave, Post
+from signalbox.live.model.state import KILLED, NOT_ADMITTED, PastRefused, RightsChanged, SessionState
 from signalbox.live.session.requests import MAXIMUM_PUBLISH_BYTES, MAXIMUM_SUBSCRIPTIONS, MAXIMUM_TOPIC_BYTES, NO_ROOM
 from signalbox.live.wamp import uris
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import (
+    Abort,
     Call,
     Cancel,
     Dictionary,
@@ -137,6 +138,20 @@ def test_the_same_topic_again_is_the_same_subscription() -> None:
 )
 def test_refused_requests_get_the_error_of_the_specification(request_: object, expected: tuple[int, str, str]) -> None:
     assert error(joined(), request_) == expected
+
+
+def test_too_many_past_events_end_their_subscription_or_the_session_of_a_client_that_cannot_be_told() -> None:
+    refused = PastRefused(A.subscription_id, "too many")
+    connection, other = joined(), joined(user_agent="AutobahnPython/25.6.1")
+    for one in (connection, other):
+        one.receive(subscribe())
+
+    ended, again, aborted = connection.receive(refused), connection.receive(refused), other.receive(refused)
+
+    why = {"subscription": A.subscription_id, "reason": uris.PAYLOAD_SIZE_EXCEEDED, "message": "too many"}
+    assert ended.effects == (Detach(A), Post(Unsubscribed(RequestId(0), why), ends=A.subscription_id))
+    assert (ended.session.state, ended.session.subscriptions, again.effects) == (SessionState.JOINED, {}, ())
+    assert aborted.effects[1:] == (Post(Abort({"message": "too many"}, uris.PAYLOAD_SIZE_EXCEEDED)), Close())
 
 
 @pytest.mark.parametrize("request_", [subscribe(), publish(acknowledge=True), Call(ONE, {}, "wamp.session.list")])
