@@ -15,7 +15,7 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
 from signalbox.live.identity.tokens import TokenIdentity
-from signalbox.live.model.state import JOIN_TIMEOUT, Account, ConnectionId, Session, Signal
+from signalbox.live.model.state import JOIN_TIMEOUT, Account, ConnectionId, Killed, Session, Signal
 from signalbox.live.outbox.overview_calls import OverviewCall
 from signalbox.live.outbox.ports import Outboxes, Subscriber, TopicLog
 from signalbox.live.rights.grants import NO_RIGHTS, Rights
@@ -34,10 +34,11 @@ class RecordTooLarge(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A session as it is stored; `version` grows with every change."""
+    """A session as it is stored; `version` grows with every change. `killed` is why it must end, if it must."""
 
     session: Session
     version: int
+    killed: Killed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,11 @@ class Sessions(Protocol):
     def save(self, session: Session, *, replacing: Stored) -> Stored | None:
         """Store a changed record under the next version; return None if the stored one is not `replacing` any more.
 
-        Raises `RecordTooLarge`.
+        It is not either once it has been killed. Raises `RecordTooLarge`.
         """
+
+    def kill(self, connection: ConnectionId, killed: Killed) -> None:
+        """Have a session end with its next message, whichever that is. Killing twice is harmless."""
 
     def close(self, session: Session) -> None:
         """Record that a session has ended, so that it is never overdue. Closing twice is harmless."""

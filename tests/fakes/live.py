@@ -7,7 +7,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from signalbox.errors import SignalboxError
@@ -22,7 +22,7 @@ from signalbox.live.log.documents import json_text
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.read_limits import ReadsBusy
 from signalbox.live.log.selection import is_logged
-from signalbox.live.model.state import JOIN_TIMEOUT, Account, ConnectionId, Session, Signal
+from signalbox.live.model.state import JOIN_TIMEOUT, Account, ConnectionId, Killed, Session, Signal
 from signalbox.live.outbox.items import ItemId, OutboxItem
 from signalbox.live.outbox.overview_calls import OverviewCall
 from signalbox.live.outbox.ports import PostResult, Subscriber
@@ -77,14 +77,19 @@ class MemorySessions:
 
     def save(self, session: Session, *, replacing: Stored) -> Stored | None:
         found = self.records.get(session.connection)
-        if found is None or found.version != replacing.version:
+        if found is None or (found.version, bool(found.killed)) != (replacing.version, bool(replacing.killed)):
             return None
         document = session_document(session)
         if len(json_text(document)) > self.maximum_characters:
             raise RecordTooLarge(session.connection)
         # What is stored is a document: nothing may get lost on its way.
-        saved = self.records[session.connection] = Stored(session_of(document), replacing.version + 1)
+        saved = replace(replacing, session=session_of(document), version=replacing.version + 1)
+        self.records[session.connection] = saved
         return saved
+
+    def kill(self, connection: ConnectionId, killed: Killed) -> None:
+        if connection in self.records:
+            self.records[connection] = replace(self.records[connection], killed=killed)
 
     def close(self, session: Session) -> None:
         self.closed.add(session.connection)

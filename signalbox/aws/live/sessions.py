@@ -8,7 +8,7 @@ two more of each with a session.
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import reduce
 from operator import and_
@@ -28,7 +28,7 @@ from signalbox.aws.live.items import (
 from signalbox.aws.shared.dynamodb import DynamoTable, ttl
 from signalbox.aws.shared.expressions import IS_NEW, Delete, Expression, Item, Put, Update, attr
 from signalbox.forms import Document
-from signalbox.live.model.state import KEPT_FOR, ConnectionId, Session
+from signalbox.live.model.state import KEPT_FOR, ConnectionId, Killed, Session
 from signalbox.live.ports import Member, RecordTooLarge, Stored
 from signalbox.live.session.records import session_document, session_of
 from signalbox.live.wamp.audience import Listener
@@ -40,6 +40,7 @@ OVERDUE_AFTER = timedelta(hours=2, minutes=5)
 LOOKED_FOR = timedelta(minutes=20)
 MINUTE = timedelta(minutes=1)
 MAXIMUM_RECORD_BYTES = 400_000  # an item of DynamoDB has at most 400 KB, 409,600 bytes, with its key
+KILLED = "killed"
 GROUPS = 64  # of networks, in the item of a second
 
 
@@ -67,14 +68,20 @@ class DynamoSessions:
     def save(self, session: Session, *, replacing: Stored) -> Stored | None:
         """Store a changed record under the next version; return None if the stored one is not `replacing` any more.
 
-        Raises `RecordTooLarge`.
+        It is not either once it has been killed. Raises `RecordTooLarge`.
         """
-        saved = Stored(session, replacing.version + 1)
-        item = _item(session, version=saved.version)
+        saved, killed = replace(replacing, session=session, version=replacing.version + 1), replacing.killed
+        item = _item(session, version=saved.version) | ({KILLED: [killed.reason, killed.message]} if killed else {})
         if len(item["document"]) > MAXIMUM_RECORD_BYTES:
             raise RecordTooLarge(f"the record of connection {session.connection!r} has no room for a change")
-        put = Put(item, attr("version").eq(replacing.version))
+        is_as_read = attr(KILLED).exists() if killed else attr(KILLED).not_exists()
+        put = Put(item, attr("version").eq(replacing.version) & is_as_read)
         return saved if self.table.write(put) else None
+
+    def kill(self, connection: ConnectionId, killed: Killed) -> None:
+        """Have a session end with its next message, whichever that is. Killing twice is harmless."""
+        mark: Item = {KILLED: [killed.reason, killed.message]}
+        self.table.write(Update(session_key(connection), sets=mark, condition=attr("version").exists()))
 
     def close(self, session: Session) -> None:
         """Record that a session has ended, so that it is never overdue. Closing twice is harmless."""
@@ -146,7 +153,8 @@ MEMBER = FORMS.record(Member, flat=["listener"])
 
 def stored_of(item: Item) -> Stored:
     """Return the session of an item with its version."""
-    return Stored(session_of(unpacked(item["document"])), int(item["version"]))
+    killed = Killed(*item[KILLED]) if KILLED in item else None
+    return Stored(session_of(unpacked(item["document"])), int(item["version"]), killed)
 
 
 def packed(document: Document, *, level: int = -1) -> bytes:

@@ -217,7 +217,9 @@ class Killed:
 
 @dataclass(frozen=True, slots=True)
 class RightsChanged:
-    """The signal that the user's rights have changed or the user was removed."""
+    """The signal that the user's rights have changed or the user was removed; `at_once` subscriptions end by it."""
+
+    at_once: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ def kill(context: CallContext, payload: Payload) -> Payload:
     user, accounts = UserName(member.listener.authid), context.ports.store.accounts
     accounts.end_tokens(context.realm, user, now=context.cause.at)
     request = f"{context.cause.frame}:{context.call.request}"
+    context.ports.store.sessions.kill(member.connection, killed)  # now, whatever waits in the inbox
     context.ports.inbox.notify(member.connection, killed, request=request)
     return Payload()
 

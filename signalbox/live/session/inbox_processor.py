@@ -1,9 +1,11 @@
 """The processor of a connection's inbox: it decides on each message, stores the session and executes the effects."""
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from math import ceil
 
 from signalbox.errors import UnavailableError
 from signalbox.exchange.model.topics import RoutingKey
@@ -36,8 +38,9 @@ from signalbox.live.wamp.messages import Abort
 
 # A session's item has room for its subscriptions, and for the effects of frames of this size and of one more frame.
 MAXIMUM_BATCH_BYTES = 65_536
-# A further message of a session whose record has no room: it ends the session, by which its subscriptions end, too.
-TOO_LARGE = InboxMessage(Killed(uris.PAYLOAD_SIZE_EXCEEDED, "the record of this session has no room for its messages"))
+REVOKED_AT_ONCE = 100  # subscriptions of a session: the effects of a revocation of more are done part by part
+# The end of a session whose record has no room for a further message: its subscriptions end, too.
+TOO_LARGE = Killed(uris.PAYLOAD_SIZE_EXCEEDED, "the record of this session has no room for its messages")
 OUT_OF_TIME = "the invocation has no time for further messages"
 
 
@@ -47,6 +50,14 @@ class OutOfTime(UnavailableError):
 
 class SessionChanged(UnavailableError):
     """Raised when another function instance changed the session at the same time; the messages are received again."""
+
+
+class SessionKilled(UnavailableError):
+    """Raised when a session was killed since its record was read."""
+
+    def __init__(self, stored: Stored) -> None:
+        super().__init__(f"connection {stored.session.connection!r}")
+        self.stored = stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +120,10 @@ class InboxProcessor:
             return
         batch: list[_Decision] = []
         for arrival in arrivals:
+            if stored.session.state is SessionState.CLOSED and arrival.frame not in map(whole, stored.session.pending):
+                stored, batch = (yield from self._executed(batch, stored)), []
+                yield arrival.frame  # unread: nothing follows the end of a session
+                continue
             is_late = bool(batch) and self.is_late()
             if is_late or sum(decision.message.size_bytes for decision in batch) > MAXIMUM_BATCH_BYTES:
                 stored = yield from self._executed(batch, stored)
@@ -116,19 +131,26 @@ class InboxProcessor:
             if is_late:
                 raise OutOfTime(OUT_OF_TIME)
             try:
-                messages = _read(arrival, stored.session)
+                self._decide(arrival, batch, stored)
             except InvalidInboxMessage:
                 yield from self._executed(batch, stored)
                 raise
-            for message, one in zip(messages, arrival.parts(len(messages)), strict=True):
-                session = batch[-1].outcome.session if batch else stored.session
-                batch.append(self._decision(message, one, session, is_in_batch=bool(batch)))
         yield from self._executed(batch, stored)
 
-    def _decision(self, message: InboxMessage, arrival: Arrival, session: Session, *, is_in_batch: bool) -> _Decision:
-        if isinstance(message.received, RightsChanged):
+    def _decide(self, arrival: Arrival, batch: list[_Decision], stored: Stored) -> None:
+        """Append the decisions on the messages of an arrival to a batch. Raises `InvalidInboxMessage`."""
+        messages = _read(arrival, batch[-1].outcome.session if batch else stored.session)
+        if isinstance(messages[0][0].received, RightsChanged):
             self._context.forget()
-        context = self._context.read(message, session, frame=arrival.frame, now=arrival.at)
+        for message, one in messages:
+            session = batch[-1].outcome.session if batch else stored.session
+            effective = _effective(message, one.frame, session, stored.killed)
+            batch.append(self._decision(effective, one, session, is_in_batch=bool(batch)))
+
+    def _decision(self, message: InboxMessage, arrival: Arrival, session: Session, *, is_in_batch: bool) -> _Decision:
+        # The wait for a client's GOODBYE ends whatever waits before it.
+        now = max(arrival.at, self.ports.now()) if session.state is SessionState.CLOSING else arrival.at
+        context = self._context.read(message, session, frame=arrival.frame, now=now)
         outcome = receive(session, message.received, context, is_in_batch=is_in_batch)
         self._reserve(outcome)
         return _Decision(arrival, message, outcome, _starts_timer(session, outcome.session, arrival.frame))
@@ -145,6 +167,9 @@ class InboxProcessor:
             return stored
         saved = self.ports.store.sessions.save(session, replacing=stored)
         if saved is None:
+            found = self.ports.store.sessions.find(self.connection)
+            if found is not None and found == replace(stored, killed=found.killed) != stored:
+                raise SessionKilled(found)
             raise SessionChanged(f"another function instance changed the session of connection {self.connection!r}")
         return saved
 
@@ -153,14 +178,18 @@ class InboxProcessor:
             try:
                 stored = self._saved(batch[-1].outcome.session, stored)
             except RecordTooLarge:
-                batch = self._ended(batch, stored.session)
+                batch = self._ended(batch, stored.session, TOO_LARGE)
                 stored = self._saved(batch[-1].outcome.session, stored)
+            except SessionKilled as problem:
+                batch = self._ended(batch, stored.session, problem.stored.killed)
+                stored = self._saved(batch[-1].outcome.session, problem.stored)
         has_begun = False
         for number, decision in enumerate(batch):
             if has_begun and self.is_late():
                 # Those of a frame that are done must not be done again: it may never fit into the time.
                 left = {one.arrival.frame: one.outcome.effects for one in batch[number:]}
-                self._saved(replace(stored.session, pending=left), stored)
+                with suppress(SessionKilled):  # they are done again, before the session ends
+                    self._saved(replace(stored.session, pending=left), stored)
                 raise OutOfTime(OUT_OF_TIME)
             self._execute(decision)
             has_begun |= bool(decision.outcome.effects)
@@ -168,12 +197,12 @@ class InboxProcessor:
                 yield decision.arrival.frame
         return stored
 
-    def _ended(self, batch: Sequence[_Decision], session: Session) -> Sequence[_Decision]:
-        """Decide on a batch again that the session's record has no room for: its first new message ends the session."""
+    def _ended(self, batch: Sequence[_Decision], session: Session, killed: Killed | None) -> Sequence[_Decision]:
+        """Decide on a batch again, whose first new message ends the session."""
         found: list[_Decision] = []
         for one in batch:
             before = found[-1].outcome.session if found else session
-            message = TOO_LARGE if before.state is session.state else one.message
+            message = _effective(one.message, one.arrival.frame, before, killed)
             found.append(self._decision(message, one.arrival, before, is_in_batch=bool(found)))
         return found
 
@@ -200,10 +229,24 @@ class InboxProcessor:
         return self._watched
 
 
-def _read(arrival: Arrival, session: Session) -> Sequence[InboxMessage]:
+def _read(arrival: Arrival, session: Session) -> list[tuple[InboxMessage, Arrival]]:
+    """Return the messages of an arrival, each as one of its parts."""
     if arrival.poison is not None:
         raise InvalidInboxMessage(arrival.poison)
-    return inbox.messages_of(arrival.body, session)
+    messages = inbox.messages_of(arrival.body, session)
+    if isinstance(messages[0].received, RightsChanged):
+        if arrival.frame in session.frames:
+            left = [one for one in session.pending if whole(one) == arrival.frame] or [arrival.frame]
+            return [(messages[0], replace(arrival, frame=one)) for one in left]
+        count = max(ceil(len(session.subscriptions) / REVOKED_AT_ONCE), 1)
+        messages = [InboxMessage(RightsChanged(REVOKED_AT_ONCE))] * count
+    return list(zip(messages, arrival.parts(len(messages)), strict=True))
+
+
+def _effective(message: InboxMessage, frame: FrameId, session: Session, killed: Killed | None) -> InboxMessage:
+    """Return the message to decide on: for a new one, the end of a session that was killed and has not ended yet."""
+    has_ended = session.state in (SessionState.CLOSING, SessionState.CLOSED) or whole(frame) in session.frames
+    return message if killed is None or has_ended else InboxMessage(killed)
 
 
 def _starts_timer(before: Session, after: Session, frame: FrameId) -> bool:

@@ -112,8 +112,8 @@ def not_unregistered(session: Session, received: Unregister, context: DecisionCo
 
 def rights_revoked(session: Session, received: RightsChanged, context: DecisionContext) -> Outcome:
     """End the subscriptions that the user's rights no longer cover, and notify a client that accepts revocations."""
-    del received
-    return _revoked(session, revoked(session.subscriptions.values(), _rights(context)), uris.NOT_AUTHORIZED)
+    ended = revoked(session.subscriptions.values(), _rights(context))[: received.at_once]
+    return _revoked(session, ended, uris.NOT_AUTHORIZED)
 
 
 def past_refused(session: Session, received: PastRefused, context: DecisionContext) -> Outcome:

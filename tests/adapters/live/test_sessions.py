@@ -9,7 +9,7 @@ import pytest
 
 from signalbox.aws.live.sessions import DynamoConnectionRate, DynamoRealmSessions, DynamoSessions
 from signalbox.live.model.effects import Attach, Post, PostText
-from signalbox.live.model.state import ConnectionId, FrameId, SessionState, opened
+from signalbox.live.model.state import ConnectionId, FrameId, Killed, SessionState, opened
 from signalbox.live.ports import Member, RealmSessions, RecordTooLarge, Sessions, Stored
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import RequestId, SessionId, Subscribed
@@ -102,6 +102,20 @@ class TestSessions:
 
         assert sessions.save(replace(first.session, state=SessionState.CLOSED), replacing=first) is None
         assert sessions.find(C1) == theirs
+
+    def test_a_killed_session_is_stored_by_nobody_who_does_not_know_it(self, sessions: Sessions) -> None:
+        sessions.open(opened(C1, now=START))
+        first = sessions.find(C1)
+        ended, killed = replace(first.session, state=SessionState.CLOSED), Killed("trial.bye", "at once")
+
+        for _ in range(2):
+            sessions.kill(C1, killed)
+        sessions.kill(C2, killed)
+
+        assert sessions.save(ended, replacing=first) is None
+        assert sessions.find(C1) == replace(first, killed=killed)
+        assert sessions.save(ended, replacing=sessions.find(C1)) == Stored(ended, 2, killed) == sessions.find(C1)
+        assert sessions.find(C2) is None
 
     def test_a_connection_is_overdue_after_two_hours_unless_it_has_ended(self, sessions: Sessions) -> None:
         for connection in (C1, C2):

@@ -1,6 +1,7 @@
 """The processing of a connection's inbox: replies, stored state and sent messages."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -11,11 +12,20 @@ from signalbox.errors import EffectRefused
 from signalbox.exchange.model.records import LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.model.state import ConnectionId, FrameId, Killed, Lost, RightsChanged, Session, SessionState
+from signalbox.live.model.state import (
+    JOIN_TIMEOUT,
+    ConnectionId,
+    FrameId,
+    Killed,
+    Lost,
+    RightsChanged,
+    Session,
+    SessionState,
+)
 from signalbox.live.outbox.items import BackfillRequest, Reply
 from signalbox.live.ports import Stored
 from signalbox.live.session.inbox import InvalidInboxMessage, frame_body, signal_body
-from signalbox.live.session.inbox_processor import Arrival, InboxProcessor, SessionChanged
+from signalbox.live.session.inbox_processor import REVOKED_AT_ONCE, Arrival, InboxProcessor, OutOfTime, SessionChanged
 from signalbox.live.wamp.messages import PublicationId
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.messages import Message, MessageId
@@ -245,6 +255,95 @@ def test_a_concurrent_change_of_the_session_is_not_overwritten(world, client) ->
         client.say(1, REALM, {"authid": "source", "authmethods": ["ticket"]})
 
     assert client.replies() == []
+
+
+# --- the end of a session with a backlog
+
+
+def call(number: int) -> str:
+    return frame_body(json.dumps([48, number, {}, "wamp.subscription.lookup", ["a"]]))
+
+
+def replies(client: Client) -> list[int]:
+    return [reply if isinstance(reply, str) else reply[0] for reply in client.replies()]
+
+
+@pytest.mark.parametrize("backlog", [1, 10])
+def test_a_killed_session_ends_with_its_next_frame_whatever_waits_before_the_signal(world, client, backlog) -> None:
+    client.join()
+    admin = Client(world, ConnectionId("admin")).open().join("admin")
+
+    admin.say(48, 1, {}, "wamp.session.kill", [client.session], {"reason": "trial.bye"})
+    done = client.receive_all(*(call(number) for number in range(backlog)))
+
+    client.frames += backlog
+    assert (len(done), replies(client)) == (backlog, [6])
+    assert client.say(6, {}, "wamp.close.goodbye_and_out") == ["close"]
+    assert client.notify(Killed("trial.bye", "")) == []
+
+
+@dataclass
+class KillingSessions(MemorySessions):
+    """`Sessions` of which one is killed after its record was read."""
+
+    reads: int = 0
+
+    def find(self, connection: ConnectionId) -> Stored | None:
+        found = super().find(connection)
+        self.reads += 1
+        if found and not found.killed:
+            self.kill(connection, Killed("trial.bye", "at once"))
+        return found
+
+
+def test_a_session_that_is_killed_while_its_frames_are_decided_executes_none_of_them(world, client) -> None:
+    client.join()
+    world.sessions = KillingSessions(world.sessions.records)
+
+    client.receive_all(call(1), frame_body(json.dumps([16, 2, {}, "trial.a", [1]])))
+
+    assert replies(client) == [6]
+    assert published(world) == []
+
+
+def test_no_frame_of_an_ended_session_is_read_and_none_is_stored(world, client) -> None:
+    client.join()
+    client.notify(Lost())
+    before = world.sessions.records[client.connection]
+
+    assert len(client.receive_all("no frame and no signal", call(1))) == 2
+    assert world.sessions.records[client.connection] == before
+
+
+def test_the_wait_for_goodbye_ends_at_its_time_whatever_waits_before_the_timer(world, client) -> None:
+    client.join()
+    client.notify(Killed("trial.bye", ""))
+    sent_at, world.moment = world.moment, world.moment + JOIN_TIMEOUT
+    client.replies()
+
+    list(world.processor(client.connection).process([Arrival(FrameId("late"), client.connection, call(1), sent_at)]))
+
+    assert replies(client) == ["close"]
+
+
+def test_the_end_of_many_subscriptions_continues_where_an_invocation_ended(world, client) -> None:
+    """Each invocation has time for one part."""
+    client.join()
+    for number in range(REVOKED_AT_ONCE + 20):
+        client.say(32, number + 1, {}, f"trial.{number}")
+    client.replies()
+    world.accounts.grants[REALM, UserName("subscriber")].clear()
+    arrival = Arrival(FrameId("rights"), client.connection, signal_body(RightsChanged()), world.moment)
+    detached: list[int] = []
+
+    for is_last in (False, True):
+        processor = replace(world.processor(client.connection), is_late=lambda: True)
+        with nullcontext() if is_last else pytest.raises(OutOfTime):
+            assert list(processor.process([arrival])) == ["rights"]
+        detached.append(len(client.replies()))
+
+    assert detached == [REVOKED_AT_ONCE, 20]
+    assert world.subscribers.rows[REALM] == {}
 
 
 # --- several frames in a row
