@@ -16,7 +16,7 @@ from signalbox.sending import SentBatch
 # 120,000 messages in flight, or behind 120,000 of other groups. New permissions and keys take minutes.
 PATIENCE = timedelta(minutes=15)
 MOST_WAITING = 50_000
-# A queue that refused a copy is asked again within four minutes.
+# A queue that refused a copy is asked again within two minutes.
 REMEMBERED_FOR = timedelta(minutes=5)
 RECORDED_EVERY = timedelta(minutes=1)
 LOOK_EVERY = timedelta(seconds=10)

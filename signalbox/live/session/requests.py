@@ -117,7 +117,7 @@ def rights_revoked(session: Session, received: RightsChanged, context: DecisionC
 
 
 def past_refused(session: Session, received: PastRefused, context: DecisionContext) -> Outcome:
-    """End the subscription that requests too many past events, or the session of a client that cannot be told so."""
+    """End the subscription with too many past events, or the session of a client that accepts no revocation."""
     del context
     ended = session.subscriptions.get(received.subscription)
     if ended is not None and not accepts_revocation(session):

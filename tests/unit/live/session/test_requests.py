@@ -140,7 +140,7 @@ def test_refused_requests_get_the_error_of_the_specification(request_: object, e
     assert error(joined(), request_) == expected
 
 
-def test_too_many_past_events_end_their_subscription_or_the_session_of_a_client_that_cannot_be_told() -> None:
+def test_too_many_past_events_end_their_subscription_or_the_session_of_a_client_without_revocations() -> None:
     refused = PastRefused(A.subscription_id, "too many")
     connection, other = joined(), joined(user_agent="AutobahnPython/25.6.1")
     for one in (connection, other):
