@@ -74,7 +74,7 @@ class StatusService:
 
 
 def _is_meant(name: str, names: Sequence[str]) -> bool:
-    return not names or any(fnmatchcase(name, pattern) for pattern in names)
+    return not names or name in names or any(fnmatchcase(name, pattern) for pattern in names)
 
 
 def _missing(unknown: Sequence[str], readable: Sequence[str]) -> str:

@@ -338,6 +338,14 @@ def test_the_status_of_some_is_asked_for_by_name(stage, names, expected):
     assert [one["name"] for one in (*answer["exchanges"], *answer["queues"])] == expected
 
 
+def test_the_status_of_a_name_with_brackets_is_asked_for_by_it(stage):
+    stage.ask("declare_queue", user=ALICE, queue="q_alice_[1]")
+
+    (found,) = stage.ask("status", user=ALICE, names=["q_alice_[1]"])["queues"]
+
+    assert found["name"] == "q_alice_[1]"
+
+
 def test_the_status_of_names_that_one_may_not_read_is_refused_with_the_nearest_ones(stage):
     with pytest.raises(NotFound) as refused:
         stage.ask("status", user=BOB, names=["q_bob.x", "Xpublic", "q_alice*"])
