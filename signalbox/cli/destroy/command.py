@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from signalbox.cli.destroy.removal import RemovalResult
 
 FAILED = 1
-HOW_TO_DELETE_DATA = (
-    "To delete the data too: `signalbox destroy {stage} --everything`. A new deployment of {stage} uses it again."
-)
+HOW_TO_DELETE_DATA = "To delete the data too, add --everything. A new deployment of the stage uses it again."
 
 
 def destroy(
@@ -126,7 +124,7 @@ def _print_plan(plan: "Plan", inventory: "Inventory", *, as_json: bool) -> None:
     print_table(["kind", "name", "effect"], [(one.kind, one.name, one.note) for one in plan.removed], title=title)
     if plan.kept:
         print_table(["stays", "name", "why"], [(one.kind, one.name, WHY_IT_STAYS[one.kind]) for one in plan.kept])
-        print_line(HOW_TO_DELETE_DATA.format(stage=inventory.stage))
+        print_line(HOW_TO_DELETE_DATA)
 
 
 def _print_result(result: "RemovalResult", plan: "Plan", stage: str, *, as_json: bool) -> None:
