@@ -86,21 +86,23 @@ def _checked_id(selection: Mapping[str, str], *, replay_id: str | None, resume: 
     if "into" not in selection:
         raise RejectedError("give --into: the exchange or queue that receives the messages")
     Pattern.parse(selection.get("topics", "#"))
-    for name in ("from", "to"):
-        _check_moment(selection.get(name), f"--{name}")
+    begin, end = (_moment(selection.get(name), f"--{name}") for name in ("from", "to"))
+    if begin and end and end <= begin:
+        raise RejectedError(f"--to {selection['to']} is not after --from {selection['from']}")
     made = f"{datetime.now(UTC):%Y-%m-%d}-{secrets.token_hex(ID_BYTES)}"
     return parse_replay_id(replay_id or made)
 
 
-def _check_moment(text: str | None, option: str) -> None:
-    """Raise `RejectedError` for a text that the job cannot read as a time."""
+def _moment(text: str | None, option: str) -> datetime | None:
+    """Return the time of an option. Raises `RejectedError` for a text that the job cannot read as a time."""
     if text is None:
-        return
+        return None
     try:
-        datetime.fromisoformat(text)
+        found = datetime.fromisoformat(text)
     except ValueError as error:
         example = f"{datetime.now(UTC):%Y-%m-%dT%H:%M}"
         raise RejectedError(f"{option}: expected a time in UTC such as {example}, not {text!r}") from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 class _Replay:

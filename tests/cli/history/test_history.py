@@ -429,6 +429,10 @@ def test_an_unknown_replay_is_refused():
         (["--exchange", "x", "--into", "q_a", "--id", "a/b"], InvalidReplay),
         (["--exchange", "x", "--into", "q_a", "--topics", "#.#.#"], InvalidPattern),
         (["--exchange", "x", "--into", "q_a", "--from", "last week"], RejectedError),
+        (
+            ["--exchange", "x", "--into", "q_a", "--from", "2026-11-20T10:00+01:00", "--to", "2026-11-20T09"],
+            RejectedError,
+        ),
         (["--exchange", "x", "--into", "q_a", "--from", "2026-11-20", "--to", "2026-13-01"], RejectedError),
     ],
 )
