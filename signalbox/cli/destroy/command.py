@@ -51,12 +51,15 @@ def destroy(
     if not as_json:
         _print_plan(plan, inventory, as_json=False)
     _ask(stage, everything=everything, yes=yes, confirm=confirm)
-    result = Removal(inventory, say).run(everything=everything)
-    _print_result(result, plan, stage, as_json=as_json)
-    if result.failed:
+    removal, is_complete = Removal(inventory, say), False
+    try:
+        is_complete = not removal.run(everything=everything).failed
+    finally:  # also of an interrupted removal: without its stack the stage has no functions
+        if not aws and inventory.stack() is None:
+            _note_destroyed(everything=everything and is_complete)
+    _print_result(removal.result, plan, stage, as_json=as_json)
+    if not is_complete:
         raise typer.Exit(FAILED)
-    if not aws:
-        _note_destroyed(everything=everything)
 
 
 def _note_destroyed(*, everything: bool) -> None:

@@ -216,18 +216,25 @@ def test_a_second_run_finds_nothing_left_but_data(stage):
     assert len(again["stays"]) == 4
 
 
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 @pytest.mark.usefixtures("stage")
-def test_a_local_stage_is_destroyed_until_it_is_deployed_again(tmp_path, monkeypatch):
+@pytest.mark.parametrize("step", ["", "_queue"], ids=["complete", "interrupted"])
+def test_a_local_stage_is_destroyed_until_it_is_deployed_again(tmp_path, monkeypatch, step):
     here = {"outputs": {"ExchangeControlQueueUrl": "https://sqs/1/signalbox-exchange-control"}, "region": "us-east-1"}
     here |= {"rendezvous_url": "", "endpoint_url": "http://127.0.0.1:1", "admin_credentials": {}}
     (tmp_path / ".signalbox").mkdir()
     (tmp_path / ".signalbox" / "local.json").write_text(json.dumps(here))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "_session", lambda *_, **__: boto3.Session())
+    if step:
+        monkeypatch.setattr(removal.Removal, step, interrupted)
 
     done = CliRunner().invoke(app, ["destroy", "signalbox", "--yes", "--json"], catch_exceptions=False)
 
-    assert done.exit_code == 0
+    assert done.exit_code == (130 if step else 0)
     with pytest.raises(RejectedError, match="was destroyed: `make up` or `signalbox local up` deploys it again"):
         find_deployment()
     assert find_deployment(is_being_destroyed=True).region == "us-east-1"
