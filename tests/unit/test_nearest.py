@@ -10,6 +10,7 @@ from signalbox.nearest import suggestion
     [
         ("q_radr", ["q_radar", "q_storm"], "; did you mean 'q_radar'?"),
         ("Q_RADAR", ["q_radar"], "; did you mean 'q_radar'?"),
+        ("q_radar", ["q_radar", "q_radars"], ""),
         ("nosuch", ["a", "b"], "; there are 'a', 'b'"),
         ("nosuch", ["a"], "; there is 'a'"),
         ("nosuch", [], ""),
