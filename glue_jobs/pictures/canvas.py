@@ -45,9 +45,7 @@ class Canvas:
 
     def lines(self, x: float, y: float, words: str, *, max_width: float, most: int) -> int:
         """Write text in lines of at most `max_width`, as `text` does if `most` do not suffice; return their number."""
-        length = int(max_width / CHARACTER_WIDTH)
-        shown = shortened(words, most * length)
-        parts = textwrap.wrap(shown, length) or [""]
+        shown, parts = _lines(words, max_width, most)
         for place, part in enumerate(parts):
             self._write(x, y + place * LINE, part, "", tooltip=words if shown != words else "")
         return len(parts)
@@ -92,6 +90,18 @@ class Canvas:
         SubElement(root, "rect", {"class": "paper", "width": str(WIDTH), "height": _number(height)})
         root.append(self._body)
         return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def lines_of(words: str, max_width: float, *, most: int) -> int:
+    """Return the number of lines of `Canvas.lines`."""
+    return len(_lines(words, max_width, most)[1])
+
+
+def _lines(words: str, max_width: float, most: int) -> tuple[str, list[str]]:
+    """Return the shown text, and its lines."""
+    length = int(max_width / CHARACTER_WIDTH)
+    shown = shortened(words, most * length)
+    return shown, textwrap.wrap(shown, length) or [""]
 
 
 def shortened(words: str, length: int) -> str:

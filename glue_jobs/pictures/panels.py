@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from glue_jobs.pictures.canvas import CHARACTER_WIDTH, LINE, MARGIN, WIDTH, Canvas
+from glue_jobs.pictures.canvas import CHARACTER_WIDTH, LINE, MARGIN, WIDTH, Canvas, lines_of
 
 Formatter = Callable[[float], str]
 ROW = 22
@@ -166,21 +166,22 @@ def draw_percentiles(canvas: Canvas, heading: str, *, rows: Sequence[tuple[str, 
     values = [_power(value) for _, row in rows for value in row]
     first, last = math.floor(min(values)), max(math.ceil(max(values)), math.floor(min(values)) + 1)
     left, width = MARGIN + LABELS, WIDTH - 2 * MARGIN - LABELS - VALUES
-    bottom = canvas.y + 8 + ROW * len(rows)
+    heights = [ROW + LINE * (lines_of(label, LABELS - 20, most=MOST_LINES) - 1) for label, _ in rows]
+    bottom = canvas.y + 8 + sum(heights)
     for power in range(first, last + 1):
         x = left + (power - first) / (last - first) * width
         canvas.line(x, canvas.y + 4, "line", to=(x, bottom))
         canvas.text(x, bottom + 14, _tick(10**power), "soft middle")
-    for label, row in rows:
+    for (label, row), height in zip(rows, heights, strict=True):
         y = canvas.y + 17
-        canvas.text(MARGIN, y + 4, label, max_width=LABELS - 20)
+        canvas.lines(MARGIN, y + 4, label, max_width=LABELS - 20, most=MOST_LINES)
         places = [left + (_power(value) - first) / (last - first) * width for value in row]
         canvas.line(places[0], y, "stroke-grey", to=(places[-1], y))
         for place, value, one in reversed(list(zip(places, row, series, strict=True))):
             radius = 4 + series.index(one)  # concentric where values are equal
             canvas.dot(place, y, one.colour, radius=radius, tooltip=f"{label}: {one.name} {format_duration(value)}")
         canvas.text(WIDTH - MARGIN, y + 4, f"{format_duration(row[0])} to {format_duration(row[-1])}", "soft end")
-        canvas.y += ROW
+        canvas.y += height
     canvas.y = bottom + 16
 
 

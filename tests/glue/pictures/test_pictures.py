@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from glue_jobs.pictures.canvas import COLOURS, Canvas, shortened
+from glue_jobs.pictures.canvas import COLOURS, LINE, Canvas, shortened
 from glue_jobs.pictures.costs import cost_picture, format_usd
 from glue_jobs.pictures.deliveries import delivery_picture
 from glue_jobs.pictures.order import order_picture
@@ -129,6 +129,18 @@ def test_each_hour_has_its_column():
     first, last = sorted(float(box.get("x") or 0) for box in boxes)
     assert last - first == pytest.approx(23 * (760 - 48 - 60) / 24, abs=0.2)
     assert [box.findtext(f"{SVG}title") for box in boxes] == ["00:00: one 10", "23:00: one 5"]
+
+
+def test_the_label_of_percentiles_is_shown_whole_above_the_next():
+    canvas = new_picture("title", "subtitle", "description")
+    label = "demo-memes → mirrord-tmp-62q3h0ab1mj4-fallback-demo-memes"
+
+    draw_percentiles(canvas, "heading", rows=[(label, (1, 2, 3)), ("next", (1, 2, 3))])
+
+    texts = {text.text or "": float(text.get("y") or 0) for text in read(canvas.svg()).iter(f"{SVG}text")}
+    *_, last = found = [text for text in texts if text in label]
+    assert "".join(found) == label
+    assert texts["next"] - texts[last] >= LINE
 
 
 def test_percentiles_use_a_logarithmic_scale_from_one_millisecond():
