@@ -1,6 +1,7 @@
 """The DynamoDB store of bindings, which changes bindings and the versions of their exchanges in one transaction."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from signalbox.aws.exchange.items import (
@@ -14,7 +15,7 @@ from signalbox.aws.exchange.items import (
     partition,
     record_key,
 )
-from signalbox.aws.shared.dynamodb import DynamoTable, ItemBusy
+from signalbox.aws.shared.dynamodb import MAXIMUM_TRANSACTION, DynamoTable, ItemBusy
 from signalbox.aws.shared.expressions import EXISTS, IS_NEW, Check, Delete, Expression, Put, Update, Write, attr
 from signalbox.exchange.model.records import Binding, BindOutcome, ResourceKind, ResourceRef
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -54,6 +55,26 @@ class DynamoBindings:
             # A record is removed after its bindings, so they are being removed at this moment.
             raise ItemBusy(f"{binding.target} or exchange {binding.exchange!r} is being deleted at this moment")
         return was_there
+
+    def unbind_all(self, bindings: Sequence[Binding]) -> Sequence[Binding]:
+        """Remove different bindings, some 50 in a transaction while all exist; return those that existed.
+
+        Raises `ItemBusy`.
+        """
+        writes: list[Write] = [Delete(binding_key(binding), EXISTS) for binding in bindings]
+        writes += [Delete(back_reference_key(binding)) for binding in bindings]
+        changed = dict.fromkeys(exchange for binding in bindings for exchange in _exchanges(binding))
+        writes += [_next_version(exchange, EXISTS) for exchange in changed]
+        if len(writes) > MAXIMUM_TRANSACTION:
+            half = len(bindings) // 2
+            return [*self.unbind_all(bindings[:half]), *self.unbind_all(bindings[half:])]
+        return bindings if self._are_written(writes) else list(filter(self.unbind, bindings))
+
+    def _are_written(self, writes: Sequence[Write]) -> bool:
+        for _ in self.table.backoff.attempts():
+            with suppress(ItemBusy):
+                return all(self.table.transact(*writes))
+        raise ItemBusy("other transactions write to the same exchanges, or their items take no more writes now")
 
     def of(self, exchange: ExchangeName, *, is_consistent: bool = True) -> Sequence[Binding]:
         """Return the bindings from an exchange."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 CONDITION_FAILED, TRANSACTION_CONFLICT = "ConditionalCheckFailed", "TransactionConflict"
+# Reasons for which a transaction is cancelled, and is not when it is repeated later.
+BUSY = frozenset({TRANSACTION_CONFLICT, "ThrottlingError", "ProvisionedThroughputExceeded"})
 BY_KIND_INDEX = "by_kind"  # of the tables `Splits` and `Exchanges`
 EXCEPTION = "Exception"  # ends the code of a single write's error, and not the reason of a transaction's
 MAXIMUM_KEYS = 100  # of BatchGetItem
@@ -212,7 +214,7 @@ def transact(writes: Sequence[tuple[DynamoTable, Write]]) -> Sequence[bool]:
         writes[0][0].client.transact_write_items(TransactItems=items)
     except ClientError as error:
         codes = reasons(error)
-        if TRANSACTION_CONFLICT in codes or error.response["Error"]["Code"] == TRANSACTION_CONFLICT + EXCEPTION:
+        if not BUSY.isdisjoint(codes) or error.response["Error"]["Code"] == TRANSACTION_CONFLICT + EXCEPTION:
             names = ", ".join(sorted({table.name for table, _ in writes}))
             raise ItemBusy(f"a concurrent transaction writes to the same records of {names}") from error
         if CONDITION_FAILED not in codes:

@@ -83,7 +83,7 @@ class PermittedRecords:
     right: Right = Right.READ
 
     def exchanges(self, patterns: Sequence[str] = ()) -> list[ExchangeRecord]:
-        """Return exchanges; `patterns` are those of their names that are asked for, and others may be among them."""
+        """Return all exchanges, or at least those whose names match one of `patterns`."""
         return self._permitted(ResourceKind.EXCHANGE, patterns, self.store.exchanges.every)
 
     def queues(self, patterns: Sequence[str] = ()) -> list[DeclaredQueue]:

@@ -7,10 +7,10 @@ completes an interrupted deletion.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
-from itertools import islice
 
-from signalbox.errors import RejectedError
+from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.control.caller import Caller, PermittedRecords
 from signalbox.exchange.control.commands import DeleteExchange, DeleteQueue, UnbindUser
 from signalbox.exchange.control.errors import NotPermitted
@@ -33,7 +33,12 @@ from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.sarracenia.rights.permissions import Right, Role, is_permitted
 
 SHOWN_BINDINGS = 5
-RECORDED_AT_ONCE = 100  # removed bindings, in about two seconds: a killed command has recorded the others
+REMOVED_AT_ONCE = 48  # in a transaction of 100 writes with the versions of up to four exchanges
+UNBINDING = timedelta(seconds=20)  # of the 30 seconds that a function has for a command
+
+
+class BindingsLeft(UnavailableError):
+    """Raised when more bindings are to be removed than one command has time for; the command can be repeated."""
 
 
 class ResourceInUse(RejectedError):
@@ -149,7 +154,7 @@ class DeletionService:
     def _bindings(self, resource: ResourceRef) -> Sequence[Binding]:
         found = self.ports.store.bindings
         of = found.of(ExchangeName(resource.name)) if resource.kind is ResourceKind.EXCHANGE else ()
-        return [*of, *found.to(resource)]
+        return list(dict.fromkeys([*of, *found.to(resource)]))  # an exchange may be bound to itself
 
     def _users_of(self, alternate: ResourceRef) -> Sequence[ExchangeRecord]:
         if alternate.kind is ResourceKind.QUEUE:
@@ -169,10 +174,14 @@ class DeletionService:
             self.ports.record([events.declared(saved, user=self.caller.name, at=self.ports.now())])
 
     def _unbind(self, bindings: Sequence[Binding]) -> Sequence[Binding]:
-        unbound, left = list[Binding](), iter(bindings)
-        while part := list(islice(left, RECORDED_AT_ONCE)):
-            some = [binding for binding in part if self.ports.store.bindings.unbind(binding)]
+        unbound, until = list[Binding](), self.ports.now() + UNBINDING
+        for start in range(0, len(bindings), REMOVED_AT_ONCE):
             now = self.ports.now()
+            if now > until:
+                left = f"{len(bindings) - start} of {len(bindings)} bindings"
+                raise BindingsLeft(f"{left} are left: send the command again")
+            some = self.ports.store.bindings.unbind_all(bindings[start : start + REMOVED_AT_ONCE])
+            # Before the next ones: a killed command has recorded what it removed.
             self.ports.record([events.unbound(binding, user=self.caller.name, at=now) for binding in some])
             unbound += some
         return unbound

@@ -16,6 +16,7 @@ from signalbox.exchange.model.records import Binding, BindOutcome, ResourceKind,
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.adapters.exchange.test_exchanges import EXCHANGE, OURS, PUBLIC, QUEUE
 from tests.fakes.aws import STORES
+from tests.fakes.backoff import AT_ONCE
 from tests.fakes.exchange import MemoryBindings, MemoryExchanges, MemoryQueues
 
 MANY = Pattern.parse("v03.#")
@@ -116,6 +117,49 @@ def test_a_binding_is_taken_away_from_both_ends(stage: Stage) -> None:
     assert stage.bindings.of(PUBLIC) == [TO_QUEUE]
     assert stage.bindings.to(TO_EXCHANGE.target) == []
     assert stage.versions() == (4, 3, 1)
+
+
+def test_many_bindings_are_taken_away_together(stage: Stage) -> None:
+    many = [replace(TO_QUEUE, pattern=Pattern.parse(f"a.{number}")) for number in range(60)]
+    missing = replace(TO_QUEUE, pattern=Pattern.parse("b"))
+    for one in (*many, TO_QUEUE, TO_EXCHANGE):
+        stage.bindings.bind(one)
+
+    assert list(stage.bindings.unbind_all([*many, TO_EXCHANGE])) == [*many, TO_EXCHANGE]
+    assert stage.bindings.of(PUBLIC) == stage.bindings.to(QUEUE.resource) == [TO_QUEUE]
+    assert list(stage.bindings.unbind_all([missing, TO_QUEUE])) == [TO_QUEUE]
+    assert list(stage.bindings.unbind_all([missing])) == []
+    assert stage.bindings.of(PUBLIC) == stage.bindings.to(QUEUE.resource) == []
+
+
+def test_removing_many_bindings_takes_few_transactions_and_repeats_those_in_conflict(
+    exchange_table, monkeypatch
+) -> None:
+    stage = Stage(replace(exchange_table, backoff=AT_ONCE))
+    many = [replace(TO_QUEUE, pattern=Pattern.parse(f"a.{number}")) for number in range(96)]
+    for one in many:
+        stage.bindings.bind(one)
+    before, sizes, transact = stage.versions(), [], exchange_table.client.transact_write_items
+    busy = iter(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"])
+
+    def counted(**given):
+        if reason := next(busy, None):
+            Refusing(reason).transact_write_items()
+        sizes.append(len(given["TransactItems"]))
+        return transact(**given)
+
+    monkeypatch.setattr(exchange_table.client, "transact_write_items", counted)
+
+    assert list(stage.bindings.unbind_all(many)) == many
+    assert sizes == [97, 97]
+    assert stage.versions() == (before[0] + 2, *before[1:])
+
+
+def test_removing_bindings_in_lasting_conflict_is_for_later() -> None:
+    table = replace(refusing("None", "TransactionConflict"), backoff=AT_ONCE)
+
+    with pytest.raises(ItemBusy, match="other transactions"):
+        DynamoBindings(table).unbind_all([TO_QUEUE])
 
 
 def test_removing_a_missing_binding_changes_nothing(stage: Stage) -> None:

@@ -4,10 +4,11 @@ import pytest
 
 from signalbox.exchange.control.commands import UnbindUser
 from signalbox.exchange.control.declaration import BeingDeleted
-from signalbox.exchange.control.deletion import SHOWN_BINDINGS, ResourceInUse
+from signalbox.exchange.control.deletion import REMOVED_AT_ONCE, SHOWN_BINDINGS, UNBINDING, BindingsLeft, ResourceInUse
 from signalbox.exchange.control.errors import NotPermitted
 from signalbox.exchange.model.control_ports import ChangedMeanwhile, RealmLeft
-from signalbox.exchange.model.records import QueueSize
+from signalbox.exchange.model.patterns import Pattern
+from signalbox.exchange.model.records import Binding, QueueSize
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.unit.exchange.control.stage import ALICE, ExchangeStage
 
@@ -264,7 +265,41 @@ def test_a_killed_removal_has_recorded_most_bindings_that_it_removed(stage):
     with pytest.raises(KeyboardInterrupt):
         unbind_user(stage, "alice")
 
-    assert stage.kinds() == [("deleted", "binding")] * 100
+    assert stage.kinds() == [("deleted", "binding")] * 2 * REMOVED_AT_ONCE
+
+
+@pytest.mark.parametrize(
+    "command",
+    [lambda stage: stage.ask("delete_queue", queue="q_alice"), lambda stage: unbind_user(stage, "alice")],
+    ids=["delete_queue", "unbind_user"],
+)
+def test_a_command_that_has_no_time_for_all_bindings_tells_how_many_are_left(stage, command):
+    for number in range(3 * REMOVED_AT_ONCE):
+        stage.ask("bind", exchange="xpublic", queue="q_alice", pattern=f"a.{number}")
+    stage.users.remove(ALICE)
+    unbind_all = stage.bindings.unbind_all
+
+    def slow(bindings):
+        stage.time.pass_by(UNBINDING)
+        return unbind_all(bindings)
+
+    stage.bindings.unbind_all = slow
+    with pytest.raises(BindingsLeft) as left:
+        command(stage)
+
+    assert str(left.value) == f"{REMOVED_AT_ONCE} of {3 * REMOVED_AT_ONCE} bindings are left: send the command again"
+    assert len(stage.bindings.bound) == REMOVED_AT_ONCE
+    assert len(command(stage)["unbound"]) == REMOVED_AT_ONCE
+
+
+def test_a_deleted_exchange_that_is_bound_to_itself_is_unbound_once(stage):
+    itself = Binding("xpublic", stage.exchanges.records["xpublic"].resource, Pattern.parse("#"))  # of an old version
+    stage.bindings.bind(itself)
+    stage.bindings.unbind_all = lambda bindings: list(map(stage.bindings.bound.pop, bindings)) and bindings
+
+    answer = stage.ask("delete_exchange", exchange="xpublic", force=True)
+
+    assert answer["unbound"] == [{"exchange": "xpublic", "destination": "xpublic", "pattern": "#"}]
 
 
 def test_another_role_ends_the_bindings_from_exchanges_that_it_may_not_read(stage):
