@@ -67,7 +67,7 @@ def _poll(request: Request) -> str:
 
 
 def _keyed_network(request: Request) -> int | None:
-    """Return a number of the sender's network under the key of the day: nobody can choose a group of networks."""
+    """Return a number of the sender's network under the day's key, so that no sender chooses its group."""
     network, day = network_number(request.source_ip), instance.CLOCK.now().date()
     return None if network is None else int(keyed_hash(str(network), key=wiring.statistics().key(day)), 16)
 

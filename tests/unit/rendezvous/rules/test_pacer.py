@@ -92,7 +92,7 @@ def test_the_pace_of_the_faster_of_two_instances_stays() -> None:
 
 @dataclass
 class Flood:
-    """Obedient proxies, each behind its own address, and strangers' addresses that poll at one instance after another."""
+    """Obedient proxies, each behind its own address, and addresses of strangers that poll at all instances in turn."""
 
     proxies: int
     instances: int
