@@ -39,6 +39,10 @@ def test_the_page_catches_up() -> None:
     run(str(tools.node()), str(FOLDER / "catch_up.mjs"), "page", str(catch_up.FILE), str(module))
 
 
+def test_the_page_goes_on_without_past_events_that_are_too_many() -> None:
+    run(str(tools.node()), str(FOLDER / "omit_past.mjs"), str(CHECKOUT / "web" / "wamp.js"))
+
+
 @pytest.fixture
 def javascript(tmp_path: Path) -> str:
     """The example in JavaScript, with a stand-in for Autobahn whose connection tests open and close."""
