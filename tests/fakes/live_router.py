@@ -33,6 +33,7 @@ from signalbox.live.model.state import (
     Elapsed,
     Killed,
     Lost,
+    PastRefused,
     Realm,
     Received,
     RightsChanged,
@@ -170,6 +171,10 @@ class Router:
         """Revoke the rights of a user, but for those that are left."""
         self.rights[user] = left
         self._notify_all(RightsChanged())
+
+    def refuse_past(self, topic: str) -> None:
+        """End the subscriptions to a topic as those that request too many past events."""
+        self._notify_all(PastRefused(TopicPattern.parse(topic).subscription_id, "too many"))
 
     def forget(self, topic: str, count: int) -> None:
         """Delete a topic's oldest events from the log."""

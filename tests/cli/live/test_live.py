@@ -177,6 +177,19 @@ def test_an_event_that_is_too_large_is_printed_without_its_payload(router):
     assert "bytes, too large for a message)" in signalbox("tail", "trial.log", "--no-follow").stdout
 
 
+def test_new_events_follow_past_ones_that_are_refused_as_too_many(router):
+    def refuse_and_publish() -> None:
+        router.refuse_past("trial.log")
+        when(lambda: router.subscriptions() == 1, lambda: router.publish("trial.log", "line")).join()
+
+    thread = when(lambda: router.subscriptions() == 1, refuse_and_publish)
+    result = signalbox("tail", "trial.log", "--max", "1")
+    thread.join()
+
+    assert result.stdout.split("  ")[1:] == ["#1", "line\n"]
+    assert "'trial.log' goes on without past events: too many" in result.stderr
+
+
 # --- watch
 
 
