@@ -49,7 +49,7 @@ from signalbox.live.model.effects import (
     Leave,
     Post,
 )
-from signalbox.live.model.state import Elapsed, Killed, Lost, RightsChanged, Session, SessionState, opened
+from signalbox.live.model.state import Elapsed, Killed, Lost, PastRefused, RightsChanged, Session, SessionState, opened
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
 from signalbox.live.outbox.items import (
     BackfillRequest,
@@ -244,7 +244,13 @@ def write_subscribers(table) -> None:
     DynamoSubscriberChanges(table).add(f"bucket#{REALM}#=many", MANY_CHANGES, at=AT)
 
 
-SIGNALS = {"lost": Lost(), "elapsed": Elapsed(), "rights": RightsChanged(), "killed": Killed("a.reason", "bye")}
+SIGNALS = {
+    "lost": Lost(),
+    "elapsed": Elapsed(),
+    "rights": RightsChanged(),
+    "killed": Killed("a.reason", "bye"),
+    "refused": PastRefused(7, "too many"),
+}
 ITEMS = {
     "reply": Reply("i-1", "[33,1,2]", begins=2, expects_backfill=True),
     "last reply": Reply("i-2", "[35,1]", ends=2),
