@@ -11,6 +11,7 @@ from glue_jobs.pictures.costs import cost_picture, format_usd
 from glue_jobs.pictures.deliveries import delivery_picture
 from glue_jobs.pictures.order import order_picture
 from glue_jobs.pictures.panels import (
+    LABELS,
     NO_DATA,
     Bar,
     Series,
@@ -26,6 +27,7 @@ from glue_jobs.pictures.splitting import split_picture
 from glue_jobs.pictures.topics import topic_picture
 from glue_jobs.texts.cost_text import DISCLAIMER
 
+DIGIT = 7.64  # its width at 12 px in DejaVu Sans
 DAY = date(2026, 11, 21)
 SVG = "{http://www.w3.org/2000/svg}"
 PICTURES: dict[str, Callable[[], str]] = {
@@ -129,6 +131,16 @@ def test_each_hour_has_its_column():
     first, last = sorted(float(box.get("x") or 0) for box in boxes)
     assert last - first == pytest.approx(23 * (760 - 48 - 60) / 24, abs=0.2)
     assert [box.findtext(f"{SVG}title") for box in boxes] == ["00:00: one 10", "23:00: one 5"]
+
+
+def test_a_hash_in_a_label_ends_before_the_bar():
+    canvas = new_picture("title", "subtitle", "description")
+
+    draw_bars(canvas, "heading", [Series("one", "red")], rows=[Bar(f"expected 'sha256-{'0' * 64}'", (1,))])
+
+    parts = [text for text in shown(canvas.svg()) if "000" in text]
+    assert "".join(parts) == f"{'0' * 64}'"
+    assert max(map(len, parts)) * DIGIT <= LABELS
 
 
 def test_the_label_of_percentiles_is_shown_whole_above_the_next():
