@@ -28,7 +28,7 @@ ROUTE = Question(
 PAGE = Question(
     "permission of API Gateway to call the function behind `$default`",
     "the live page answers",
-    "API Gateway names the route otherwise than the function's policy: the page answers every request with 500, and "
+    "if the page answers every request with 500, API Gateway names the route otherwise than the function's policy, and "
     "integrationError in its access log says so. Change the permission in stacks/shared/http_api.py",
 )
 OFFER_START = Question(
