@@ -101,7 +101,7 @@ def _lines(words: str, max_width: float, most: int) -> tuple[str, list[str]]:
     """Return the shown text, and its lines."""
     length = int(max_width / CHARACTER_WIDTH)
     if max(map(len, words.replace("-", " ").split()), default=0) > length:
-        length = length * 6 // 7  # a word that fills a line is a hash: digits are wider than letters
+        length = length * 6 // 7  # a word as long as a line is a hash: its digits need more room than text
     shown = shortened(words, most * length)
     return shown, textwrap.wrap(shown, length) or [""]
 

@@ -121,6 +121,7 @@ def loop() -> ReconcileLoop:
     replayer = SessionReplayer(store.splits, _kept_store(), outlets, routes, problems)
     reconciler = Reconciler(
         store,
+        _heartbeats(),
         SplitObserver(store, resources, problems),
         EffectExecutor(store, resources, outlets, routes, replayer),
         timings(),
@@ -134,7 +135,7 @@ def _starter() -> SessionStarter:
     return SessionStarter(
         Admissions(splits, _registries(), resources, _kept_store(), _random_parts()),
         KeepService(splits, _kept_store(), instance.CLOCK),
-        SplitPresenter(_store().annotations, _store().heartbeats, resources, _reader(), replies().url, instance.CLOCK),
+        SplitPresenter(_store().annotations, _heartbeats(), resources, _reader(), replies().url, instance.CLOCK),
         _chains(),
         instance.record,
         reads_objects=bool(wiring.buckets()),
@@ -191,10 +192,13 @@ def _store() -> Store:
         splits=wiring.splits(),
         samples=DynamoSamples(table, timings()),
         annotations=DynamoAnnotations(table),
-        heartbeats=DynamoHeartbeats(table),
         ledger=wiring.ledger(),
         uses=wiring.uses(),
     )
+
+
+def _heartbeats() -> DynamoHeartbeats:
+    return DynamoHeartbeats(wiring.table())
 
 
 def _audit_trail() -> AuditTrail:

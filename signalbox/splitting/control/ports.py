@@ -19,7 +19,6 @@ from signalbox.splitting.model.target import Target, TargetKind
 from signalbox.splitting.ports import (
     Annotations,
     Forwarders,
-    Heartbeats,
     Ledger,
     QueueUses,
     Samples,
@@ -89,7 +88,6 @@ class Store:
     splits: Splits
     samples: Samples
     annotations: Annotations
-    heartbeats: Heartbeats
     ledger: Ledger
     uses: QueueUses
 

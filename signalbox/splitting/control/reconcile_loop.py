@@ -35,7 +35,7 @@ from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import Timings
 from signalbox.splitting.model.split import Phase, Split, SplitSession, Stage, with_heartbeats
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.ports import Splits, StoredSplit, UnreadableSplit
+from signalbox.splitting.ports import Heartbeats, Splits, StoredSplit, UnreadableSplit
 from signalbox.task_time import TaskTime
 
 RUN_LENGTH = timedelta(seconds=8)
@@ -128,6 +128,7 @@ class Reconciler:
     """The ports and rules of a reconcile pass."""
 
     store: Store
+    heartbeats: Heartbeats
     observer: SplitObserver
     executor: EffectExecutor
     timings: Timings
@@ -180,7 +181,7 @@ class _Pass:
             # Only a split that never began is given up: a permission that is missing for a moment ends no session.
             is_starting = split.stage is Stage.STARTING
             return after_refusal(split, SwitchTarget(), reason=str(error)) if is_starting else ()
-        current = with_heartbeats(split, self.uses.store.heartbeats.of(split))  # read last: what is observed takes time
+        current = with_heartbeats(split, self.uses.heartbeats.of(split))  # read last: what is observed takes time
         actions = next_actions(current, observed, now=now, timings=self.uses.timings)
         return tuple(action for action in actions if not self._is_too_early(action, now))
 

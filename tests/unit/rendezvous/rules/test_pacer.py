@@ -92,7 +92,7 @@ def test_the_pace_of_the_faster_of_two_instances_stays() -> None:
 
 @dataclass
 class Flood:
-    """Obedient proxies, each behind its own address, and addresses of strangers that poll at all instances in turn."""
+    """Obedient proxies, each behind its own address, and addresses of strangers that poll at each instance."""
 
     proxies: int
     instances: int

@@ -97,7 +97,6 @@ class ControlStage:
             self.memory.splits,
             self.memory.samples,
             self.memory.annotations,
-            self.memory.heartbeats,
             self.memory.ledger,
             self.memory.uses,
         )
@@ -136,7 +135,9 @@ class ControlStage:
     @property
     def loop(self) -> ReconcileLoop:
         executor = EffectExecutor(self.store, self.resources, self._outlets, self._routes, self.replayer)
-        reconciler = Reconciler(self.store, self.observer, executor, self.timings, self.events.extend)
+        reconciler = Reconciler(
+            self.store, self.memory.heartbeats, self.observer, executor, self.timings, self.events.extend
+        )
         return ReconcileLoop(self.store.splits, self.reader, self.chains, reconciler)
 
     @property
@@ -145,7 +146,9 @@ class ControlStage:
         starter = SessionStarter(
             Admissions(self.store.splits, registries, self.resources, self.kept_store, self.random_parts),
             KeepService(self.store.splits, self.kept_store, self.time),
-            SplitPresenter(self.store.annotations, self.store.heartbeats, self.resources, self.reader, _url, self.time),
+            SplitPresenter(
+                self.store.annotations, self.memory.heartbeats, self.resources, self.reader, _url, self.time
+            ),
             self.chains,
             self.events.extend,
             reads_objects=True,
