@@ -20,8 +20,8 @@ MOST_WAITING = 50_000
 REMEMBERED_FOR = timedelta(minutes=5)
 RECORDED_EVERY = timedelta(minutes=1)
 LOOK_EVERY = timedelta(seconds=10)
-# SQS throttles a queue, and is not away, if it took this many calls to queues of the stage without one failure.
-WITNESSES = 20
+# SQS throttles a queue, and is not away, if it took this many calls to queues of the stage lately without one failure.
+WITNESSES, LATELY = 20, timedelta(minutes=5)
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class Refusals:
         return is_existing(copy.queue) and self._is_full(retry_queue) and self._has_refused(copy.queue)
 
     def _others_are_taken(self) -> bool:
-        return len(self._taken) == WITNESSES and self.now() - self._taken[0] <= PATIENCE
+        return len(self._taken) == WITNESSES and self.now() - self._taken[0] < LATELY
 
     def _is_full(self, retry_queue: QueueName) -> bool:
         return self._look(f"full {retry_queue}", lambda: self.waiting(retry_queue) >= MOST_WAITING)
