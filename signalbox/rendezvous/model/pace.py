@@ -24,11 +24,12 @@ NETWORK_GROUPS = 200
 LOCAL_GROUP = NETWORK_GROUPS
 # A network group counts for as many proxies at most, or for as many times the median of all groups.
 PROXIES_OF_GROUP, MEDIANS_OF_GROUP = 8, 2
-# If no more groups poll, they have parts of the target: a stage may have all its proxies behind one address.
-FEW_GROUPS = 4
+# All polls, however few addresses they come from, raise the interval up to this: a stage may have all its proxies behind
+# one address, and strangers may poll at will.
+CROWD_INTERVAL = timedelta(seconds=30)
 # What the network groups polled before a period counts like this time of it.
 REMEMBERED = timedelta(seconds=30)
-# Rounds what is remembered up in some groups and down in others, so that their sum stays.
+# Rounds what is remembered up in some groups and down in others, in each period in other ones, so that sums stay.
 GOLDEN_RATIO = 0.618
 # The longest wait of a proxy in intervals.
 LONGEST_WAIT = 3
@@ -87,19 +88,24 @@ def next_pace(pace: Pace, *, now: datetime, target: float) -> Pace | None:
     """Return the pace after a period of counting, or None while it lasts; `target` is in polls a second.
 
     Proxies that follow an interval poll once in it, so their number is the product of the polls a second and of the
-    interval. A network group counts for few proxies more than others: a stranger must not slow the others down.
+    interval. A network group counts for few proxies more than others: a stranger must not slow the others down. Up to
+    `CROWD_INTERVAL` all of its polls count.
     """
     elapsed = now - pace.since
     if elapsed < min(max(COUNTED_INTERVALS * pace.interval, COUNTED_FOR), LONGEST_COUNTED_FOR):
         return None
-    most = counted_polls(pace, now=now, target=target)
+    most, of_one = counted_polls(pace, now=now), _polls_of_one(pace, elapsed)
     counted = sum(number if group == LOCAL_GROUP else min(number, most) for group, number in pace.networks.items())
-    proxies = counted / _polls_of_one(pace, elapsed)
+    crowd = min(sum(pace.networks.values()) / of_one, CROWD_INTERVAL.total_seconds() * target)
+    proxies = max(counted / of_one, crowd)
     interval = timedelta(seconds=proxies / target)
     interval = min(max(interval, pace.interval / LARGEST_CHANGE), pace.interval * LARGEST_CHANGE)
     interval = min(max(interval, SHORTEST_INTERVAL), LONGEST_INTERVAL)
     polls, kept = sum(pace.polls.values()), REMEMBERED / (REMEMBERED + elapsed)
-    remembered = {group: int(number * kept + group * GOLDEN_RATIO % 1) for group, number in pace.networks.items()}
+    turn = int(now.timestamp())
+    remembered = {
+        group: int(number * kept + (group + turn) * GOLDEN_RATIO % 1) for group, number in pace.networks.items()
+    }
     return Pace(
         interval=interval,
         since=now,
@@ -124,18 +130,14 @@ def _polls_of_one(pace: Pace, elapsed: timedelta) -> float:
     return REMEMBERED / pace.followed + elapsed / _followed(pace, elapsed / 2)
 
 
-def counted_polls(pace: Pace, *, now: datetime, target: float) -> float:
+def counted_polls(pace: Pace, *, now: datetime) -> float:
     """Return the polls of one network group, of those in `pace.networks`, that count for the interval.
 
-    Less than half of the groups do not change the median. The parts of few groups are more than the target together,
-    so that the interval can rise to any number of proxies, but without those of one group less, so that this ends.
+    Less than half of the groups do not change the median.
     """
-    elapsed, polling = max(now - pace.since, timedelta(0)), len(pace.networks)
-    time, half = (elapsed + REMEMBERED).total_seconds(), NETWORK_GROUPS // 2
-    median = sorted(pace.networks.values(), reverse=True)[half] if polling > half else 0
-    part = (polling + 1) / polling**2 if 0 < polling <= FEW_GROUPS else 0
-    of_proxies = PROXIES_OF_GROUP * _polls_of_one(pace, elapsed)
-    return max(1, of_proxies, MEDIANS_OF_GROUP * median, part * target * time)
+    elapsed, half = max(now - pace.since, timedelta(0)), NETWORK_GROUPS // 2
+    median = sorted(pace.networks.values(), reverse=True)[half] if len(pace.networks) > half else 0
+    return max(1, PROXIES_OF_GROUP * _polls_of_one(pace, elapsed), MEDIANS_OF_GROUP * median)
 
 
 def served_polls(pace: Pace, *, now: datetime, target: float) -> float:

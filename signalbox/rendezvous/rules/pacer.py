@@ -75,7 +75,7 @@ class Pacer:
             pace = following
         self.stored = {**stored, group: pace}
         self.limits[group] = (
-            counted_polls(pace, now=now, target=target),
+            counted_polls(pace, now=now),
             served_polls(pace, now=now, target=target),
         )
         self.shared_at[group] = now

@@ -7,6 +7,7 @@ from math import exp
 import pytest
 
 from signalbox.rendezvous.model.pace import (
+    CROWD_INTERVAL,
     COUNTED_FOR,
     FIRST_INTERVAL,
     LOCAL_GROUP,
@@ -108,7 +109,7 @@ def test_what_is_remembered_of_many_networks_is_their_polls_in_thirty_seconds() 
     assert found is not None
     assert found.interval == 60 * SECOND
     assert set(found.networks.values()) == {1}
-    assert len(found.networks) == pytest.approx(2 * NETWORK_GROUPS / 7, abs=2)
+    assert len(found.networks) == pytest.approx(2 * NETWORK_GROUPS / 7, abs=3)
 
 
 @pytest.mark.parametrize("flood", [200, 10**6])
@@ -124,21 +125,28 @@ def test_a_network_counts_for_eight_proxies_or_for_two_medians(flood: int) -> No
         assert found.known[WEBEXT] == 101 * proxies + 99 * most
 
 
-@pytest.mark.parametrize("polling", [2, 3, 4])
-def test_of_few_networks_those_of_strangers_do_not_raise_the_interval_without_end(polling: int) -> None:
-    part = counted_polls(of_networks(dict.fromkeys(range(polling), 1)), now=END, target=10**3) / (60 * 10**3)
+@pytest.mark.parametrize("interval", [20, 30, 60])
+def test_all_polls_of_one_address_raise_the_interval_up_to_half_a_minute(interval: int) -> None:
+    found = next_pace(of_networks({7: 10**6}, interval=interval * SECOND), now=START + LONGEST_COUNTED_FOR, target=1)
 
-    assert (polling - 1) * part < 1 < polling * part
+    assert found is not None
+    assert found.interval == CROWD_INTERVAL
 
 
-def test_all_proxies_of_a_stage_may_have_one_address() -> None:
-    assert counted_polls(of_networks({7: 1}), now=END, target=10**3) == 2 * 60 * 10**3
+def test_a_network_that_has_left_is_forgotten() -> None:
+    pace = of_networks(dict.fromkeys(range(NETWORK_GROUPS), 1), interval=60 * SECOND)
+    for _ in range(10):
+        found = next_pace(replace(pace, polls={WEBEXT: 1}), now=pace.since + LONGEST_COUNTED_FOR, target=1)
+        assert found is not None
+        pace = found
+
+    assert not pace.networks
 
 
 def test_a_poll_of_each_network_counts() -> None:
     pace = of_networks(dict.fromkeys(range(5), 1), interval=LONGEST_INTERVAL)
 
-    assert counted_polls(pace, now=END, target=1) == 1
+    assert counted_polls(pace, now=END) == 1
 
 
 @pytest.mark.parametrize(
