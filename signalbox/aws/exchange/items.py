@@ -88,7 +88,7 @@ def back_reference_key(binding: Binding) -> Item:
 
 
 def refusal_key(queue: DeclaredName) -> Item:
-    """Return the key of the item that says until when a refusal of an existing queue counts."""
+    """Return the key of the item with the begin of a series of refusals of an existing queue, and its end."""
     return {"pk": partition(ResourceRef(ResourceKind.QUEUE, queue)), "sk": "refusal"}
 
 

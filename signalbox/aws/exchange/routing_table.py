@@ -93,14 +93,16 @@ class DynamoRoutingTable:
             return None
         return QUEUE_RECORD.read(item).created_at
 
-    def record_refusal(self, queue: DeclaredName, *, until: datetime) -> None:
-        """Record that a queue refuses copies, until a time."""
-        self.table.write(Update(refusal_key(queue), sets={"until": milliseconds(until)} | ttl(until)))
+    def record_refusal(self, queue: DeclaredName, *, at: datetime, until: datetime) -> None:
+        """Record a refusal until a time; before the end of the last one, it continues that one's series."""
+        key, began, end = refusal_key(queue), milliseconds(at), {"until": milliseconds(until)} | ttl(until)
+        if not self.table.write(Update(key, sets=end, condition=attr("until").gt(began))):
+            self.table.write(Update(key, sets=end | {"since": began}))
 
-    def has_refused(self, queue: DeclaredName, *, now: datetime) -> bool:
-        """Return whether a refusal is recorded that has not ended."""
+    def refused_since(self, queue: DeclaredName, *, now: datetime) -> datetime | None:
+        """Return when a queue's series of refusals began, or None if none is recorded that has not ended."""
         item = self.table.get(refusal_key(queue))
-        return item is not None and moment(item["until"]) > now
+        return None if item is None or moment(item["until"]) <= now else moment(item["since"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,11 +126,11 @@ class DeclaredQueues(Protocol):
 class QueueRefusals(Protocol):
     """The recorded refusals of existing queues."""
 
-    def record_refusal(self, queue: DeclaredName, *, until: datetime) -> None:
-        """Record that a queue refuses copies, until a time."""
+    def record_refusal(self, queue: DeclaredName, *, at: datetime, until: datetime) -> None:
+        """Record a refusal until a time; before the end of the last one, it continues that one's series."""
 
-    def has_refused(self, queue: DeclaredName, *, now: datetime) -> bool:
-        """Return whether a refusal is recorded that has not ended."""
+    def refused_since(self, queue: DeclaredName, *, now: datetime) -> datetime | None:
+        """Return when a queue's series of refusals began, or None if none is recorded that has not ended."""
 
 
 class CounterWriter(Protocol):

@@ -215,15 +215,19 @@ def test_a_queue_that_is_being_deleted_has_no_time_of_declaration(exchange_table
     assert [table.created_at(name) for name in ("q_a", "q_b", "q_gone")] == [queue("q_a").created_at, None, None]
 
 
-def test_a_refusal_of_a_queue_counts_until_its_end(exchange_table) -> None:
+def test_a_refusal_of_a_queue_counts_from_the_begin_of_its_series_until_its_end(exchange_table) -> None:
     table, queue = DynamoRoutingTable(exchange_table), DeclaredName("sqs:team")
-    assert not table.has_refused(queue, now=NOW)
+    minutes = [NOW + timedelta(minutes=number) for number in range(20)]
+    assert table.refused_since(queue, now=NOW) is None
 
-    table.record_refusal(queue, until=NOW + timedelta(minutes=5))
+    for begin in (0, 4, 9):  # a refusal at the end of the last one begins a new series
+        table.record_refusal(queue, at=minutes[begin], until=minutes[begin + 5])
 
-    assert table.has_refused(queue, now=NOW + timedelta(minutes=4))
-    assert not table.has_refused(queue, now=NOW + timedelta(minutes=5))
-    assert not table.has_refused(DeclaredName("sqs:other"), now=NOW)
+        since = minutes[0 if begin < 9 else 9]
+        assert table.refused_since(queue, now=minutes[begin + 4]) == since
+        assert table.refused_since(queue, now=minutes[begin + 5]) is None
+
+    assert table.refused_since(DeclaredName("sqs:other"), now=NOW) is None
 
 
 def test_more_than_a_hundred_keys_are_read_in_several_calls(exchange_table) -> None:

@@ -71,7 +71,7 @@ class MemoryTable:
     heads: "MemoryHeads | None" = None
     groups: dict[DeclaredName, GroupBy] = field(default_factory=dict)
     readings: list[str] = field(default_factory=list)
-    refused_until: dict[DeclaredName, datetime] = field(default_factory=dict)
+    refused: dict[DeclaredName, tuple[datetime, datetime]] = field(default_factory=dict)
 
     def snapshot(
         self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str], heads: KeysOfExchange | None = None
@@ -105,11 +105,12 @@ class MemoryTable:
     def created_at(self, queue: DeclaredName) -> datetime | None:
         return self.queues.get(queue)
 
-    def record_refusal(self, queue: DeclaredName, *, until: datetime) -> None:
-        self.refused_until[queue] = until
+    def record_refusal(self, queue: DeclaredName, *, at: datetime, until: datetime) -> None:
+        self.refused[queue] = self.refused_since(queue, now=at) or at, until
 
-    def has_refused(self, queue: DeclaredName, *, now: datetime) -> bool:
-        return self.refused_until.get(queue, now) > now
+    def refused_since(self, queue: DeclaredName, *, now: datetime) -> datetime | None:
+        since, until = self.refused.get(queue, (now, now))
+        return since if until > now else None
 
     def declare(self, name: str, *, alternate: str | None = None) -> None:
         made = ExchangeRecord(ExchangeName(name), None, START, ExchangeName(alternate) if alternate else None)

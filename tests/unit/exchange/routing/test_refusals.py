@@ -174,6 +174,7 @@ def test_when_too_many_copies_wait_those_of_a_queue_that_refuses_them_end_at_onc
     monkeypatch.setattr(refusals, "MOST_WAITING", 5)
     world.sqs.trouble = {team: "denied"}
     retries = ORDERED_RETRIES if exchange == LOG else RETRIES
+    monkeypatch.setattr(refusals, "SPARED_FOR", timedelta(seconds=10))
     for number in range(30):
         publish(world, exchange, str(number))
         world.moment += 2
@@ -188,6 +189,23 @@ def test_when_too_many_copies_wait_those_of_a_queue_that_refuses_them_end_at_onc
     assert bodies(world, team)[-1] == "last"
     assert exchange != LOG or sorted(arrived) == arrived
     assert sorted([*arrived, *map(int, dead(world))]) == list(range(30))
+
+
+@pytest.mark.parametrize(("exchange", "team"), [("xs", TEAM), (LOG, ORDERED_TEAM)])
+@pytest.mark.parametrize("trouble", ["throttled", "denied"])
+def test_while_the_copies_of_others_wait_a_queue_that_refuses_for_a_moment_gets_its_own(
+    world, exchange, team, trouble
+) -> None:
+    world.refusals.waiting = lambda _: refusals.MOST_WAITING
+    for body in "abc":  # each time is a new series of refusals
+        see_others_taken(world)
+        world.sqs.trouble = {team: trouble}
+        publish(world, exchange, body)
+        world.sqs.trouble = {}
+        retry_for(world, 360, is_ordered=exchange == LOG)
+
+    assert dead(world) == []
+    assert bodies(world, team) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(("exchange", "team"), [("xs", TEAM), (LOG, ORDERED_TEAM)])
@@ -224,9 +242,9 @@ def test_a_refusal_is_recorded_once_a_minute_and_counts_for_five(world) -> None:
     writes = []
     record = world.table.record_refusal
 
-    def recorded(queue, *, until):
+    def recorded(queue, *, at, until):
         writes.append(until - world.now())
-        record(queue, until=until)
+        record(queue, at=at, until=until)
 
     world.table.record_refusal = recorded
     world.sqs.trouble = {TEAM: "denied"}
@@ -235,5 +253,5 @@ def test_a_refusal_is_recorded_once_a_minute_and_counts_for_five(world) -> None:
         world.moment += 1
 
     assert writes == [timedelta(minutes=5)] * 2
-    assert world.table.has_refused("sqs:team", now=world.now())
-    assert not world.table.has_refused("sqs:team", now=world.now() + timedelta(minutes=6))
+    assert world.table.refused_since("sqs:team", now=world.now()) == world.now() - timedelta(seconds=100)
+    assert world.table.refused_since("sqs:team", now=world.now() + timedelta(minutes=6)) is None
