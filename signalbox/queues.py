@@ -76,7 +76,7 @@ def allow_policy(source_arns: Sequence[str] = ()) -> str:
     return json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": list(source_arns)})
 
 
-def tls_only(arn: str) -> str:
+def tls_only(arn: str, *, policy_id: str | None = None) -> str:
     """Return the policy of a queue that refuses requests without TLS, as CDK writes it for `enforce_ssl`."""
     statement = {
         "Effect": "Deny",
@@ -85,4 +85,5 @@ def tls_only(arn: str) -> str:
         "Resource": arn,
         "Condition": {"Bool": {"aws:SecureTransport": "false"}},
     }
-    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    name = {} if policy_id is None else {"Id": policy_id}
+    return json.dumps({"Version": "2012-10-17", **name, "Statement": [statement]})

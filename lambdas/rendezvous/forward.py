@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from functools import cache, partial
+from itertools import islice
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -15,7 +16,7 @@ from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.queues import QueueName, queue_name
 from signalbox.rendezvous.rules.front_service import FrontService
-from signalbox.task_time import TaskTime
+from signalbox.task_time import PART, TaskTime
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +44,9 @@ def _delete_orphans(time: TaskTime) -> Iterator[QueueName]:
     settings = instance.settings()
     before = instance.CLOCK.now() - settings.seconds("STRAY_QUEUE_AGE_SECONDS")
     queues, listed = wiring.client_queues(), SqsTemporaryQueues(instance.sqs(), TagCalls())
-    for part in time.parts(listed.listed(settings.text("CLIENT_QUEUE_PREFIX"))):
+    names = iter(listed.listed(settings.text("CLIENT_QUEUE_PREFIX")))
+    # Page by page: a list of all could take the whole time.
+    while time.now() < time.until and (part := list(islice(names, PART))):
         deleted = parallel_map(partial(queues.delete_old, before=before), part)
         yield from (queue_name(url) for url, is_deleted in zip(part, deleted, strict=True) if is_deleted)
 

@@ -1,5 +1,6 @@
 """The broker queue and the client queues in SQS."""
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -28,12 +29,7 @@ LARGEST_BYTES, SIZES = 262_144, 60_000
 # Characters of JSON that SQS does not accept.
 ACCEPTED = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")
 ARRIVED: tuple["QueueAttributeNameType", ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
-OF_CLIENT: tuple["QueueAttributeNameType", ...] = (
-    "LastModifiedTimestamp",
-    "MaximumMessageSize",
-    "MessageRetentionPeriod",
-    "Policy",
-)
+OF_STAGE: tuple["QueueAttributeNameType", ...] = ("LastModifiedTimestamp", "Policy")
 
 Result = TypeVar("Result")
 
@@ -68,7 +64,7 @@ class SqsClientQueues:
         try:
             self.sqs.create_queue(
                 QueueName=arn.rpartition(":")[2],
-                Attributes=client_queue_attributes(arn, message_id=message_id),
+                Attributes=client_queue_attributes(arn, message_id=message_id, stage=self.stage),
                 tags=own_tags(stage=self.stage, capability=CAPABILITY),
             )
         except self.sqs.exceptions.QueueNameExists:
@@ -90,7 +86,7 @@ class SqsClientQueues:
 
     def adopt(self, client_id: ClientId, *, message_id: str) -> None:
         """Make the client's existing queue that of this message."""
-        attributes = client_queue_attributes(self.arn_prefix + client_id, message_id=message_id)
+        attributes = client_queue_attributes(self.arn_prefix + client_id, message_id=message_id, stage=self.stage)
         self.sqs.set_queue_attributes(QueueUrl=self._url(client_id), Attributes=attributes)
 
     def send(self, client_id: ClientId, reply: str) -> None:
@@ -125,19 +121,22 @@ class SqsClientQueues:
             self.sqs.delete_queue(QueueUrl=self._url(client_id))
 
     def delete_old(self, queue_url: QueueUrl, *, before: datetime) -> bool:
-        """Delete a queue if it was made as those of clients are, and not changed since a time; return whether it was.
+        """Delete a client queue of this stage that was not changed since a time; return whether it was deleted.
 
-        It is known by its attributes, since AWS allows an account five calls a second for tags.
+        Its policy has the stage's name, since AWS allows an account five calls a second for tags.
         """
         try:
-            page = self.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=OF_CLIENT)
+            page = self.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=OF_STAGE)
             found = page["Attributes"]
-            if not _is_of_client(found) or float(found["LastModifiedTimestamp"]) >= before.timestamp():
+            if not self._is_ours(found) or float(found["LastModifiedTimestamp"]) >= before.timestamp():
                 return False
             self.sqs.delete_queue(QueueUrl=queue_url)
         except self.sqs.exceptions.QueueDoesNotExist:
             return False
         return True
+
+    def _is_ours(self, found: Mapping["QueueAttributeNameType", str]) -> bool:
+        return bool(json.loads(found.get("Policy") or "{}").get("Id") == _policy_id(self.stage))
 
     def _url(self, client_id: ClientId) -> str:
         return self.url_prefix + client_id
@@ -173,25 +172,21 @@ class SqsBrokerQueue:
             )
 
 
-def _is_of_client(found: Mapping["QueueAttributeNameType", str]) -> bool:
-    size = int(found["MaximumMessageSize"])
-    return (
-        LARGEST_BYTES - SIZES < size <= LARGEST_BYTES
-        and found["MessageRetentionPeriod"] == str(CLIENT_RETENTION_SECONDS)
-        and "aws:SecureTransport" in found.get("Policy", "")
-    )
+def _policy_id(stage: str) -> str:
+    return f"{stage}-{CAPABILITY}"
 
 
-def client_queue_attributes(arn: str, *, message_id: str) -> dict["QueueAttributeNameType", str]:
+def client_queue_attributes(arn: str, *, message_id: str, stage: str) -> dict["QueueAttributeNameType", str]:
     """Return the attributes of a client queue: retention, encryption, a policy that requires TLS, and its message.
 
-    The size limit depends on the offer message, so SQS refuses to create the queue again for a copy of the message.
+    The policy names the stage. The size limit depends on the offer message, so SQS refuses to create the queue again for
+    a copy of the message.
     """
     return {
         "MessageRetentionPeriod": str(CLIENT_RETENTION_SECONDS),
         "RedriveAllowPolicy": allow_policy(),
         # With a customer-managed key KMS would generate a data key per queue: more expensive than the whole rendezvous.
         "SqsManagedSseEnabled": "true",
-        "Policy": tls_only(arn),
+        "Policy": tls_only(arn, policy_id=_policy_id(stage)),
         "MaximumMessageSize": str(LARGEST_BYTES - crc32(message_id.encode()) % SIZES),
     }

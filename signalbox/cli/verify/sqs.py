@@ -61,7 +61,7 @@ def _created_again(trial: NamedTrial, sqs: "SQSClient") -> dict[str, Answer]:
     name = f"{trial.deployment.outputs['ClientQueuePrefix']}{trial.names.client_id('000000')}"
     arn = f"{trial.deployment.outputs['BrokerQueueArn'].rpartition(':')[0]}:{name}"
     stage = trial.deployment.outputs["ClientUserName"].removesuffix(CLIENT_USER)
-    attributes = client_queue_attributes(arn, message_id="verify")
+    attributes = client_queue_attributes(arn, message_id="verify", stage=stage)
     tags = own_tags(stage=stage, capability=RENDEZVOUS)
     url = sqs.create_queue(QueueName=name, Attributes=attributes, tags=tags)["QueueUrl"]
     policy = json.loads(attributes["Policy"])

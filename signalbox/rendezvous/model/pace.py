@@ -24,8 +24,8 @@ NETWORK_GROUPS = 200
 LOCAL_GROUP = NETWORK_GROUPS
 # A network group counts for as many proxies at most, or for as many times the median of all groups.
 PROXIES_OF_GROUP, MEDIANS_OF_GROUP = 8, 2
-# All polls, however few addresses they come from, raise the interval up to this: a stage may have all its proxies behind
-# one address, and strangers may poll at will.
+# All polls, from however few addresses, raise the interval up to this: a stage may have all its proxies behind one
+# address, and strangers may poll at will.
 CROWD_INTERVAL = timedelta(seconds=30)
 # What the network groups polled before a period counts like this time of it.
 REMEMBERED = timedelta(seconds=30)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import boto3
@@ -85,7 +86,10 @@ def test_the_queue_of_a_client_that_comes_again_is_that_of_its_newest_message(qu
 
 def test_the_longest_reply_fits_into_a_client_queue_of_any_message() -> None:
     """A proxy's message has at most 100,000 bytes, and each of them may be a quote."""
-    sizes = {int(client_queue_attributes(PREFIX, message_id=f"m{n}")["MaximumMessageSize"]) for n in range(2000)}
+    sizes = {
+        int(client_queue_attributes(PREFIX, message_id=f"m{n}", stage="signalbox")["MaximumMessageSize"])
+        for n in range(2000)
+    }
 
     assert min(sizes) > 200_100
     assert len(sizes) > 1950
@@ -116,7 +120,7 @@ def test_an_offer_whose_client_queue_was_just_deleted_is_not_tried_again(queues:
     ("attributes", "tags"),
     [
         ({"MessageRetentionPeriod": "1209600"}, {}),
-        (client_queue_attributes(PREFIX + "c1", message_id="m1"), {STAGE_TAG: "other"}),
+        (client_queue_attributes(PREFIX + "c1", message_id="m1", stage="signalbox"), {STAGE_TAG: "other"}),
     ],
     ids=["other attributes", "another stage"],
 )
@@ -235,16 +239,18 @@ def test_a_client_queue_is_deleted_once(queues: SqsClientQueues, sqs) -> None:
     assert not sqs.list_queues().get("QueueUrls")
 
 
-def test_old_queues_are_deleted_if_they_were_made_as_those_of_clients_are(queues: SqsClientQueues, sqs) -> None:
+def test_old_queues_of_the_stage_are_deleted(queues: SqsClientQueues, sqs) -> None:
     now = datetime.now(UTC)
     queues.create(CLIENT, message_id="m1")
-    others = sqs.create_queue(QueueName="snowflake-client-of-upstream", Attributes={"MessageRetentionPeriod": "300"})
+    upstreams = sqs.create_queue(QueueName="snowflake-client-of-upstream", Attributes={"MessageRetentionPeriod": "300"})
+    replace(queues, stage="other").create(ClientId("of-another-stage"), message_id="m2")
+    others = {upstreams["QueueUrl"], f"{QUEUES}/snowflake-client-of-another-stage"}
 
     assert not queues.delete_old(QueueUrl(URL), before=now - timedelta(minutes=1))
-    assert not queues.delete_old(others["QueueUrl"], before=now + timedelta(minutes=1))
+    assert not any(queues.delete_old(QueueUrl(other), before=now + timedelta(minutes=1)) for other in others)
     assert queues.delete_old(QueueUrl(URL), before=now + timedelta(minutes=1))
     assert not queues.delete_old(QueueUrl(URL), before=now + timedelta(minutes=1))
-    assert sqs.list_queues()["QueueUrls"] == [others["QueueUrl"]]
+    assert set(sqs.list_queues()["QueueUrls"]) == others
 
 
 def test_a_queue_deleted_during_the_listing_has_no_age_and_no_tags(sqs) -> None:

@@ -7,8 +7,8 @@ from math import exp
 import pytest
 
 from signalbox.rendezvous.model.pace import (
-    CROWD_INTERVAL,
     COUNTED_FOR,
+    CROWD_INTERVAL,
     FIRST_INTERVAL,
     LOCAL_GROUP,
     LONGEST_COUNTED_FOR,
