@@ -60,7 +60,7 @@ const SUBPROTOCOL = "wamp.2.json";
 const BATCHED_SUBPROTOCOL = "wamp.2.json.batched"; // several messages at once, each with a separator behind it
 const SEPARATOR = "\x1e";
 const ROLES = {
-  subscriber: { features: { pattern_based_subscription: true, subscription_revocation: true } },
+  subscriber: { features: { pattern_based_subscription: true, subscription_revocation: true, _past_refusal: true } },
   caller: {},
 };
 const TOO_MUCH_PAST = "wamp.error.payload_size_exceeded"; // why the router ends a subscription that may go on without

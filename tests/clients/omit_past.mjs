@@ -15,12 +15,14 @@ const options = { match: "prefix", history: { last: 9 }, retained: true };
 
 client.subscribe("logs.", options, { onOmitted: (/** @type {string} */ message) => omitted.push(message) });
 client.start();
+socket.onopen();
 receive(2, 1, { _at: "2026-11-21T20:00:00Z" });
 const [first] = sent.filter(([type]) => type === 32);
 receive(33, first[1], 5);
 receive(35, 0, { subscription: 5, reason: "wamp.error.payload_size_exceeded", message: "too many" });
 client.stop();
 
+assert.equal(sent[0][2].roles.subscriber.features._past_refusal, true);
 assert.deepEqual(first[2], { match: "prefix", _history: { last: 9 }, get_retained: true });
 assert.deepEqual(sent.filter(([type]) => type === 32)[1][2], { match: "prefix" });
 assert.deepEqual(omitted, ["too many"]);

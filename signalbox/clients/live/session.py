@@ -34,7 +34,9 @@ from signalbox.live.wamp.options import parse_timestamp
 READ_DEPTH = 2 * MAXIMUM_DEPTH  # more than a stage writes
 LOOKUP = "wamp.subscription.lookup"
 ROLES: Mapping[str, object] = {
-    "subscriber": {"features": {"pattern_based_subscription": True, "subscription_revocation": True}},
+    "subscriber": {
+        "features": {"pattern_based_subscription": True, "subscription_revocation": True, "_past_refusal": True}
+    },
     "publisher": {"features": {}},
     "caller": {"features": {}},
 }

@@ -41,6 +41,7 @@ NO_ROOM = (
     "others, or use exact topics"
 )
 SHOWN_TOPIC = 100  # characters in errors
+PAST_REFUSAL = "_past_refusal"  # the feature of subscribers that subscribe again without past events
 AUTOBAHN_PYTHON = "AutobahnPython/"  # its User-Agent
 
 Request = Subscribe | Unsubscribe | Publish | Call | Register | Unregister
@@ -117,10 +118,13 @@ def rights_revoked(session: Session, received: RightsChanged, context: DecisionC
 
 
 def past_refused(session: Session, received: PastRefused, context: DecisionContext) -> Outcome:
-    """End the subscription with too many past events, or the session of a client that accepts no revocation."""
+    """End the subscription with too many past events, or the session of a client that does not go on by itself.
+
+    Other clients that accept revocations, such as Autobahn for JavaScript, would wait for events without an error.
+    """
     del context
     ended = session.subscriptions.get(received.subscription)
-    if ended is not None and not accepts_revocation(session):
+    if ended is not None and not (PAST_REFUSAL in session.features and accepts_revocation(session)):
         return aborted(session, uris.PAYLOAD_SIZE_EXCEEDED, received.message)
     return _revoked(session, [ended] if ended else [], uris.PAYLOAD_SIZE_EXCEEDED, received.message)
 

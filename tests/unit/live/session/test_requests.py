@@ -7,7 +7,13 @@ import pytest
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.model.effects import AnswerCall, Attach, Close, Detach, Distribute, Drop, Leave, Post
 from signalbox.live.model.state import KILLED, NOT_ADMITTED, PastRefused, RightsChanged, SessionState
-from signalbox.live.session.requests import MAXIMUM_PUBLISH_BYTES, MAXIMUM_SUBSCRIPTIONS, MAXIMUM_TOPIC_BYTES, NO_ROOM
+from signalbox.live.session.requests import (
+    MAXIMUM_PUBLISH_BYTES,
+    MAXIMUM_SUBSCRIPTIONS,
+    MAXIMUM_TOPIC_BYTES,
+    NO_ROOM,
+    PAST_REFUSAL,
+)
 from signalbox.live.wamp import uris
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import (
@@ -140,10 +146,21 @@ def test_refused_requests_get_the_error_of_the_specification(request_: object, e
     assert error(joined(), request_) == expected
 
 
-def test_too_many_past_events_end_their_subscription_or_the_session_of_a_client_without_revocations() -> None:
+@pytest.mark.parametrize(
+    ("user_agent", "features"),
+    [
+        ("", {"subscription_revocation"}),
+        ("", {PAST_REFUSAL}),
+        ("AutobahnPython/25.6.1", {"subscription_revocation", PAST_REFUSAL}),
+    ],
+)
+def test_too_many_past_events_end_their_subscription_or_the_session_of_a_client_that_does_not_go_on(
+    user_agent: str, features: set[str]
+) -> None:
     refused = PastRefused(A.subscription_id, "too many")
-    connection, other = joined(), joined(user_agent="AutobahnPython/25.6.1")
-    for one in (connection, other):
+    connection, other = joined(), joined(user_agent=user_agent)
+    for one, announced in ((connection, {"subscription_revocation", PAST_REFUSAL}), (other, features)):
+        one.session = replace(one.session, features=frozenset(announced))
         one.receive(subscribe())
 
     ended, again, aborted = connection.receive(refused), connection.receive(refused), other.receive(refused)
