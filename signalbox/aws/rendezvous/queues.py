@@ -179,8 +179,8 @@ def _policy_id(stage: str) -> str:
 def client_queue_attributes(arn: str, *, message_id: str, stage: str) -> dict["QueueAttributeNameType", str]:
     """Return the attributes of a client queue: retention, encryption, a policy that requires TLS, and its message.
 
-    The policy names the stage. The size limit depends on the offer message, so SQS refuses to create the queue again for
-    a copy of the message.
+    The policy names the stage. The size limit depends on the offer message, so SQS refuses to create the queue again
+    for a copy of the message.
     """
     return {
         "MessageRetentionPeriod": str(CLIENT_RETENTION_SECONDS),
