@@ -87,7 +87,7 @@ RULES: Mapping[SessionState, Mapping[type, Rule]] = MappingProxyType(
             Elapsed: _rule(closing.token_elapsed, SessionState.JOINED, SessionState.CLOSING),
             Killed: _rule(closing.killed, SessionState.CLOSING),
             RightsChanged: _rule(requests.rights_revoked, SessionState.JOINED),
-            PastRefused: _rule(requests.past_refused, SessionState.JOINED, SessionState.CLOSED),
+            PastRefused: _rule(requests.past_refused, SessionState.JOINED, SessionState.CLOSING),
             Lost: _rule(closing.lost, SessionState.CLOSED),
         },
         SessionState.CLOSING: {

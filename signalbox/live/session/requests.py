@@ -7,7 +7,7 @@ from signalbox.live.model.effects import AnswerCall, Attach, Detach, Distribute,
 from signalbox.live.model.state import DecisionContext, Outcome, PastRefused, RightsChanged, Session
 from signalbox.live.procedures.table import PROCEDURES
 from signalbox.live.rights.grants import NO_RIGHTS, Rights, revoked
-from signalbox.live.session.closing import aborted
+from signalbox.live.session.closing import ended_with_goodbye
 from signalbox.live.wamp import uris
 from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, TYPE_CODES, size_bytes
 from signalbox.live.wamp.messages import (
@@ -120,12 +120,12 @@ def rights_revoked(session: Session, received: RightsChanged, context: DecisionC
 def past_refused(session: Session, received: PastRefused, context: DecisionContext) -> Outcome:
     """End the subscription with too many past events, or the session of a client that does not go on by itself.
 
-    Other clients that accept revocations, such as Autobahn for JavaScript, would wait for events without an error.
+    Other clients that accept revocations, such as Autobahn for JavaScript, would wait for events without an error, and
+    connect again at once after an ABORT.
     """
-    del context
     ended = session.subscriptions.get(received.subscription)
     if ended is not None and not (PAST_REFUSAL in session.features and accepts_revocation(session)):
-        return aborted(session, uris.PAYLOAD_SIZE_EXCEEDED, received.message)
+        return ended_with_goodbye(session, uris.PAYLOAD_SIZE_EXCEEDED, received.message, context)
     return _revoked(session, [ended] if ended else [], uris.PAYLOAD_SIZE_EXCEEDED, received.message)
 
 

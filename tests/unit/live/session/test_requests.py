@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.model.effects import AnswerCall, Attach, Close, Detach, Distribute, Drop, Leave, Post
+from signalbox.live.model.effects import AnswerCall, Attach, Detach, Distribute, Drop, Leave, Post
 from signalbox.live.model.state import KILLED, NOT_ADMITTED, PastRefused, RightsChanged, SessionState
 from signalbox.live.session.requests import (
     MAXIMUM_PUBLISH_BYTES,
@@ -17,7 +17,6 @@ from signalbox.live.session.requests import (
 from signalbox.live.wamp import uris
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import (
-    Abort,
     Call,
     Cancel,
     Dictionary,
@@ -163,12 +162,13 @@ def test_too_many_past_events_end_their_subscription_or_the_session_of_a_client_
         one.session = replace(one.session, features=frozenset(announced))
         one.receive(subscribe())
 
-    ended, again, aborted = connection.receive(refused), connection.receive(refused), other.receive(refused)
+    ended, again, over = connection.receive(refused), connection.receive(refused), other.receive(refused)
 
     why = {"subscription": A.subscription_id, "reason": uris.PAYLOAD_SIZE_EXCEEDED, "message": "too many"}
     assert ended.effects == (Detach(A), Post(Unsubscribed(RequestId(0), why), ends=A.subscription_id))
     assert (ended.session.state, ended.session.subscriptions, again.effects) == (SessionState.JOINED, {}, ())
-    assert aborted.effects[1:] == (Post(Abort({"message": "too many"}, uris.PAYLOAD_SIZE_EXCEEDED)), Close())
+    assert over.effects[1:] == (Post(Goodbye({"message": "too many"}, uris.PAYLOAD_SIZE_EXCEEDED)),)
+    assert (over.session.state, over.session.subscriptions) == (SessionState.CLOSING, {})
 
 
 @pytest.mark.parametrize("request_", [subscribe(), publish(acknowledge=True), Call(ONE, {}, "wamp.session.list")])
