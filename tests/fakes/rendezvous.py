@@ -97,7 +97,7 @@ class MemoryOffers:
         stored = self.stored.get(_key(record))
         if stored is None or not is_answerable(stored, sid=sid, now=now):
             return None
-        return self._finish(stored, OfferState.ANSWERED, reply)
+        return self._finish(replace(stored, available_at=now), OfferState.ANSWERED, reply)
 
     def close(self, record: RendezvousRecord, *, state: OfferState, reply: str) -> RendezvousRecord | None:
         stored = self.stored.get(_key(record))

@@ -56,9 +56,7 @@ SPARSE_OFFER, PARKED_OFFER = offer("http:sparse", method=RendezvousMethod.HTTP),
 MATCHED = {"state": OfferState.MATCHED, "sid": "p1", "proxy_type": "standalone", "matches": 1}
 MATCHED_OFFER = offer("matched", **FULL | MATCHED | {"available_at": AT + 20 * SECOND})
 FINAL = {"session_description": "", "reply": '{"answer":"a"}', "receipt_handle": None, "relay_url": ""}
-ANSWERED_OFFER = offer(
-    "answered", **FULL | MATCHED | {"available_at": AT + 20 * SECOND} | FINAL | {"state": OfferState.ANSWERED}
-)
+ANSWERED_OFFER = offer("answered", **FULL | MATCHED | FINAL | {"state": OfferState.ANSWERED})
 EXPIRED = {"state": OfferState.EXPIRED, "reply": '{"error":"e"}'}
 EXPIRED_OFFER = offer("ampcache:expired", method=RendezvousMethod.AMP, **EXPIRED)
 OFFERS = (SPARSE_OFFER, PARKED_OFFER, MATCHED_OFFER, ANSWERED_OFFER, EXPIRED_OFFER)
@@ -73,7 +71,7 @@ def write_rendezvous(table, monkeypatch: pytest.MonkeyPatch) -> None:
     offers = DynamoOffers(table, KEPT_FOR)
     for record in (SPARSE_OFFER, PARKED_OFFER, offer("matched", **FULL), offer("answered", **FULL)):
         offers.open(record)
-    for record in (MATCHED_OFFER, ANSWERED_OFFER):
+    for record in (MATCHED_OFFER, replace(ANSWERED_OFFER, available_at=AT + 20 * SECOND)):
         offers.claim(record, proxy=ProxyPoll("p1", "standalone", Nat.UNKNOWN, 0, None), now=AT, until=AT + 20 * SECOND)
     offers.answer(ANSWERED_OFFER, sid="p1", reply='{"answer":"a"}', now=AT)
     expired = offer("ampcache:expired", method=RendezvousMethod.AMP)

@@ -6,7 +6,7 @@ The condition expressions are equivalent to `is_claimable`, `is_answerable` and 
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from heapq import merge
 from itertools import chain, zip_longest
@@ -110,7 +110,9 @@ class DynamoOffers:
         """Store the answer to an offer and return the record, or return None if it is not `is_answerable`."""
         is_mine = attr("state").eq(OfferState.MATCHED) & attr("sid").eq(sid)
         in_time = attr("deadline").gt(milliseconds(now))
-        return self._finish(record, OfferState.ANSWERED, reply=reply, condition=is_mine & in_time)
+        return self._finish(
+            replace(record, available_at=now), OfferState.ANSWERED, reply=reply, condition=is_mine & in_time
+        )
 
     def close(self, record: RendezvousRecord, *, state: OfferState, reply: str) -> RendezvousRecord | None:
         """Move an open offer to a final state and return the record, or return None if it was already final."""
@@ -121,7 +123,7 @@ class DynamoOffers:
     ) -> RendezvousRecord | None:
         # Polls read the record until its patience would end: it keeps only what a redelivery needs.
         removes = [attr("session_description"), attr("receipt_handle"), attr("relay_url")]
-        final = {"state": state, "reply": packed(reply)}
+        final = {"state": state, "reply": packed(reply), "available_at": milliseconds(record.available_at)}
         item = self.table.written(
             Update(_key(record), sets=final, removes=removes, condition=condition), returned="ALL_OLD"
         )

@@ -70,9 +70,9 @@ class RendezvousRecord:
     """The record of one rendezvous; its pool, `created_at` and `client_id` identify it.
 
     `created_at` is when the client sent the offer, and `deadline` the end of its patience. `available_at` is the time
-    from which any proxy may claim the offer: when it was sent, or the end of the current match. `sid` and `proxy_type`
-    belong to the newest match, and `matches` counts the matches. `reply` is the body for the client, stored before it
-    is sent. `message_id` and `receipt_handle` exist for SQS clients only.
+    from which any proxy may claim the offer: when it was sent, or the end of the current match; in an answered one, the
+    time of the answer. `sid` and `proxy_type` belong to the newest match, and `matches` counts the matches. `reply` is
+    the body for the client, stored before it is sent. `message_id` and `receipt_handle` exist for SQS clients only.
     """
 
     client_id: ClientId

@@ -2,7 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.history.event import HistoryEvent
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # Of a SHA-256: enough to compare the offers of one client.
 DIGEST_CHARACTERS = 16
+# The function that takes an answer sends it within this time, unless it is killed.
+SENT_WITHIN = timedelta(seconds=3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,8 @@ class OfferService:
         return DeliveryResult(done=True, events=(events.timeout(closed, at=self.clock.now()),))
 
     def _resend(self, record: RendezvousRecord) -> DeliveryResult:
+        if self.clock.now() < record.available_at + SENT_WITHIN:
+            return DeliveryResult(done=False)  # the function that took the answer may be sending it
         if record.reply and self.client_queues.is_empty(record.client_id):
             self.client_queues.send(record.client_id, record.reply)
         return DeliveryResult(done=True)

@@ -121,6 +121,7 @@ def test_after_a_kill_the_client_gets_one_answer(stage, monkeypatch, function, c
     # A silent proxy's offer goes to the next poll.
     monkeypatch.setenv("MATCH_PATIENCE_SECONDS", "0")
     monkeypatch.setattr("lambdas.rendezvous.wiring.COLLECTED_FOR", timedelta(0))  # each function writes its events
+    monkeypatch.setattr("signalbox.rendezvous.rules.offer_service.SENT_WITHIN", timedelta(0))  # no time passes here
     stage.expect_proxies()
     rendezvous = Rendezvous(stage)
     for name, step in steps(rendezvous).items():

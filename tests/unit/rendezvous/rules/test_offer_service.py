@@ -159,11 +159,28 @@ def test_an_offer_answered_while_it_is_delivered_again_comes_once_more_to_be_del
 
     second = world.receive(delivery(handle="h2"))
     del world.offers.find
+    world.wait(3)
     third = world.receive(delivery(handle="h3"))
 
     assert (second.done, second.hidden_until) == (False, None)
     assert third.done
     assert len(world.replies) == 1
+
+
+def test_an_answer_that_is_being_sent_is_not_sent_again() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.poll(proxy())
+    assert world.answer(proxy())
+    world.client_queues.is_empty = lambda _client: True
+
+    while_it_is_sent = world.receive(delivery())
+    world.wait(3)
+    after_a_kill = world.receive(delivery())
+
+    assert (while_it_is_sent.done, after_a_kill.done) == (False, True)
+    assert len(world.replies) == 2
 
 
 def test_a_delivery_just_before_the_deadline_does_not_end_the_patience() -> None:
