@@ -110,9 +110,8 @@ class DynamoOffers:
         """Store the answer to an offer and return the record, or return None if it is not `is_answerable`."""
         is_mine = attr("state").eq(OfferState.MATCHED) & attr("sid").eq(sid)
         in_time = attr("deadline").gt(milliseconds(now))
-        return self._finish(
-            replace(record, available_at=now), OfferState.ANSWERED, reply=reply, condition=is_mine & in_time
-        )
+        answered = replace(record, available_at=now)
+        return self._finish(answered, OfferState.ANSWERED, reply=reply, condition=is_mine & in_time)
 
     def close(self, record: RendezvousRecord, *, state: OfferState, reply: str) -> RendezvousRecord | None:
         """Move an open offer to a final state and return the record, or return None if it was already final."""

@@ -32,7 +32,7 @@ MUTANTS = (
         "condition=attr('pk').gt(''))",
     ),
     Mutant("an answer of a former match counts", "rendezvous", OFFERS, '& attr("sid").eq(sid)', ""),
-    Mutant("a reply is not stored", "rendezvous", OFFERS, ', "reply": packed(reply)}', "}"),
+    Mutant("a reply is not stored", "rendezvous", OFFERS, ', "reply": packed(reply)', ""),
     Mutant(
         "an answer is not sent again",
         "rendezvous",
