@@ -12,6 +12,7 @@ from tests.integration.live.arvados_lab import lab
 from tests.integration.live.stage import TrialRealm
 from tests.integration.rendezvous.peers import DOORS, Parties
 from tests.integration.shared.dead_letters import dead_letter_lines
+from tests.integration.shared.function_errors import error_lines
 from tests.postgres import cluster_database, postgres_server
 
 __all__ = ["cluster_database", "lab", "postgres_server"]
@@ -47,13 +48,14 @@ def place(deployed: dict[str, Any]) -> TrialRealm:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show the stage's dead letters with a test that failed on it."""
+    """Show the stage's dead letters and its functions' errors with a test that failed on it."""
     report = yield
     stage = item.funcargs.get("deployment") if isinstance(item, pytest.Function) else None
     if report.failed and isinstance(stage, Deployment):
-        try:
-            lines = "\n".join(dead_letter_lines(stage)) or "none"
-        except (BotoCoreError, ClientError) as problem:  # a stage that does not answer may be why the test failed
-            lines = f"not readable: {problem}"
-        report.sections.append(("the stage's dead letters", lines))
+        for name, lines in (("dead letters", dead_letter_lines), ("functions' errors", error_lines)):
+            try:
+                text = "\n".join(lines(stage)) or "none"
+            except (BotoCoreError, ClientError) as problem:  # a stage that does not answer may be why the test failed
+                text = f"not readable: {problem}"
+            report.sections.append((f"the stage's {name}", text))
     return report
