@@ -73,7 +73,7 @@ class Pacer:
         following = next_pace(pace, now=now, target=target)
         if following and self.paces.replace(group, following, replaced=pace):
             pace = following
-        self.stored = {**stored, group: pace}
+        self.stored = {**self.stored, **stored, group: pace}  # those of each shared group, also if its item is gone
         self.limits[group] = (
             counted_polls(pace, now=now),
             served_polls(pace, now=now, target=target),

@@ -70,6 +70,17 @@ def test_disobedient_proxies_are_served_as_often_as_the_target() -> None:
     assert served == pytest.approx(2 * TARGET * 60, rel=0.2)
 
 
+def test_a_group_whose_pace_is_gone_is_paced_until_its_next_share() -> None:
+    paces = MemoryPaces()
+    pacer = Pacer(paces, POLICY)
+    pacer.count(proxy(nat=Nat.UNRESTRICTED), network=None, now=START)
+    paces.paces.clear()
+    pacer.count(proxy(nat=Nat.RESTRICTED), network=None, now=START + SECOND)
+
+    assert pacer.count(proxy(nat=Nat.UNRESTRICTED), network=None, now=START + 2 * SECOND).interval == FIRST_INTERVAL
+    assert pacer.is_served(proxy(nat=Nat.UNRESTRICTED), network=None, random=0)
+
+
 def test_an_instance_shares_its_polls_each_ten_seconds() -> None:
     paces = MemoryPaces()
     pacer = Pacer(paces, POLICY)
