@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from lambdas.rendezvous import clients, offer, proxies, wiring
+from lambdas.rendezvous import clients, offer, page, proxies, wiring
 from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
@@ -89,8 +89,9 @@ def test_strangers_cost_what_the_page_states(stage, what, act):
     assert day(act(stage, 2), rate) == usd
 
 
-def test_a_page_of_the_broker_costs_strangers_no_more_than_one_of_live(stage):
+def test_a_page_of_the_broker_costs_strangers_no_more_than_one_of_live(stage, monkeypatch):
     """`tests/handlers/live/test_strangers.py` has the latter, which the page states."""
+    monkeypatch.setattr(page, "KEPT_SECONDS", 10**10)
     pages(stage, 1)
     rate, usd = stated("pages")
 
