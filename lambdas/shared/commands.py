@@ -87,7 +87,7 @@ class CommandProcessor(Generic[Caller]):
             self.replies.error(reply_queue, envelope.request_id, str(error), UNAVAILABLE)
         else:
             if reply_queue is not None:
-                self.replies.result(reply_queue, envelope.request_id, result)
+                self.replies.result(reply_queue, envelope.request_id, result, after=envelope.after)
 
     def _dead_letter(self, record: Record, reason: str) -> None:
         (message,) = messages_of([record])

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from signalbox.aws.shared.visibility import change_visibility
 from signalbox.control.protocol import ControlReply, command_body
@@ -52,12 +52,17 @@ class ControlClient:
     def ask(
         self, command: str, fields: Mapping[str, object] | None = None, *, timeout: timedelta | None = None
     ) -> object:
-        """Send a command and return its result.
+        """Send a command and return its result, a list with all of its pages.
 
         Raises `CommandRejected`, `CommandUnavailable`, `NoControlReply`, `InvalidControlReply` and whatever `queues`
         raises.
         """
-        return self.result(self.send(command, fields), timeout=timeout)
+        reply = self._answer(self.send(command, fields), timeout=timeout)
+        result = reply.value()
+        while reply.next is not None and isinstance(result, list):
+            reply = self._answer(self.send(command, {**(fields or {}), "after": reply.next}), timeout=timeout)
+            result += cast("list[object]", reply.value())
+        return result
 
     def send(self, command: str, fields: Mapping[str, object] | None = None) -> str:
         """Send a command and return its id, by which `result` returns its result. Raises whatever `queues` raises."""
@@ -68,7 +73,10 @@ class ControlClient:
         return request_id
 
     def result(self, request_id: str, *, timeout: timedelta | None = None) -> object:
-        """Return the result of a command that was sent. Raises the errors of `ask`."""
+        """Return the result of a command that was sent, of a list the first page. Raises the errors of `ask`."""
+        return self._answer(request_id, timeout=timeout).value()
+
+    def _answer(self, request_id: str, *, timeout: timedelta | None) -> ControlReply:
         command = self._unanswered.get(request_id)
         reply = self._replies.pop(request_id, None) or self._reply(request_id, timeout=timeout or self.reply_timeout)
         if reply is None:
@@ -77,7 +85,7 @@ class ControlClient:
                 f"the stage did not reply to {command!r} in time; it may still execute the command, and the log of its "
                 "function `control` has what keeps it from that, such as a missing table"
             )
-        return ControlReply.parse(reply).value()
+        return ControlReply.parse(reply)
 
     def _reply(self, request_id: str, *, timeout: timedelta) -> str | None:
         deadline, pause = self.clock() + timeout.total_seconds(), FIRST_PAUSE_SECONDS

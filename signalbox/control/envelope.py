@@ -13,7 +13,7 @@ Command = TypeVar("Command")
 Commands = Mapping[str, tuple[tuple[str, ...], Callable[[Section], Command]]]
 """A capability's commands by name: the fields of each, and the function that reads them."""
 
-ENVELOPE_FIELDS = ("command", "id", "reply")
+ENVELOPE_FIELDS = ("command", "id", "reply", "after")
 MAXIMUM_REQUEST_ID = 200  # a reply and its error both quote the id
 
 
@@ -29,12 +29,13 @@ class InvalidCommand(RejectedError):
 class Envelope:
     """A control message: whether its sender waits for a reply, and the fields of its command, which is parsed later.
 
-    The sender does not name the reply queue: it follows from the control queue.
+    The sender does not name the reply queue: it follows from the control queue. `after` is `next` of an earlier reply.
     """
 
     request_id: str
     wants_reply: bool
     fields: Mapping[str, object]
+    after: str = ""
 
     @classmethod
     def parse(cls, body: str) -> "Envelope":
@@ -45,7 +46,8 @@ class Envelope:
             raise InvalidEnvelope(f"command: not JSON: {error}") from error
         problems = Problems()
         section = Section.of(document, "", problems)
-        envelope = cls(section.required_text("id"), section.flag("reply"), section.fields)
+        after = section.text("after") or ""
+        envelope = cls(section.required_text("id"), section.flag("reply"), section.fields, after)
         if len(envelope.request_id) > MAXIMUM_REQUEST_ID:
             section.problem(
                 "id", f"has {len(envelope.request_id)} characters; at most {MAXIMUM_REQUEST_ID} are allowed"

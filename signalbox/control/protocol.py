@@ -29,12 +29,13 @@ class InvalidControlReply(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class ControlReply:
-    """A reply to one command: its result, or its error."""
+    """A reply to one command: its result, or its error; `next` is the field `after` for the rest of a list."""
 
     request_id: str
     result: object = None
     error: str | None = None
     is_rejection: bool = False
+    next: str | None = None
 
     @classmethod
     def parse(cls, body: str) -> "ControlReply":
@@ -63,7 +64,7 @@ class ControlReply:
     def _of(cls, section: Section) -> "ControlReply":
         request_id = section.required_text("id")
         if section.flag("ok"):
-            return cls(request_id, result=section.fields.get("result"))
+            return cls(request_id, result=section.fields.get("result"), next=section.text("next"))
         error, code = section.required_text("error"), section.required_text("code")
         if code not in (REJECTED, UNAVAILABLE):
             section.problem("code", f"expected {REJECTED} or {UNAVAILABLE}, not {shown(code)}")

@@ -75,8 +75,8 @@ def _note_unbound(client: "ExchangeClient", to: "_PublishTarget") -> None:
     if not _is_watched():
         return
     try:
-        found = next((one for one in client.exchanges() if one["exchange"] == to.exchange), None)
-        if found is None or found.get("live"):
+        (found,) = client.exchanges(to.exchange)
+        if found.get("live"):
             return  # a live exchange also has connections, which need no binding
         bindings: BindingTrie[str] = BindingTrie()
         for one in client.bindings(to.exchange):

@@ -18,7 +18,7 @@ def is_live(deployment: "Deployment", exchange: str) -> bool:
     """Return whether an exchange is live; raises `RejectedError` for another one of which no log was exported."""
     from signalbox.aws.history.log_files import has_logs
 
-    live = [one["exchange"] for one in client_of(deployment).exchanges() if one.get("live") is not None]
+    live = [one["exchange"] for one in client_of(deployment).exchanges() if one["live"]]
     if exchange in live:
         return True
     if not has_logs(deployment.session().client("s3"), output(deployment, "HistoryBucket"), exchange):

@@ -182,9 +182,7 @@ def _realm(
 
     from signalbox.clients.bridge.realm import BridgedRealm, check_realm
 
-    document = next((one for one in client.exchanges() if one["exchange"] == realm), None)
-    if document is None:
-        raise RejectedError(f"exchange {realm!r} is not declared, or user {client.user!r} may not read it")
+    (document,) = client.exchanges(realm)
     order_by, age = check_realm(document, TOPICS)
     target = BridgedRealm(client, realm, topic, order_by, age, login.client, (BotoCoreError, ClientError))
     return target, document["live"]

@@ -134,9 +134,9 @@ class ExchangeClient:
         """Remove a binding, also one whose pattern is not allowed for new bindings."""
         return self.ask_object("unbind", _binding(exchange, target, pattern))
 
-    def exchanges(self) -> Sequence[Document]:
-        """Return the exchanges that this user may read."""
-        return self.ask_list("exchanges", {})
+    def exchanges(self, exchange: str | None = None) -> Sequence[Document]:
+        """Return the exchanges that this user may read, without live settings, or one of them with its settings."""
+        return self.ask_list("exchanges", {"exchange": exchange and parse_exchange_name(exchange)})
 
     def queues(self) -> Sequence[Document]:
         """Return the queues that this user may read."""

@@ -164,18 +164,24 @@ class _CommandHandler:
     def _queue(self, resource: ResourceRef) -> DeclaredQueue:
         return _refuse_missing(resource, self.ports.store.queues.find(DeclaredName(resource.name)))
 
-    def _exchanges(self, _command: ListExchanges) -> object:
-        return list(map(self._presenter.exchange, self._readable.exchanges()))
+    def _exchanges(self, command: ListExchanges) -> object:
+        if command.exchange is not None:
+            return [self._presenter.exchange(self._readable_exchange(command.exchange))]
+        # Without settings, of which one user could fill the lists of all users.
+        return [self._presenter.exchange(one) | {"live": one.live is not None} for one in self._readable.exchanges()]
 
     def _queues(self, _command: ListQueues) -> object:
         return list(map(self._presenter.queue, self._readable.queues()))
 
     def _bindings(self, command: ListBindings) -> object:
         if command.exchange is not None:
-            resource = ResourceRef(ResourceKind.EXCHANGE, command.exchange)
-            self.caller.require((Right.READ, resource))
-            self._existing(resource)
+            self._readable_exchange(command.exchange)
         return list(map(binding_document, self._readable.bindings(command.exchange)))
+
+    def _readable_exchange(self, name: ExchangeName) -> ExchangeRecord:
+        resource = ResourceRef(ResourceKind.EXCHANGE, name)
+        self.caller.require((Right.READ, resource))
+        return _refuse_missing(resource, self.ports.store.exchanges.find(name))
 
     def _publish(self, command: PublishMessage) -> object:
         resource = ResourceRef(ResourceKind.EXCHANGE, command.exchange)

@@ -159,8 +159,8 @@ def _text(section: Section, field: str) -> str:
     return section.text(field) or ""
 
 
-def _list_bindings(section: Section) -> Command:
-    return ListBindings(None if section.fields.get("exchange") is None else _exchange(section))
+def _optional_exchange(section: Section) -> ExchangeName | None:
+    return None if section.fields.get("exchange") is None else _exchange(section)
 
 
 def _publish(section: Section) -> Command:
@@ -231,9 +231,9 @@ COMMANDS: Commands[Command] = {
     "bind": (BINDING_FIELDS, _bind),
     "unbind": (BINDING_FIELDS, _unbind),
     "unbind_user": (("user", "role", "ownership"), _unbind_user),
-    "exchanges": ((), lambda _: ListExchanges()),
+    "exchanges": (("exchange",), lambda section: ListExchanges(_optional_exchange(section))),
     "queues": ((), lambda _: ListQueues()),
-    "bindings": (("exchange",), _list_bindings),
+    "bindings": (("exchange",), lambda section: ListBindings(_optional_exchange(section))),
     "publish": (("exchange", "routing_key", "body", "headers"), _publish),
     "consuming": (("queue",), lambda section: ConsumerHeartbeat(_queue(section))),
     "whoami": ((), lambda _: WhoAmI()),

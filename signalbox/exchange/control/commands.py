@@ -132,7 +132,9 @@ class UnbindUser(Command):
 
 @dataclass(frozen=True, slots=True)
 class ListExchanges(Command):
-    """`exchanges {}`. Result: the exchanges that the user may read, each as declared, without `connected`."""
+    """`exchanges {exchange?}`. Result: the exchanges that the user may read, or one of them with its live settings."""
+
+    exchange: ExchangeName | None = None
 
 
 @dataclass(frozen=True, slots=True)

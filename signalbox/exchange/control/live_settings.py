@@ -1,5 +1,6 @@
 """Changes of a live exchange's settings, as read from a `declare_exchange` command."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,6 +18,7 @@ RETENTION_FIELDS = ("count", "age_seconds")
 MAXIMUM_COUNT = 1_000_000
 MAXIMUM_AGE_SECONDS = 366 * 86_400
 MAXIMUM_RULES = 50
+MAXIMUM_JSON = 8_192  # of rules and of issuers: a router reads the record with both for each batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,10 @@ def read_live_settings(section: Section, *, exchange: str) -> LiveSettingsPatch 
             if name != "live":
                 section.problem(name, "is allowed for live exchanges only")
         return LiveSettingsPatch(ends=True)
+    for name in ("rules", "issuers"):
+        size = len(json.dumps(section.fields.get(name)))
+        if size > MAXIMUM_JSON:
+            section.problem(name, f"has {size:,} bytes of JSON; at most {MAXIMUM_JSON:,} are allowed")
     if not is_fifo(exchange):
         section.problem(given[0], f"only ordered exchanges can be live; their names end with {FIFO_SUFFIX!r}")
     return LiveSettingsPatch(
@@ -115,8 +121,8 @@ def _rules(section: Section) -> Mapping[str, RetentionPatch] | None:
         section.problem("rules", f"expected {MAXIMUM_RULES} at most, not {len(rules.fields)}")
     for prefix in rules.fields:
         problem = short_string_problem(prefix)
-        if problem:
-            section.problem("rules", f"prefix {shown(prefix)} {problem}")
+        if problem or not prefix.isprintable():
+            section.problem("rules", f"prefix {shown(prefix)} {problem or 'has unprintable characters'}")
     return {prefix: _retention(rules.section(prefix)) for prefix in rules.fields}
 
 

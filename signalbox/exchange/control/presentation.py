@@ -61,7 +61,7 @@ class Presenter:
 def binding_document(binding: Binding) -> dict[str, object]:
     """Return the document of a binding, with the fields of the command `bind`."""
     field = "queue" if binding.target.kind is ResourceKind.QUEUE else "destination"
-    return {"exchange": binding.exchange, field: binding.target.name, "pattern": str(binding.pattern)}
+    return {"exchange": binding.exchange, "pattern": str(binding.pattern), field: binding.target.name}
 
 
 def time_text(moment: datetime | None) -> str | None:

@@ -82,6 +82,26 @@ def test_a_result_larger_than_a_message_is_replaced_by_an_error(replies, receive
     assert json.loads(message["Body"])["error"] == TOO_LONG
 
 
+def test_an_error_with_very_many_problems_is_cut(replies, received):
+    replies.error(QUEUE, REQUEST, "\U0001f600" * MAXIMUM_BYTES, "rejected")
+
+    (message,) = received(QUEUE)
+    assert json.loads(message["Body"])["error"].endswith("\U0001f600…")
+
+
+def test_a_list_larger_than_a_message_is_sent_in_pages(replies, received):
+    entries, after = [{"exchange": f"xs_{number}", "text": "x" * 1_000} for number in range(2_000)], ""
+
+    found = []
+    while after is not None:
+        replies.result(QUEUE, REQUEST, entries, after=after)
+        (message,) = received(QUEUE)
+        reply = json.loads(message["Body"])
+        found, after = [*found, *reply["result"]], reply["next"]
+
+    assert sorted(found, key=lambda one: int(one["exchange"][3:])) == entries
+
+
 def test_a_reply_to_a_deleted_queue_is_logged_and_dropped(replies, clock, caplog):
     replies.result(QueueName("replies-of-bob"), REQUEST, None)
 

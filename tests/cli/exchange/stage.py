@@ -34,7 +34,9 @@ def exchange_replies() -> dict[str, Reply]:
         "declare_exchange": _exchange,
         "declare_queue": _queue,
         "consuming": lambda command: {"queue": command["queue"], "prefetch": 25, "expires_seconds": None},
-        "exchanges": lambda _: [_exchange({"exchange": name}) for name in ("xpublic", "xs_alice")],
+        "exchanges": lambda command: [
+            _exchange({"exchange": name}) for name in ("xpublic", "xs_alice") if command.get("exchange") in (None, name)
+        ],
         "queues": lambda _: [_queue({"queue": name}) for name in ("q_alice", "q_bob")],
         "bindings": lambda _: [{"exchange": "xpublic", "queue": "q_alice", "pattern": "v03.#"}],
         "whoami": lambda _: {"exchange_prefix": ""},

@@ -49,7 +49,8 @@ def stage(aws: None) -> Iterator[None]:
     }
     boto3.client("sqs").create_queue(QueueName="signalbox-exchange-control")
     with serving(outputs, [outputs["ExchangeControlQueueUrl"]]) as running:
-        running.replies["exchanges"] = lambda _: [{"exchange": "xlog.fifo", "live": {}}, {"exchange": "xjobs"}]
+        live = {"xlog.fifo": True, "xjobs": False}
+        running.replies["exchanges"] = lambda _: [{"exchange": name, "live": live[name]} for name in live]
         running.replies["queues"] = lambda _: [{"queue": "q_a"}]
         yield
 

@@ -11,7 +11,7 @@ from signalbox.cli.main import app
 from signalbox.cli.shared.stage import StageOptions
 from signalbox.errors import RejectedError, UnavailableError
 from tests.cli.exchange.stage import exchange_stage
-from tests.cli.shared.stage import FakeStage
+from tests.cli.shared.stage import FakeStage, Refusal
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
 REALM, URL = "xs_cluster.fifo", "ws://127.0.0.1:1/"
@@ -43,9 +43,12 @@ def test_a_checkpoint_is_ignored_only_with_a_start(stage):
 
 
 def test_an_exchange_that_is_not_declared_is_refused(stage):
-    stage.replies["exchanges"] = lambda _: []
+    def refuse(command: dict[str, object]) -> object:
+        raise Refusal(f"exchange {command['exchange']!r} does not exist: declare it first")
 
-    assert "'xs_cluster.fifo' is not declared" in refusal("--user", "alice")
+    stage.replies["exchanges"] = refuse
+
+    assert "'xs_cluster.fifo' does not exist" in refusal("--user", "alice")
 
 
 def test_an_exchange_that_is_not_live_is_refused(stage):

@@ -131,7 +131,7 @@ def test_a_stage_without_live_ends_what_it_has_and_forgets_users(ask, stage, mon
 
     assert "no live exchanges" in ask("Update", live, live)["Reason"]
     assert ask("Update", {"exchange": "xbus.fifo"}, live)["Status"] == "SUCCESS"
-    assert stage.result("exchanges")[0]["live"] is None
+    assert stage.result("exchanges")[0]["live"] is False
 
 
 def test_a_call_that_iam_does_not_permit_yet_is_repeated_while_there_is_time(ask, stage, monkeypatch):  # noqa: F811 - fixtures

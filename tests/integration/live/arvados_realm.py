@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import itemgetter
 
 from signalbox.cli.exchange.stage import client_of
 from signalbox.clients.deployment import Deployment
@@ -21,8 +22,8 @@ def arvados_realm(deployment: Deployment) -> Iterator[ExchangeClient]:
 def only_arvados_realm(deployment: Deployment, realm: str, **settings: object) -> ExchangeClient:
     """Declare the realm of a stage for Arvados' clients in the place of another; return an administrator."""
     client = client_of(deployment)
-    for one in client.exchanges():
-        if one["live"] and one["live"]["arvados"]:
+    for one in filter(itemgetter("live"), client.exchanges()):
+        if client.exchanges(one["exchange"])[0]["live"]["arvados"]:
             client.declare_exchange(one["exchange"], live={"arvados": False})
     client.declare_exchange(realm, live={"arvados": True, **settings})
     return client

@@ -104,6 +104,17 @@ def test_the_reply_to_a_command_is_received():
     assert (queues.replies, queues.held) == ([], {})
 
 
+def test_the_pages_of_a_list_are_one_result():
+    pages = {"": (["a", "b"], "b"), "b": (["c"], "c"), "c": ([], None)}
+
+    def answer(command: dict[str, Any]) -> list[dict[str, Any]]:
+        assert command["exchange"] == "xs_a"
+        result, after = pages[command.get("after", "")]
+        return [{"id": command["id"], "ok": True, "result": result, "next": after}]
+
+    assert Queues(answer).client().ask("bindings", {"exchange": "xs_a"}) == ["a", "b", "c"]
+
+
 def test_a_command_costs_three_calls():
     """A client with a queue of its own made two more, to create and to delete it."""
     queues = Queues(echo)

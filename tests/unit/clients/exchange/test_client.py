@@ -107,6 +107,7 @@ def test_a_call_is_a_command(sqs, call, command, said):
 
 LISTS = {
     "exchanges": (lambda c: c.exchanges(), {}),
+    "one exchange": (lambda c: c.exchanges("xpublic"), {"exchange": "xpublic"}),
     "queues": (lambda c: c.queues(), {}),
     "bindings": (lambda c: c.bindings(), {}),
     "bindings of one exchange": (lambda c: c.bindings("xpublic"), {"exchange": "xpublic"}),

@@ -112,7 +112,21 @@ def test_lists_show_what_one_may_read(stage):
     assert len(stage.ask("bindings")) == 3
 
 
-def test_bindings_are_those_of_an_exchange_that_is_there(stage):
+def test_a_list_of_exchanges_has_no_settings_and_one_exchange_has_them(stage):
+    rules = {"x" * 100 + str(number): {"count": 5} for number in range(50)}
+    stage.ask("declare_exchange", user=ALICE, exchange="xs_alice_public.fifo", rules=rules)
+
+    (found,) = (one for one in stage.ask("exchanges", user=BOB) if one["ordered"])
+    (known,) = stage.ask("exchanges", user=BOB, exchange="xs_alice_public.fifo")
+
+    assert (found["live"], len(known.pop("live")["rules"])) == (True, 50)
+    assert found == {**known, "live": True}
+    assert len(str(found)) < 500
+
+
+def test_bindings_and_settings_are_those_of_an_exchange_that_is_there(stage):
+    with pytest.raises(NotFound):
+        stage.ask("exchanges", exchange="xs_new")
     with pytest.raises(NotFound):
         stage.ask("bindings", exchange="xs_new")
 
@@ -130,6 +144,7 @@ def test_bindings_are_those_of_an_exchange_that_is_there(stage):
         ("bind", {**TO_QUEUE, "exchange": "xs_alice", "queue": "q_bob.x"}, "read exchange 'xs_alice'"),
         ("unbind", TO_QUEUE, "write queue 'q_alice'"),
         ("bindings", {"exchange": "xs_alice"}, "read exchange 'xs_alice'"),
+        ("exchanges", {"exchange": "xs_alice"}, "read exchange 'xs_alice'"),
         (
             "publish",
             {"exchange": "xpublic", "routing_key": "a", "body": "x"},

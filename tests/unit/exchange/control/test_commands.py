@@ -97,6 +97,7 @@ def problems(command, **fields):
             UnbindUser("alice", Role.FEEDER, Ownership.LOOSE),
         ),
         ("exchanges", {}, ListExchanges()),
+        ("exchanges", {"exchange": "xs_a"}, ListExchanges("xs_a")),
         ("queues", {}, ListQueues()),
         ("bindings", {}, ListBindings(None)),
         ("bindings", {"exchange": "xs_a"}, ListBindings("xs_a")),

@@ -284,6 +284,21 @@ def test_all_problems_are_reported_at_once(stage):
     assert found[6].endswith("age_seconds: expected a whole number from 0 on, not -1")
 
 
+def test_rules_and_issuers_are_short_since_routers_read_them_all_the_time(stage):
+    rules = {"x" * 200 + str(number): {} for number in range(50)}
+    issuers = [{"url": f"https://issuer{number}", "audience": "é" * 512, "label": str(number)} for number in range(5)]
+
+    assert problems(stage, rules=rules, issuers=issuers) == [
+        "rules: has 10,490 bytes of JSON; at most 8,192 are allowed",
+        "issuers: has 15,650 bytes of JSON; at most 8,192 are allowed",
+    ]
+
+
+@pytest.mark.parametrize("prefix", ["a\x01", "\x7f", "a\n"])
+def test_a_prefix_is_printable(stage, prefix):
+    assert problems(stage, rules={prefix: {}}) == [f"rules: prefix {prefix!r} has unprintable characters"]
+
+
 def test_a_message_published_by_command_keeps_the_order_that_was_declared(stage):
     declare(stage, order_by="exchange")
 
