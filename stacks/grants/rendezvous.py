@@ -83,7 +83,7 @@ def _grant_offers(reader: iam.IGrantable, broker: Broker, clients: str, *, state
     # The event source mapping receives with the role of its function.
     allow(reader, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], [broker.queue.queue_arn])
     allow(reader, ["sqs:SendMessage"], [broker.dead_letters.queue_arn, clients])
-    allow(reader, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], [clients])
+    allow(reader, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:GetQueueAttributes"], [clients])
     if broker.key:
         allow_key(reader, broker.key, service="sqs")
     allow_key(reader, state.key, service="sqs")

@@ -37,6 +37,7 @@ DIFFERENCES: dict[str, str] = {
     "exchange/test_users.py::test_the_same_function_reads_it_with_two_commands_at_a_time": KEYS,
     "exchange/test_users.py::test_without_anything_that_reads_commands_there_are_no_users": KEYS,
     "rendezvous/test_queues.py::test_a_client_queue_has_its_tags_and_its_policy": ATTRIBUTES,
+    "rendezvous/test_queues.py::test_a_client_id_that_comes_again_makes_no_call_about_tags": ATTRIBUTES,
     "rendezvous/test_queues.py::test_a_deleted_broker_queue_is_created_again_with_its_attributes": ATTRIBUTES,
     "rendezvous/test_queues.py::test_a_redelivered_offer_gets_the_same_client_queue_and_a_copy_does_not": ATTRIBUTES,
     "rendezvous/test_queues.py::test_an_offer_whose_client_queue_is_deleted_at_that_moment_comes_again": ATTRIBUTES,

@@ -44,7 +44,7 @@ TABLE: dict[str, dict[str, str]] = {
         "Rendezvous/OfferLogs": "logs: CreateLogStream PutLogEvents",
         "Rendezvous/Broker": "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes ReceiveMessage",
         "Rendezvous/DeadOffers": "sqs: SendMessage",
-        CLIENTS: "sqs: CreateQueue GetQueueAttributes ListQueueTags SendMessage SetQueueAttributes TagQueue",
+        CLIENTS: "sqs: CreateQueue GetQueueAttributes SendMessage SetQueueAttributes TagQueue",
         "Rendezvous": f"dynamodb: {OFFERS}",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": f"kms: {KEY_IN_USE}",

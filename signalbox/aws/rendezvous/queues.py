@@ -11,7 +11,7 @@ from zlib import crc32
 
 from signalbox.aws.shared.batch_calls import hide
 from signalbox.errors import EffectFailed, RejectedError
-from signalbox.queues import QueueUrl, allow_policy, is_ours, own_tags, tls_only
+from signalbox.queues import QueueUrl, allow_policy, own_tags, tls_only
 from signalbox.rendezvous.model.states import ClientId
 
 if TYPE_CHECKING:
@@ -78,10 +78,10 @@ class SqsClientQueues:
     def _require_own(self, client_id: ClientId) -> None:
         """Check that a queue is of this stage: others get no messages, and no record whose lease would delete them."""
         try:
-            tags = self.sqs.list_queue_tags(QueueUrl=self._url(client_id)).get("Tags", {})
+            page = self.sqs.get_queue_attributes(QueueUrl=self._url(client_id), AttributeNames=OF_STAGE)
         except self.sqs.exceptions.QueueDoesNotExist as error:
             raise EffectFailed(f"the queue of client {client_id!r} is being deleted") from error
-        if not is_ours(tags, stage=self.stage, capability=CAPABILITY):
+        if not self._is_ours(page["Attributes"]):
             raise QueueTaken(f"the queue of client {client_id!r} exists and is not a client queue of ours")
 
     def adopt(self, client_id: ClientId, *, message_id: str) -> None:
@@ -121,10 +121,7 @@ class SqsClientQueues:
             self.sqs.delete_queue(QueueUrl=self._url(client_id))
 
     def delete_old(self, queue_url: QueueUrl, *, before: datetime) -> bool:
-        """Delete a client queue of this stage that was not changed since a time; return whether it was deleted.
-
-        Its policy has the stage's name, since AWS allows an account five calls a second for tags.
-        """
+        """Delete a client queue of this stage that was not changed since a time; return whether it was deleted."""
         try:
             page = self.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=OF_STAGE)
             found = page["Attributes"]
@@ -136,6 +133,7 @@ class SqsClientQueues:
         return True
 
     def _is_ours(self, found: Mapping["QueueAttributeNameType", str]) -> bool:
+        # By its policy: AWS allows an account five calls a second for tags, and strangers can cause more.
         return bool(json.loads(found.get("Policy") or "{}").get("Id") == _policy_id(self.stage))
 
     def _url(self, client_id: ClientId) -> str:
