@@ -13,14 +13,17 @@ MOST_REQUESTS, COUNTED_FOR = 3, timedelta(seconds=10)
 
 
 def network_number(address: str) -> int | None:
-    """Return a number of the network of a public address, or None: other addresses are of the local stage."""
+    """Return a number of the network of an address, or None for a loopback address, which only a local stage sees.
+
+    Which other addresses are public depends on the version of Python, and no limit holds for None.
+    """
     try:
         found = ip_address(address)
     except ValueError:
-        return None
+        return 0
     if isinstance(found, IPv6Address):
         found = found.ipv4_mapped or found
-    if not found.is_global:
+    if found.is_loopback:
         return None
     prefix = IPV6_PREFIX if isinstance(found, IPv6Address) else found.max_prefixlen
     return zlib.crc32(ip_network((found, prefix), strict=False).network_address.packed)

@@ -21,6 +21,12 @@ def test_other_addresses_are_other_networks(one: str, other: str) -> None:
     assert network_number(one) != network_number(other)
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "::1", "", "nonsense"])
-def test_an_address_that_is_not_public_has_no_network(address: str) -> None:
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
+def test_loopback_has_no_network(address: str) -> None:
     assert network_number(address) is None
+
+
+@pytest.mark.parametrize("address", ["2002:808:808::1", "2001:0:808:808::1", "10.1.2.3", "fe80::1", "", "nonsense"])
+def test_all_that_a_stage_in_aws_may_see_has_a_network(address: str) -> None:
+    """Limits by address hold for it; Python 3.13 takes 6to4 and Teredo for private."""
+    assert network_number(address) is not None

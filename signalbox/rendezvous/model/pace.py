@@ -20,7 +20,7 @@ COUNTED_INTERVALS, COUNTED_FOR, LONGEST_COUNTED_FOR = 2, timedelta(seconds=30), 
 LARGEST_CHANGE = 2
 # Networks are counted in as many groups, by a hash, so that the item of a pace stays below two write units.
 NETWORK_GROUPS = 200
-# The group of addresses that are not public: they are of the local stage.
+# The group of loopback, of the local stage.
 LOCAL_GROUP = NETWORK_GROUPS
 # A network group counts for as many proxies at most, or for as many times the median of all groups.
 PROXIES_OF_GROUP, MEDIANS_OF_GROUP = 8, 2

@@ -32,7 +32,7 @@ class AnswerService:
     def accept(self, answer: ProxyAnswer, *, network: int | None) -> RendezvousRecord | None:
         """Deliver the answer to its client and return the rendezvous, or return None if no client waits for it.
 
-        `network` identifies the proxy's public network.
+        `network` identifies the proxy's network.
         """
         sid, now = answer.sid, self.clock.now()
         if self.misses.are_over(network, now=now):

@@ -50,7 +50,7 @@ class PollService:
     busy: set[OfferPool] = field(default_factory=set)
 
     def serve(self, poll: ProxyPoll, *, network: int | None) -> PollResult:
-        """Return one of the oldest compatible offers, or none; `network` identifies the proxy's public network."""
+        """Return one of the oldest compatible offers, or none; `network` identifies the proxy's network."""
         now = self.clock.now()
         pace = self.pacer.count(poll, network=network, now=now)
         is_served = self.pacer.is_served(poll, network=network, random=self.random())
