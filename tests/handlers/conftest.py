@@ -16,7 +16,7 @@ from signalbox.rendezvous.model.pace import proxy_group
 from signalbox.rendezvous.model.states import ClientId, OfferPool, offer_pool
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.aws import REGION, aws, lease_table, rendezvous_table, sqs
-from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
+from tests.handlers.environment import OVERFLOW, STREAM, create_history_stream, new_instances, written_events
 from tests.handlers.recorded_events import ACCOUNT, Event
 
 __all__ = ["aws", "lease_table", "rendezvous_table", "sqs"]
@@ -123,13 +123,5 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, rendezvous_table, lease_table) -
     """A stage whose function instances are all cold."""
     urls = [sqs.create_queue(QueueName=name)["QueueUrl"] for name in ("snowflake-broker", "dead-offers")]
     queues = dict(zip(("BROKER_QUEUE_URL", "DEAD_LETTER_QUEUE_URL"), urls, strict=True))
-    for name, value in (SETTINGS | queues).items():
-        monkeypatch.setenv(name, value)
-    forget_everything()
-    yield Stage(sqs, create_history_stream(), *urls)
-    forget_everything()
-
-
-def forget_everything() -> None:
-    """Clear the caches of every function."""
-    clear_caches(wiring, clients, offer, page, proxies, sweep)
+    with new_instances(monkeypatch, SETTINGS | queues, wiring, clients, offer, page, proxies, sweep):
+        yield Stage(sqs, create_history_stream(), *urls)

@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.fakes.aws import REGION
+
 FOLDER = Path(__file__).with_name("events")
 ACCOUNT = "123456789012"
 
@@ -60,6 +62,44 @@ def message(
     record["attributes"]["SentTimestamp"] = str(round((now - age_seconds) * 1000))
     record["attributes"]["ApproximateFirstReceiveTimestamp"] = str(round(now * 1000))
     return record
+
+
+def record_of(message: Event, queue: str) -> Event:
+    """Return a message that boto3 has received as the SQS record in a Lambda event."""
+    return {
+        "messageId": message["MessageId"],
+        "receiptHandle": message["ReceiptHandle"],
+        "body": message["Body"],
+        "attributes": message["Attributes"],
+        "messageAttributes": {
+            name: {
+                "dataType": one["DataType"],
+                "stringListValues": [],
+                "binaryListValues": [],
+                **({"stringValue": one["StringValue"]} if "StringValue" in one else {}),
+                **({"binaryValue": base64.b64encode(one["BinaryValue"]).decode()} if "BinaryValue" in one else {}),
+            }
+            for name, one in message.get("MessageAttributes", {}).items()
+        },
+        "md5OfBody": message["MD5OfBody"],
+        "md5OfMessageAttributes": message.get("MD5OfMessageAttributes"),
+        "eventSource": "aws:sqs",
+        "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}",
+        "awsRegion": REGION,
+    }
+
+
+def command_record(body: str, *, sender: str, queue: str) -> Event:
+    """Return the SQS record of a command."""
+    return {
+        "messageId": "m-1",
+        "receiptHandle": "h-1",
+        "body": body,
+        "attributes": {"SenderId": sender},
+        "messageAttributes": {},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}",
+    }
 
 
 def client_id(record: Event) -> str:

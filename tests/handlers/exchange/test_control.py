@@ -44,8 +44,15 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, function
 from tests.fakes.aws import REGION, aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
-from tests.handlers.recorded_events import ACCOUNT, Event, batch
+from tests.handlers.environment import (
+    OVERFLOW,
+    STREAM,
+    clear_caches,
+    create_history_stream,
+    new_instances,
+    written_events,
+)
+from tests.handlers.recorded_events import ACCOUNT, Event, batch, command_record
 
 CONTROL, REPLIES, DEAD = "signalbox-exchange-control", "signalbox-exchange-reply", "dead"
 RETRIES = "signalbox-exchange-retries"
@@ -105,15 +112,7 @@ class ExchangeControlStage:
 
 
 def record_of(body: str, *, user: str = "", queue: str = CONTROL) -> Event:
-    return {
-        "messageId": "m-1",
-        "receiptHandle": "h-1",
-        "body": body,
-        "attributes": {"SenderId": SENDERS[user]},
-        "messageAttributes": {},
-        "eventSource": "aws:sqs",
-        "eventSourceARN": ARNS + queue + (f"-{user}" if user else ""),
-    }
+    return command_record(body, sender=SENDERS[user], queue=queue + (f"-{user}" if user else ""))
 
 
 @pytest.fixture
@@ -141,12 +140,9 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
         "LIVE_TABLE": "Live",
         "LIVE_INBOX_URL": URLS + "live-inbox.fifo",
     }
-    for name, value in settings.items():
-        monkeypatch.setenv(name, value)
     DynamoUsers(exchange_table).put(User(UserName("alice"), Role.SOURCE, Ownership.STRICT, NOW, "AIDA1"))
-    forget_everything()
-    yield ExchangeControlStage(sqs, exchange_table, s3)
-    forget_everything()
+    with new_instances(monkeypatch, settings, wiring, control_wiring, control):
+        yield ExchangeControlStage(sqs, exchange_table, s3)
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,12 @@
 """The function `route`: routes publications and retries copies."""
 
-import base64
 import hashlib
 import json
 import os
 import signal
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -34,10 +33,19 @@ from signalbox.kept.objects import read_batch
 from signalbox.live.admin.denies import DeniesUnread
 from signalbox.messages import outgoing
 from signalbox.sarracenia.rights.names import ExchangeName
-from tests.fakes.aws import REGION, aws, exchange_table, sqs  # noqa: F401 - fixtures
+from tests.fakes.aws import aws, exchange_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.billed_calls import recorded_calls
-from tests.handlers.environment import BUCKET, OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
-from tests.handlers.recorded_events import ACCOUNT, Event, batch
+from tests.handlers.environment import (
+    BUCKET,
+    OVERFLOW,
+    STREAM,
+    Queues,
+    clear_caches,
+    create_history_stream,
+    new_instances,
+    written_events,
+)
+from tests.handlers.recorded_events import Event, batch, record_of
 
 PREFIX = "stage-"
 NAMES = StageNames("signalbox", PREFIX)
@@ -45,12 +53,10 @@ RETRIES, ORDERED_RETRIES, DEAD = "retries", "retries.fifo", "dead-exchange"
 LOG = "xlog.fifo"
 
 
-@dataclass
-class RouteStage:
-    sqs: Any
+@dataclass(kw_only=True)
+class RouteStage(Queues):
     table: Any
     s3: Any
-    urls: dict[str, str] = field(default_factory=dict)
 
     def declare(self, exchange: str) -> None:
         made = ExchangeRecord(ExchangeName(exchange), None, datetime.now(UTC))
@@ -64,11 +70,6 @@ class RouteStage:
         target = ResourceRef(ResourceKind.QUEUE, queue)
         DynamoBindings(self.table).bind(Binding(ExchangeName(exchange), target, Pattern.parse(pattern)))
         self.make(NAMES.queue(queue))
-
-    def make(self, name: str) -> str:
-        attributes = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
-        self.urls[name] = self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
-        return self.urls[name]
 
     def publish(self, exchange: str, key: str, body: str, **headers: str) -> None:
         deduplication_id = hashlib.sha256(body.encode()).hexdigest() if exchange.endswith(".fifo") else None
@@ -84,31 +85,17 @@ class RouteStage:
 
     def call(self, name: str) -> list[str]:
         """Call the function with a queue's messages, and delete those that succeeded, as Lambda does."""
-        received = self._page(name)
-        response = handler(batch(*(record_of(message, name) for message in received)), None)
-        left = [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
-        for message in received:
-            if message["MessageId"] not in left:
-                self.sqs.delete_message(QueueUrl=self.urls[name], ReceiptHandle=message["ReceiptHandle"])
-        return left
+        records = [record_of(message, name) for message in self.page(name)]
+        return self.delete_handled(name, records, handler(batch(*records), None))
 
     def delivered(self, queue: str) -> list[DeliveredMessage]:
         """Receive and delete all messages of a queue, as its consumer does."""
         name, found = NAMES.queue(queue), []
-        while page := self._page(name):
+        while page := self.page(name):
             found += [DeliveredMessage.parse(message_of(message)) for message in page]
             for message in page:
-                self.sqs.delete_message(QueueUrl=self.urls[name], ReceiptHandle=message["ReceiptHandle"])
+                self.delete(name, message["ReceiptHandle"])
         return found
-
-    def bodies(self, name: str) -> list[str]:
-        return [message["Body"] for message in self._page(name)]
-
-    def _page(self, name: str) -> list[dict[str, Any]]:
-        received = self.sqs.receive_message(
-            QueueUrl=self.urls[name], MaxNumberOfMessages=10, MessageAttributeNames=["All"], AttributeNames=["All"]
-        )
-        return list(received.get("Messages", []))
 
     def history(self) -> list[tuple[str, str, str | None]]:
         rows = [(row["kind"], row["outcome"], row.get("destination")) for row in written_events(self.s3)]
@@ -120,34 +107,9 @@ class RouteStage:
         return {counter: sum(getattr(one, counter) for one in minutes) for counter in ("received", "routed", "retried")}
 
 
-def record_of(message: dict[str, Any], queue: str) -> Event:
-    """Return an SQS record of a Lambda event."""
-    return {
-        "messageId": message["MessageId"],
-        "receiptHandle": message["ReceiptHandle"],
-        "body": message["Body"],
-        "attributes": message["Attributes"],
-        "messageAttributes": {
-            name: {
-                "dataType": one["DataType"],
-                "stringListValues": [],
-                "binaryListValues": [],
-                **({"stringValue": one["StringValue"]} if "StringValue" in one else {}),
-                **({"binaryValue": base64.b64encode(one["BinaryValue"]).decode()} if "BinaryValue" in one else {}),
-            }
-            for name, one in message.get("MessageAttributes", {}).items()
-        },
-        "md5OfBody": message["MD5OfBody"],
-        "md5OfMessageAttributes": message.get("MD5OfMessageAttributes"),
-        "eventSource": "aws:sqs",
-        "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}",
-        "awsRegion": REGION,
-    }
-
-
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table) -> Iterator[RouteStage]:  # noqa: F811 - fixtures
-    found = RouteStage(sqs, exchange_table, create_history_stream())
+    found = RouteStage(sqs=sqs, table=exchange_table, s3=create_history_stream())
     settings = {
         "STAGE": "signalbox",
         "EXCHANGE_TABLE": "Exchanges",
@@ -166,13 +128,10 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table) -> Iterator[Rout
         "LIVE_TABLE": "Live",
         "LIVE_OUTBOX_URL": found.make("outbox.fifo"),
     }
-    for name, value in settings.items():
-        monkeypatch.setenv(name, value)
-    clear_caches(wiring, route_wiring, route)
     for exchange in ("xs", LOG):
         found.declare(exchange)
-    yield found
-    clear_caches(wiring, route_wiring, route)
+    with new_instances(monkeypatch, settings, wiring, route_wiring, route):
+        yield found
 
 
 def test_messages_reach_the_queues_that_are_bound_and_are_counted_and_written_down(stage):
@@ -202,7 +161,7 @@ def test_every_copy_in_a_standard_queue_has_its_publisher_as_group_also_when_ret
     stage.sqs.delete_queue(QueueUrl=stage.urls[queues[1]])
     for user in ("alice", "bob"):
         stage.send("stage-xs", outgoing(MessageProperties.of_publication("a", user).published(publisher=user)))
-    received = stage._page("stage-xs")
+    received = stage.page("stage-xs")
     for message in received:
         message["Attributes"]["SenderId"] = "AROACONTROL:control"
 
@@ -212,7 +171,7 @@ def test_every_copy_in_a_standard_queue_has_its_publisher_as_group_also_when_ret
     stage.call(RETRIES)
 
     for queue in queues:
-        groups = {message["Body"]: message["Attributes"]["MessageGroupId"] for message in stage._page(queue)}
+        groups = {message["Body"]: message["Attributes"]["MessageGroupId"] for message in stage.page(queue)}
         assert groups == {"alice": "alice", "bob": "bob"}
     sends = ["sqs.SendMessageBatch"] * 3  # the copies of each queue, and those for the retry queue
     assert [call for call in calls if call.startswith("sqs.")] == sends
@@ -244,7 +203,7 @@ def measured_ages(output: str) -> list[float]:
 def test_the_age_of_messages_of_an_unknown_exchange_is_measured(stage, capsys):
     """SQS's own metric leaves out what was received three times."""
     stage.publish("xs", "a", "0")
-    (message,) = stage._page(NAMES.queue("xs"))
+    (message,) = stage.page(NAMES.queue("xs"))
 
     left = handler(batch(record_of(message, NAMES.queue("xother"))), None)["batchItemFailures"]
 
@@ -290,7 +249,7 @@ def test_copies_wait_for_a_queue_for_as_long_as_it_takes_and_their_age_is_measur
     monkeypatch.setattr(SqsQueueSender, "send", sent)
     stage.publish("xs", "a", "0")
     stage.route("xs")
-    (waiting,) = stage._page(RETRIES)
+    (waiting,) = stage.page(RETRIES)
     record = record_of(waiting, RETRIES)
     sent_at = datetime.now(UTC) - timedelta(hours=9)
     record["attributes"] |= received(1000) | {"SentTimestamp": str(round(sent_at.timestamp() * 1000))}
@@ -317,7 +276,7 @@ def received(times: int) -> dict[str, str]:
 
 def suspects(stage: RouteStage, name: str, *, times: int = 1000) -> list[Event]:
     """Return the records of a queue's messages, as if they were received this often."""
-    records = [record_of(message, name) for message in stage._page(name)]
+    records = [record_of(message, name) for message in stage.page(name)]
     for record in records:
         record["attributes"] |= received(times)
     return records
@@ -347,7 +306,7 @@ def test_a_message_that_stops_its_reader_is_dead_lettered_and_the_others_are_rou
     assert handler(batch(*suspects(stage, NAMES.queue(exchange))), None) == {"batchItemFailures": []}
 
     assert sorted(one.body for one in stage.delivered(queue)) == ["before", "behind"]
-    (dead,) = stage._page(dead_letter_name(NAMES.queue(exchange)))
+    (dead,) = stage.page(dead_letter_name(NAMES.queue(exchange)))
     assert dead["Body"] == "poison"
     assert dead["MessageAttributes"]["Reason"]["StringValue"] == "reading it ends the process with SIGSEGV"
 

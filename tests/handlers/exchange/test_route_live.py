@@ -48,10 +48,7 @@ def subscribe(table: Any, uri: str, match: MatchPolicy = MatchPolicy.EXACT, *, c
 
 
 def items(stage: RouteStage) -> list[Any]:  # noqa: F811 - a type
-    received = stage.sqs.receive_message(
-        QueueUrl=stage.urls["outbox.fifo"], MaxNumberOfMessages=10, AttributeNames=["All"]
-    )
-    return [(one["Attributes"]["MessageGroupId"], parse_item(one["Body"])) for one in received.get("Messages", [])]
+    return [(one["Attributes"]["MessageGroupId"], parse_item(one["Body"])) for one in stage.page("outbox.fifo")]
 
 
 def test_an_event_stands_in_its_log_and_in_the_outbox_of_who_is_subscribed(realm, live_table) -> None:  # noqa: F811

@@ -3,7 +3,7 @@
 import json
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,9 +20,16 @@ from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
-from tests.fakes.aws import REGION
-from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
-from tests.handlers.recorded_events import ACCOUNT, Event, batch
+from tests.handlers.environment import (
+    OVERFLOW,
+    STREAM,
+    Queues,
+    clear_caches,
+    create_history_stream,
+    new_instances,
+    written_events,
+)
+from tests.handlers.recorded_events import Event, batch, record_of
 
 REALM = ExchangeName("xs_trial.fifo")
 PREFIX = "stage-"
@@ -34,6 +41,9 @@ HEADERS = {"Sec-WebSocket-Protocol": "wamp.2.json,wamp.2.msgpack", "User-Agent":
 CONNECT = {"routeKey": "$connect", "eventType": "CONNECT", "identity": {"sourceIp": "127.0.0.1"}}
 
 
+MODULES = (exchange_wiring, wiring, arvados, connect, receive, session, session_wiring, overview, overview_wiring)
+
+
 class NoTime:
     """Lambda's context of an invocation that has no time left."""
 
@@ -41,18 +51,11 @@ class NoTime:
         return 0
 
 
-@dataclass
-class LiveStage:
-    sqs: Any
+@dataclass(kw_only=True)
+class LiveStage(Queues):
     s3: Any
     live: Any
     exchanges: Any
-    urls: dict[str, str] = field(default_factory=dict)
-
-    def make(self, name: str) -> str:
-        attributes = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
-        self.urls[name] = self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
-        return self.urls[name]
 
     def declare(self) -> None:
         """Make a realm, and a user with all rights to the topics `trial…`."""
@@ -92,27 +95,16 @@ class LiveStage:
         if not records:
             return []
         handler = overview.handler if name == OVERVIEW else session.handler
-        left = [one["itemIdentifier"] for one in handler(batch(*records), context)["batchItemFailures"]]
-        for record in records:
-            if record["messageId"] not in left:
-                self.sqs.delete_message(QueueUrl=self.urls[name], ReceiptHandle=record["receiptHandle"])
-        return left
+        return self.delete_handled(name, records, handler(batch(*records), context))
 
     def replies(self, connection: str) -> list[Any]:
         documents = [json.loads(message["Body"]) for message in self.taken(OUTBOX)]
         return [json.loads(one["message"]) if one["kind"] == "reply" else one["kind"] for one in documents]
 
     def taken(self, name: str, *, keep: bool = False, wait: int = 0) -> list[dict[str, Any]]:
-        page = self.sqs.receive_message(
-            QueueUrl=self.urls[name],
-            MaxNumberOfMessages=10,
-            MessageAttributeNames=["All"],
-            AttributeNames=["All"],
-            WaitTimeSeconds=wait,
-        )
-        found = list(page.get("Messages", []))
+        found = self.page(name, wait=wait)
         for message in () if keep else found:
-            self.sqs.delete_message(QueueUrl=self.urls[name], ReceiptHandle=message["ReceiptHandle"])
+            self.delete(name, message["ReceiptHandle"])
         return found
 
     def join(self, connection: str = "c1") -> int:
@@ -127,28 +119,14 @@ class LiveStage:
         return [(row["kind"], row["outcome"]) for row in written_events(self.s3)]
 
 
-def record_of(message: dict[str, Any], queue: str) -> Event:
-    """Return a message as the SQS record in a Lambda event."""
-    return {
-        "messageId": message["MessageId"],
-        "receiptHandle": message["ReceiptHandle"],
-        "body": message["Body"],
-        "attributes": message["Attributes"],
-        "messageAttributes": {},
-        "eventSource": "aws:sqs",
-        "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}",
-        "awsRegion": REGION,
-    }
-
-
 def forget_everything() -> None:
     """Make every function instance cold."""
-    clear_caches(exchange_wiring, wiring, arvados, connect, receive, session, session_wiring, overview, overview_wiring)
+    clear_caches(*MODULES)
 
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, live_table, exchange_table) -> Iterator[LiveStage]:
-    found = LiveStage(sqs, create_history_stream(), live_table, exchange_table)
+    found = LiveStage(sqs=sqs, s3=create_history_stream(), live=live_table, exchanges=exchange_table)
     settings = {
         "STAGE": "signalbox",
         "LIVE_TABLE": "Live",
@@ -173,9 +151,6 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, live_table, exchange_table) -> I
             }
         ),
     }
-    for name, value in settings.items():
-        monkeypatch.setenv(name, value)
-    forget_everything()
-    found.declare()
-    yield found
-    forget_everything()
+    with new_instances(monkeypatch, settings, *MODULES):
+        found.declare()
+        yield found

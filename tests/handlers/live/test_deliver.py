@@ -48,38 +48,27 @@ from tests.fakes.live import MemoryConnections
 from tests.handlers.environment import (
     OVERFLOW,
     STREAM,
-    clear_caches,
+    Context,
+    Queues,
     create_history_stream,
     dead_letter_reason,
+    new_instances,
     written_events,
 )
-from tests.handlers.exchange.test_route import record_of
-from tests.handlers.recorded_events import batch
+from tests.handlers.recorded_events import batch, record_of
 
 REALM, JOE, CONNECTION = ExchangeName("xs_trial.fifo"), UserName("joe"), ConnectionId("c=")
 PATTERN = TopicPattern.parse("trial.", MatchPolicy.PREFIX)
 GRANT = Grant(Right.READ, PATTERN)
-FIFO = {"FifoQueue": "true"}
-NAMES = ("outbox.fifo", "inbox.fifo", "dead.fifo")
+OUTBOX, INBOX, DEAD = "outbox.fifo", "inbox.fifo", "dead.fifo"
 
 
-@dataclass
-class Context:
-    remaining: int = 10_000
-
-    def get_remaining_time_in_millis(self) -> int:
-        return self.remaining
-
-
-@dataclass
-class DeliverStage:
-    sqs: Any
+@dataclass(kw_only=True)
+class DeliverStage(Queues):
     live: Any
     s3: Any
-    outbox_url: str
-    dead_letters_url: str
     connections: MemoryConnections = field(default_factory=MemoryConnections)
-    context: Context = field(default_factory=Context)
+    context: Context = field(default_factory=lambda: Context(10_000))
 
     def join(self, connection: ConnectionId = CONNECTION) -> None:
         now = datetime.now(UTC)
@@ -99,7 +88,7 @@ class DeliverStage:
         )
 
     def put(self, *items: Any, connection: ConnectionId = CONNECTION) -> None:
-        SqsOutboxes(self.sqs, self.outbox_url).put(connection, items)
+        SqsOutboxes(self.sqs, self.urls[OUTBOX]).put(connection, items)
 
     def grant(self, *grants: Grant) -> None:
         self.live.put_item(Item=grants_item(REALM, JOE, grants, version=1))
@@ -110,34 +99,20 @@ class DeliverStage:
     def put_unreadable(self, body: str) -> None:
         """Send a message to the connection's outbox that is not an item."""
         self.sqs.send_message(
-            QueueUrl=self.outbox_url, MessageBody=body, MessageGroupId=CONNECTION, MessageDeduplicationId=uuid4().hex
+            QueueUrl=self.urls[OUTBOX], MessageBody=body, MessageGroupId=CONNECTION, MessageDeduplicationId=uuid4().hex
         )
 
     def received(self) -> dict[str, Any]:
         """Return the event with which Lambda invokes the function."""
-        page = self.sqs.receive_message(
-            QueueUrl=self.outbox_url, MaxNumberOfMessages=10, AttributeNames=["All"], WaitTimeSeconds=10
-        )
-        return batch(*(record_of(message, "outbox.fifo") for message in page.get("Messages", [])))
+        return batch(*(record_of(message, OUTBOX) for message in self.page(OUTBOX, wait=10)))
 
     def deliver(self) -> list[str]:
         """Invoke the function with the queued messages, and delete the handled ones as Lambda does."""
         event = self.received()
-        response = handler(event, self.context)
-        left = [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
-        for record in event["Records"]:
-            if record["messageId"] not in left:
-                self.sqs.delete_message(QueueUrl=self.outbox_url, ReceiptHandle=record["receiptHandle"])
-        return left
+        return self.delete_handled(OUTBOX, event["Records"], handler(event, self.context))
 
     def dead_letters(self) -> list[Any]:
-        page = self.sqs.receive_message(
-            QueueUrl=self.dead_letters_url,
-            MaxNumberOfMessages=10,
-            AttributeNames=["All"],
-            MessageAttributeNames=["All"],
-        )
-        return list(page.get("Messages", []))
+        return self.page(DEAD)
 
     def posted(self, connection: ConnectionId = CONNECTION) -> list[Any]:
         return [json.loads(text) for text in self.connections.posted[connection]]
@@ -145,7 +120,7 @@ class DeliverStage:
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> Iterator[DeliverStage]:  # noqa: F811
-    urls = [sqs.create_queue(QueueName=name, Attributes=FIFO)["QueueUrl"] for name in NAMES]
+    found = DeliverStage(sqs=sqs, live=live_table, s3=create_history_stream())
     settings = {
         "STAGE": "signalbox",
         "LIVE_TABLE": "Live",
@@ -153,24 +128,20 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
         "EXCHANGE_PREFIX": "",
         "HISTORY_STREAM": STREAM,
         "HISTORY_OVERFLOW_URL": OVERFLOW,
-        "LIVE_OUTBOX_URL": urls[0],
-        "LIVE_INBOX_URL": urls[1],
+        "LIVE_OUTBOX_URL": found.make(OUTBOX),
+        "LIVE_INBOX_URL": found.make(INBOX),
         "LIVE_CONNECTIONS_URL": "/connections",
         "LIVE_VISIBILITY_SECONDS": "60",
-        "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL": urls[2],
+        "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL": found.make(DEAD),
     }
-    for name, value in settings.items():
-        monkeypatch.setenv(name, value)
-    clear_caches(exchange_wiring, wiring, deliver_wiring, deliver)
-    found = DeliverStage(sqs, live_table, create_history_stream(), urls[0], urls[2])
     monkeypatch.setattr(deliver_wiring, "connections", lambda: found.connections)
     now = datetime.now(UTC)
     DynamoExchanges(exchange_table).create(ExchangeRecord(REALM, None, now, live=LiveSettings()))
     DynamoUsers(exchange_table).put(User(JOE, Role.SUBSCRIBER, Ownership.STRICT, now, "AIDAJOE"))
     found.grant(GRANT)
     found.join()
-    yield found
-    clear_caches(exchange_wiring, wiring, deliver_wiring, deliver)
+    with new_instances(monkeypatch, settings, exchange_wiring, wiring, deliver_wiring, deliver):
+        yield found
 
 
 def subscribed(*, expects_backfill: bool = False) -> Any:
@@ -326,7 +297,7 @@ def test_a_redelivered_message_is_dead_lettered_once(stage: DeliverStage) -> Non
 
 
 def test_a_message_that_cannot_be_dead_lettered_is_redelivered_and_blocks_nothing(stage: DeliverStage) -> None:
-    stage.sqs.delete_queue(QueueUrl=stage.dead_letters_url)
+    stage.sqs.delete_queue(QueueUrl=stage.urls[DEAD])
     stage.put_unreadable("{}")
     stage.put(subscribed())
 
@@ -334,7 +305,7 @@ def test_a_message_that_cannot_be_dead_lettered_is_redelivered_and_blocks_nothin
 
     assert len(stage.posted()) == 1
     assert written_events(stage.s3) == []
-    stage.sqs.create_queue(QueueName=NAMES[2], Attributes=FIFO)
+    stage.make(DEAD)
     assert stage.deliver() == []  # before its visibility timeout
     (letter,) = stage.dead_letters()
     assert letter["MessageAttributes"]["OriginalMessageId"]["StringValue"] == left

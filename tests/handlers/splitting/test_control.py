@@ -22,8 +22,8 @@ from signalbox.queues import QueueName
 from tests.fakes.athena import EVENTS, stub_events
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.billed_calls import recorded_calls
-from tests.handlers.environment import BUCKET, OVERFLOW, STREAM, clear_caches, create_history_stream
-from tests.handlers.recorded_events import ACCOUNT, Event, batch
+from tests.handlers.environment import BUCKET, OVERFLOW, STREAM, clear_caches, create_history_stream, new_instances
+from tests.handlers.recorded_events import ACCOUNT, Event, batch, command_record
 
 PREFIX = "mirrord-"
 APP = "lambda/meme-app"
@@ -75,15 +75,7 @@ class ControlStage:
 
 
 def record_of(body: str) -> Event:
-    return {
-        "messageId": "m-1",
-        "receiptHandle": "h-1",
-        "body": body,
-        "attributes": {"SenderId": "AIDABOB"},
-        "messageAttributes": {},
-        "eventSource": "aws:sqs",
-        "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:signalbox-split-control",
-    }
+    return command_record(body, sender="AIDABOB", queue="signalbox-split-control")
 
 
 def function(name: str, variables: dict[str, str]) -> str:
@@ -134,15 +126,8 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[Control
         "QUERY_RESULTS": f"s3://{BUCKET}/audits/",
         "KUBERNETES_CLUSTERS": "{}",
     }
-    for name, value in settings.items():
-        monkeypatch.setenv(name, value)
-    forget_everything()
-    yield ControlStage(sqs, split_table, s3, control_url, dead_url, reply_url)
-    forget_everything()
-
-
-def forget_everything() -> None:
-    clear_caches(wiring, control_wiring, target_wiring, control)
+    with new_instances(monkeypatch, settings, wiring, control_wiring, target_wiring, control):
+        yield ControlStage(sqs, split_table, s3, control_url, dead_url, reply_url)
 
 
 def started(stage: ControlStage) -> dict[str, Any]:

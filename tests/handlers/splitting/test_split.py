@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +24,15 @@ from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSessi
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import StoredSplit
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.environment import BUCKET, OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
+from tests.handlers.environment import (
+    BUCKET,
+    OVERFLOW,
+    STREAM,
+    Queues,
+    create_history_stream,
+    new_instances,
+    written_events,
+)
 from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
@@ -81,12 +89,10 @@ def record_of(body: str, *, color: str = "", queue: QueueName = STANDARD, group:
     }
 
 
-@dataclass
-class SplitStage:
-    sqs: Any
+@dataclass(kw_only=True)
+class SplitStage(Queues):
     table: Any
     s3: Any
-    urls: dict[str, str] = field(default_factory=dict)
 
     def split(self, *sessions: SplitSession, s3_event: bool = False) -> StoredSplit:
         """Store a split with these sessions, and create its queues."""
@@ -101,26 +107,6 @@ class SplitStage:
         assert stored is not None
         return stored
 
-    def make(self, name: str) -> str:
-        attributes = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
-        self.urls[name] = self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
-        return self.urls[name]
-
-    def messages(self, name: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
-        while page := self._page(name):
-            found += page
-        return found
-
-    def _page(self, name: str) -> list[dict[str, Any]]:
-        received = self.sqs.receive_message(
-            QueueUrl=self.urls[name], MaxNumberOfMessages=10, MessageAttributeNames=["All"], AttributeNames=["All"]
-        )
-        return list(received.get("Messages", []))
-
-    def bodies(self, name: str) -> list[str]:
-        return [message["Body"] for message in self.messages(name)]
-
     def ledger(self) -> list[dict[str, Any]]:
         return [item for item in self.table.scan()["Items"] if item["pk"].startswith("ledger#")]
 
@@ -130,8 +116,7 @@ class SplitStage:
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[SplitStage]:  # noqa: F811 - fixtures
-    s3 = create_history_stream()
-    found = SplitStage(sqs, split_table, s3)
+    found = SplitStage(sqs=sqs, table=split_table, s3=create_history_stream())
     settings = {
         "STAGE": "signalbox",
         "SPLIT_TABLE": "Splits",
@@ -142,15 +127,8 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[SplitSt
         "SPLITTABLE_BUCKETS": "demo-*",
         "KEPT_BUCKET": BUCKET,
     }
-    for name, value in settings.items():
-        monkeypatch.setenv(name, value)
-    forget_everything()
-    yield found
-    forget_everything()
-
-
-def forget_everything() -> None:
-    clear_caches(wiring, split)
+    with new_instances(monkeypatch, settings, wiring, split):
+        yield found
 
 
 def failures(response: dict[str, Any]) -> list[str]:
