@@ -12,7 +12,7 @@ from signalbox.cli.exchange.user_admin import UserAdmin, print_user, user_record
 from signalbox.cli.exchange.user_files import Names, Source, named_users
 from signalbox.cli.shared import settling
 from signalbox.cli.shared.confirmation import Yes, confirm
-from signalbox.cli.shared.lazy_group import LazyCommand, group_of
+from signalbox.cli.shared.lazy_group import group_of
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_list
 from signalbox.cli.shared.stage import OutputOptions, age, say
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from signalbox.exchange.model.records import User
 
 COMMANDS = group_of(
-    LazyCommand(
+    (
         "secret",
-        "signalbox.cli.live.user_secrets:secret",
+        "live.user_secrets:secret",
         "Create and print a secret for each user, with which the user joins realms; it replaces an earlier one.",
     ),
 )

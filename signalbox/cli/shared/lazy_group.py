@@ -17,11 +17,11 @@ class LazyCommand(NamedTuple):
 
     name: str
     source: str
-    """MODULE:NAME of the command's function, or of the group's `typer.Typer`."""
+    """MODULE:NAME of the command's function, or of the group's `typer.Typer`, below `signalbox.cli`."""
     help: str
     """The first paragraph of its help, for the help of the group that it is in."""
     command_class: str = ""
-    """MODULE:NAME of the class of the command, if not Typer's own."""
+    """MODULE:NAME of the class of the command below `signalbox.cli`, if not Typer's own."""
 
     def load(self) -> Any:  # noqa: ANN401 - a command of Typer's own copy of Click, which it does not export
         """Import the module and return the command."""
@@ -38,7 +38,7 @@ class LazyCommand(NamedTuple):
 
 def _imported(path: str) -> Any:  # noqa: ANN401 - whatever it names
     module, _, name = path.partition(":")
-    return getattr(import_module(module), name)
+    return getattr(import_module(f"signalbox.cli.{module}"), name)
 
 
 class LazyCommands(Mapping[str, Any]):
@@ -86,6 +86,6 @@ class LazyGroup(TyperGroup):
         TyperGroup.format_help(outline, context, formatter)
 
 
-def group_of(*parts: LazyCommand) -> type[LazyGroup]:
-    """Return the class of a group with these commands, for `typer.Typer(cls=...)`."""
-    return type("LazyGroup", (LazyGroup,), {"parts": parts})
+def group_of(*parts: tuple[str, ...]) -> type[LazyGroup]:
+    """Return the class of a group with these commands, the fields of `LazyCommand`, for `typer.Typer(cls=...)`."""
+    return type("LazyGroup", (LazyGroup,), {"parts": [LazyCommand(*part) for part in parts]})
