@@ -1,5 +1,6 @@
 """A stage as a broker: what a channel of AMQP asks of it, as commands and as calls of SQS."""
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,17 +8,79 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from botocore.exceptions import BotoCoreError, ClientError
+
+from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.errors import SignalboxError
 from signalbox.exchange.matching.graph import RoutingGraph
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, ExchangeRecord, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.kombu.declarations import Declarations
 from signalbox.kombu.errors import amqp_errors
 from signalbox.kombu.names import DEFAULT, Namespace, escaped
 from signalbox.messages import outgoing
 from signalbox.new_queues import when_usable
 from signalbox.sarracenia.rights.names import ExchangeName
+
+Declaration = tuple[tuple[str, object], ...]
+"""A command and its fields."""
+
+
+@dataclass(slots=True)
+class Declarations:
+    """Sends commands, and no declaration twice, except of queues that expire. Raises errors of AMQP. Thread-safe."""
+
+    client: ExchangeClient
+    _known: set[Declaration] = field(default_factory=set)
+    _expiring: set[object] = field(default_factory=set)
+    _sent: dict[str, Declaration] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def send(self, command: str, fields: Mapping[str, object]) -> None:
+        """Send a declaration that `settle` awaits; a field of value None is left out."""
+        given = {name: value for name, value in fields.items() if value is not None}
+        declaration = (("command", command), *given.items())
+        if "expires_seconds" in given:
+            self._expiring.add(given["queue"])  # it may be gone when it is declared again
+        with self._lock, amqp_errors(command):
+            if declaration not in self._known or given.get("queue") in self._expiring:
+                self._sent[self.client.control.send(command, given)] = declaration
+                self._known.add(declaration)
+
+    def bind(self, fields: Mapping[str, object]) -> None:
+        """Declare a binding of what was sent before."""
+        self.settle()
+        self.send("bind", fields)
+        self.settle()
+
+    def knows(self, name: str) -> bool:
+        """Return whether this connection declared an exchange or a queue of a name of the stage."""
+        with self._lock:
+            return any(name in (value for _field, value in one[:2]) for one in self._known)
+
+    def settle(self) -> None:
+        """Wait until everything that was sent exists. Raises the first error."""
+        with self._lock, amqp_errors("declare"):
+            errors: list[Exception] = []
+            sent, self._sent = self._sent, {}
+            for request_id, declaration in sent.items():
+                try:
+                    self.client.control.result(request_id)
+                except (SignalboxError, BotoCoreError, ClientError) as error:
+                    self._known.discard(declaration)
+                    errors.append(error)
+            if errors:
+                raise errors[0]
+
+    def ask(self, command: str, fields: Mapping[str, object]) -> Any:
+        """Return the result of a command after all declarations; one that deletes makes them unknown."""
+        with self._lock, amqp_errors(command):
+            self.settle()
+            if command.startswith(("delete", "unbind")):
+                self._known.clear()
+            return self.client.ask(command, fields)
+
 
 Answer = TypeVar("Answer")
 WAITING: Final = "ApproximateNumberOfMessages"

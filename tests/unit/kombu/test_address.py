@@ -4,7 +4,7 @@ import pytest
 from kombu import Connection
 
 from signalbox.errors import RejectedError
-from signalbox.kombu.address import Address
+from signalbox.kombu.transport import Address
 
 
 @pytest.mark.parametrize("url", ["signalbox://alice:secret@elsewhere", "signalbox://alice:secret@local/dev"])
