@@ -5,8 +5,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from signalbox.local.emulator.fault_injection.outages import AWAY
 from signalbox.local.stage_folder import StageFolder
+from tests.fault_injection.outages import AWAY
 from tests.soak.accounts import Outage
 
 LEAD_SECONDS, AWAY_SECONDS, BACK_SECONDS = 20.0, 180.0, 120.0

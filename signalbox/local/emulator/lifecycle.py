@@ -21,9 +21,8 @@ import boto3
 
 from signalbox.clients.stage_session import LocalSession
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.local.emulator.fault_injection.iam_changes import ADMINISTRATOR
-from signalbox.local.emulator.program import HOST, PYTHON, environment, spawn
-from signalbox.local.files import read_json, write_json
+from signalbox.local.emulator.program import ADMINISTRATOR, HOST, PYTHON, environment, spawn
+from signalbox.local.files import CHECKOUT, read_json, write_json
 from signalbox.local.processes import is_alive, processes_naming
 from signalbox.local.stage_folder import StageFolder
 
@@ -67,7 +66,8 @@ class Emulator:
 
 def version() -> str:
     """Return a digest of the emulator's environment and of our parts of it."""
-    ours = sorted(Path(__file__).parent.rglob("*.py"))
+    folders = (Path(__file__).parent, CHECKOUT / "tests" / "fault_injection")
+    ours = sorted(path for folder in folders for path in folder.rglob("*.py"))
     digest = hashlib.sha256()
     for path in (*ours, PYTHON.parents[1] / "stamp"):
         digest.update(path.read_bytes() if path.exists() else b"")

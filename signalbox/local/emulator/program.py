@@ -11,6 +11,8 @@ from signalbox.local.stage_folder import StageFolder
 
 HOST = "127.0.0.1"
 ACCOUNT = "000000000000"
+# The user of the local stage's own commands, which exists on no AWS account.
+ADMINISTRATOR = "signalbox-administrator"
 PYTHON = CHECKOUT / ".signalbox" / "emulator" / "venv" / "bin" / "python"
 SERVER = "signalbox.local.emulator.server"
 

@@ -12,10 +12,10 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TextIO
 
 from signalbox.local.emulator.asgi import Application
-from signalbox.local.emulator.fault_injection.patches import fault_patches
 from signalbox.local.emulator.gateway import Gateway
 from signalbox.local.emulator.patches import patches
 from signalbox.local.emulator.patches.patch import apply_all
@@ -24,6 +24,7 @@ from signalbox.local.emulator.routes import ApiPaths
 # API Gateway closes a WebSocket with 1009 on a larger message, and on a larger frame of it.
 # https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-execution-service-websocket-limits-table.html
 MAXIMUM_MESSAGE_BYTES, MAXIMUM_FRAME_BYTES = 131_072, 32_768
+FAULT_PATCHES = "tests.fault_injection.patches:fault_patches"  # a local stage always has its checkout
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -63,7 +64,7 @@ def _ministack(root_access_key_id: str, faults: int | None) -> Application:
     apply_all(patches(root_access_key_id))
     if faults is not None:
         # Afterwards: these patches import MiniStack's services, which copy functions of the evaluator.
-        apply_all(fault_patches(faults))
+        apply_all(resolve_name(FAULT_PATCHES)(faults))
     from ministack.app import app  # noqa: PLC0415 - only the emulator's environment has it; imported patched
 
     application: Application = app

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from signalbox.local.emulator.fault_injection.outages import AWAY
 from signalbox.local.stage_folder import StageFolder
+from tests.fault_injection.outages import AWAY
 from tests.soak.outages import Outages
 from tests.soak.run import Soak
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from signalbox.local.emulator.fault_injection.calls import Answer, CallRule, ServiceCall, Wire
+from tests.fault_injection.calls import Answer, CallRule, ServiceCall, Wire
 
 
 @dataclass(slots=True)

@@ -8,8 +8,8 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 
-from signalbox.local.emulator.fault_injection.calls import ServiceCall, ServiceRequest, Wire, parse_call
-from signalbox.local.emulator.fault_injection.errors import (
+from tests.fault_injection.calls import ServiceCall, ServiceRequest, Wire, parse_call
+from tests.fault_injection.errors import (
     FAULTS,
     GONE,
     KMS_THROTTLED,

@@ -1,6 +1,6 @@
 """The same seed draws the same numbers, whatever else happens."""
 
-from signalbox.local.emulator.fault_injection.chance import Chance
+from tests.fault_injection.chance import Chance
 
 KNOWN = [0.85166, 0.561486, 0.48485]
 

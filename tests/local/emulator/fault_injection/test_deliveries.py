@@ -3,8 +3,8 @@
 import time
 from typing import Any
 
-from signalbox.local.emulator.fault_injection.chance import Chance
-from signalbox.local.emulator.fault_injection.deliveries import Deliveries
+from tests.fault_injection.chance import Chance
+from tests.fault_injection.deliveries import Deliveries
 from tests.local.emulator.fault_injection.service import FixedChance
 
 

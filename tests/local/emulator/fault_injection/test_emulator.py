@@ -12,12 +12,12 @@ from websockets.sync.client import connect
 
 from signalbox.clients.stage_session import LocalSession
 from signalbox.local.emulator import lifecycle
-from signalbox.local.emulator.fault_injection.chance import Chance
-from signalbox.local.emulator.fault_injection.connections import GONE_ODDS
-from signalbox.local.emulator.fault_injection.failed_calls import FAULT_ODDS
-from signalbox.local.emulator.fault_injection.late_metrics import SILENT_SECONDS
 from signalbox.local.emulator.lifecycle import Emulator
 from signalbox.local.stage_folder import StageFolder
+from tests.fault_injection.chance import Chance
+from tests.fault_injection.connections import GONE_ODDS
+from tests.fault_injection.failed_calls import FAULT_ODDS
+from tests.fault_injection.late_metrics import SILENT_SECONDS
 from tests.integration.rendezvous.peers import wait_for
 from tests.local.emulator.fault_injection.conftest import SEED, Client
 from tests.local.emulator.functions import ANYTHING, make_function, make_websocket

@@ -2,9 +2,9 @@
 
 import pytest
 
-from signalbox.local.emulator.fault_injection.calls import Wire
-from signalbox.local.emulator.fault_injection.chance import Chance
-from signalbox.local.emulator.fault_injection.failed_calls import FailedCalls
+from tests.fault_injection.calls import Wire
+from tests.fault_injection.chance import Chance
+from tests.fault_injection.failed_calls import FailedCalls
 from tests.local.emulator.fault_injection.service import FixedChance, Service, code
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Wire
-from signalbox.local.emulator.fault_injection.iam_changes import ADMINISTRATOR, IamChanges
+from signalbox.local.emulator.program import ADMINISTRATOR
+from tests.fault_injection.calls import Answer, Wire
+from tests.fault_injection.iam_changes import IamChanges
 from tests.local.emulator.fault_injection.service import Clock, Service
 
 CREATED = b'<R xmlns="https://iam.amazonaws.com/"><AccessKey><AccessKeyId>AKIA1</AccessKeyId></AccessKey></R>'

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from signalbox.local.emulator.fault_injection.chance import Chance
-from signalbox.local.emulator.fault_injection.connections import GONE_ODDS, with_faults
-from signalbox.local.emulator.fault_injection.failed_calls import FAULT_ODDS
-from signalbox.local.emulator.fault_injection.iam_changes import IamChanges, delayed
-from signalbox.local.emulator.fault_injection.injection import FaultInjection, through
+from tests.fault_injection.chance import Chance
+from tests.fault_injection.connections import GONE_ODDS, with_faults
+from tests.fault_injection.failed_calls import FAULT_ODDS
+from tests.fault_injection.iam_changes import IamChanges, delayed
+from tests.fault_injection.injection import FaultInjection, through
 from tests.local.emulator.fault_injection.service import Clock, FixedChance
 
 BATCH = {"QueueUrl": "http://x/0/q", "Entries": [{"Id": str(number)} for number in range(10)]}

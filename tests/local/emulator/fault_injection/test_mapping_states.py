@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from signalbox.local.emulator.fault_injection.mapping_states import MappingStates
+from tests.fault_injection.mapping_states import MappingStates
 from tests.local.emulator.fault_injection.service import Clock
 
 

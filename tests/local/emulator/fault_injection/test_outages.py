@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from signalbox.local.emulator.fault_injection.calls import Wire
-from signalbox.local.emulator.fault_injection.outages import AWAY, Outages
+from tests.fault_injection.calls import Wire
+from tests.fault_injection.outages import AWAY, Outages
 from tests.local.emulator.fault_injection.service import Service, code
 
 CALLS = {

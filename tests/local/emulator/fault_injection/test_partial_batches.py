@@ -2,9 +2,9 @@
 
 import pytest
 
-from signalbox.local.emulator.fault_injection.calls import Wire
-from signalbox.local.emulator.fault_injection.chance import Chance
-from signalbox.local.emulator.fault_injection.partial_batches import PartialBatches
+from tests.fault_injection.calls import Wire
+from tests.fault_injection.chance import Chance
+from tests.fault_injection.partial_batches import PartialBatches
 from tests.local.emulator.fault_injection.service import FixedChance, Service
 
 RULE = PartialBatches(FixedChance())  # type: ignore[arg-type] - fails the first entry of each batch

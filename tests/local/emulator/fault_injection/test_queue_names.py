@@ -1,7 +1,7 @@
 """A new queue is not usable for a second, and a deleted name for a minute; ListQueues and counters are old."""
 
-from signalbox.local.emulator.fault_injection.queue_names import RecentQueues
-from signalbox.local.emulator.fault_injection.stale_views import STALE_SECONDS, StaleViews
+from tests.fault_injection.queue_names import RecentQueues
+from tests.fault_injection.stale_views import STALE_SECONDS, StaleViews
 from tests.local.emulator.fault_injection.service import Clock, Service
 
 URL = "http://127.0.0.1:4566/000000000000/orders"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from signalbox.local.emulator.fault_injection.chance import Chance
-from signalbox.local.emulator.fault_injection.queue_policies import POLICY_SECONDS, QueuePolicies, as_before, finding
+from tests.fault_injection.chance import Chance
+from tests.fault_injection.queue_policies import POLICY_SECONDS, QueuePolicies, as_before, finding
 from tests.local.emulator.fault_injection.service import Clock, Service
 
 SHORTEST, LONGEST = POLICY_SECONDS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from signalbox.local.emulator.fault_injection.queue_tags import QueueTags
+from tests.fault_injection.queue_tags import QueueTags
 from tests.local.emulator.fault_injection.service import Clock, Service, code
 
 URL = "http://127.0.0.1:4566/000000000000/orders"

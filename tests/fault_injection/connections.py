@@ -5,11 +5,11 @@ These calls do not pass MiniStack's table of services, which `injection` replace
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from signalbox.local.emulator.fault_injection.calls import Answer, ServiceCall, Wire
-from signalbox.local.emulator.fault_injection.chance import Chance
-from signalbox.local.emulator.fault_injection.errors import GONE
-from signalbox.local.emulator.fault_injection.failed_calls import FailedCalls
 from signalbox.local.emulator.patches.patch import Patch, original
+from tests.fault_injection.calls import Answer, ServiceCall, Wire
+from tests.fault_injection.chance import Chance
+from tests.fault_injection.errors import GONE
+from tests.fault_injection.failed_calls import FailedCalls
 
 GONE_ODDS = 200
 

@@ -3,8 +3,8 @@
 import json
 from dataclasses import dataclass, field
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Clock, Forward, ServiceCall
-from signalbox.local.emulator.fault_injection.errors import (
+from tests.fault_injection.calls import Answer, Clock, Forward, ServiceCall
+from tests.fault_injection.errors import (
     DEAD_LETTER_TARGET_MISSING,
     QUEUE_DELETED_RECENTLY,
     QUEUE_MISSING,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Clock, Forward, ServiceCall, Wire
+from tests.fault_injection.calls import Answer, Clock, Forward, ServiceCall, Wire
 
 # Less than the shortest time that a local stage's settings wait for counters (`split_empty_seconds`), as on AWS.
 STALE_SECONDS = 2.0

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from signalbox.local.emulator.fault_injection.chance import Chance
 from signalbox.local.emulator.patches.patch import Patch, original
+from tests.fault_injection.chance import Chance
 
 COLLECT = "ministack.services.sqs:_collect_msgs"
 FOR_FUNCTIONS = "ministack.services.sqs:_receive_messages_for_esm"

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from signalbox.local.emulator.fault_injection.calls import Clock, ServiceCall, Wire
-from signalbox.local.emulator.fault_injection.errors import MAPPED_QUEUE_MISSING, MAPPING_IN_USE, ServiceError
 from signalbox.local.emulator.patches.patch import Patch, original
+from tests.fault_injection.calls import Clock, ServiceCall, Wire
+from tests.fault_injection.errors import MAPPED_QUEUE_MISSING, MAPPING_IN_USE, ServiceError
 
 LAMBDA = "ministack.services.lambda_svc"
 MAPPINGS = f"{LAMBDA}:_esms"
@@ -129,7 +129,7 @@ class MappingCalls:
         mapping = self._mappings.get(mapping_id)
         was_enabled = bool(mapping and mapping["Enabled"])
         raw: Raw = self._update(mapping_id, data)
-        if mapping is None or raw[0] >= 300:  # noqa: PLR2004 - HTTP's statuses of success
+        if mapping is None or raw[0] >= 300:
             return raw
         self._states.updated(mapping, was_enabled=was_enabled)
         return self._json(self._response(mapping), 202)

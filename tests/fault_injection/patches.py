@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from signalbox.local.emulator.fault_injection import (
+from signalbox.local.emulator.patches.patch import Patch, original
+from tests.fault_injection import (
     connections,
     deliveries,
     iam_changes,
@@ -15,9 +16,8 @@ from signalbox.local.emulator.fault_injection import (
     mapping_states,
     queue_policies,
 )
-from signalbox.local.emulator.fault_injection.iam_changes import Policies, Principal
-from signalbox.local.emulator.fault_injection.injection import FaultInjection
-from signalbox.local.emulator.patches.patch import Patch, original
+from tests.fault_injection.iam_changes import Policies, Principal
+from tests.fault_injection.injection import FaultInjection
 
 ACCOUNT_ID = "ministack.core.responses:get_account_id"
 QUEUES, QUEUE_URLS = "ministack.services.sqs:_queues", "ministack.services.sqs:_queue_name_to_url"

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Forward, ServiceCall, Wire
-from signalbox.local.emulator.fault_injection.chance import Chance
+from tests.fault_injection.calls import Answer, Forward, ServiceCall, Wire
+from tests.fault_injection.chance import Chance
 
 PARTIAL_ODDS = 20
 
@@ -42,7 +42,7 @@ class PartialBatches:
     async def sqs(self, call: ServiceCall, forward: Forward) -> Answer:
         """Fail entries of a batch of messages."""
         entries = call.parameters.get("Entries", [])
-        if len(entries) < 2:  # noqa: PLR2004 - one entry is all or nothing
+        if len(entries) < 2:
             return await forward(call)
         done, failed = self._parted(entries, call.action)
         answer = await forward(call.with_parameters(Entries=done))
@@ -58,7 +58,7 @@ class PartialBatches:
     async def writes(self, call: ServiceCall, forward: Forward) -> Answer:
         """Leave writes of DynamoDB unprocessed."""
         items = [(table, write) for table, writes in call.parameters["RequestItems"].items() for write in writes]
-        if len(items) < 2:  # noqa: PLR2004 - one entry is all or nothing
+        if len(items) < 2:
             return await forward(call)
         done, failed = self._parted(items, call.action)
         answer = await forward(call.with_parameters(RequestItems=by_table(done)))
@@ -68,7 +68,7 @@ class PartialBatches:
         """Leave keys of DynamoDB unread."""
         requests: Mapping[str, Any] = call.parameters["RequestItems"]
         keys = [(table, key) for table, request in requests.items() for key in request["Keys"]]
-        if len(keys) < 2:  # noqa: PLR2004 - one entry is all or nothing
+        if len(keys) < 2:
             return await forward(call)
         done, failed = self._parted(keys, call.action)
         answer = await forward(call.with_parameters(RequestItems=with_keys(requests, done)))
@@ -77,7 +77,7 @@ class PartialBatches:
     async def firehose(self, call: ServiceCall, forward: Forward) -> Answer:
         """Fail records of a delivery stream."""
         records = call.parameters["Records"]
-        if len(records) < 2:  # noqa: PLR2004 - one entry is all or nothing
+        if len(records) < 2:
             return await forward(call)
         done, failed = self._parted(list(enumerate(records)), call.action)
         answer = await forward(call.with_parameters(Records=[record for _, record in done]))

@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Clock, Forward, ServiceCall
-from signalbox.local.emulator.fault_injection.errors import QUEUE_EXISTS, faults_of
+from tests.fault_injection.calls import Answer, Clock, Forward, ServiceCall
+from tests.fault_injection.errors import QUEUE_EXISTS, faults_of
 
 TAG_CALLS = ("ListQueueTags", "TagQueue", "UntagQueue")
 CALLS_PER_SECOND = 5

@@ -9,7 +9,8 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from signalbox.local.emulator.fault_injection.calls import (
+from signalbox.local.emulator.patches.patch import Patch, original
+from tests.fault_injection.calls import (
     Answer,
     CallRule,
     Clock,
@@ -18,17 +19,16 @@ from signalbox.local.emulator.fault_injection.calls import (
     ServiceRequest,
     parse_call,
 )
-from signalbox.local.emulator.fault_injection.chance import Chance
-from signalbox.local.emulator.fault_injection.failed_calls import FailedCalls
-from signalbox.local.emulator.fault_injection.iam_changes import IamChanges, Policies, Principal
-from signalbox.local.emulator.fault_injection.mapping_states import MappingStates
-from signalbox.local.emulator.fault_injection.outages import Outages
-from signalbox.local.emulator.fault_injection.partial_batches import PartialBatches
-from signalbox.local.emulator.fault_injection.queue_names import RecentQueues
-from signalbox.local.emulator.fault_injection.queue_policies import QueuePolicies
-from signalbox.local.emulator.fault_injection.queue_tags import QueueTags
-from signalbox.local.emulator.fault_injection.stale_views import StaleViews
-from signalbox.local.emulator.patches.patch import Patch, original
+from tests.fault_injection.chance import Chance
+from tests.fault_injection.failed_calls import FailedCalls
+from tests.fault_injection.iam_changes import IamChanges, Policies, Principal
+from tests.fault_injection.mapping_states import MappingStates
+from tests.fault_injection.outages import Outages
+from tests.fault_injection.partial_batches import PartialBatches
+from tests.fault_injection.queue_names import RecentQueues
+from tests.fault_injection.queue_policies import QueuePolicies
+from tests.fault_injection.queue_tags import QueueTags
+from tests.fault_injection.stale_views import StaleViews
 
 DISPATCH = "ministack.app:_dispatch_service_request"
 HANDLERS = "ministack.app:SERVICE_HANDLERS"

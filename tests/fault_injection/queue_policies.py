@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Clock, Forward, ServiceCall
-from signalbox.local.emulator.fault_injection.chance import Chance
 from signalbox.local.emulator.patches.patch import Patch, original
+from tests.fault_injection.calls import Answer, Clock, Forward, ServiceCall
+from tests.fault_injection.chance import Chance
 
 SQS = "ministack.services.sqs"
 ENFORCE, FOR_IDENTITY, FOR_SERVICE = (

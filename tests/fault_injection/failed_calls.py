@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Forward, ServiceCall
-from signalbox.local.emulator.fault_injection.chance import Chance
-from signalbox.local.emulator.fault_injection.errors import KMS_THROTTLED, ServiceError, faults_of
+from tests.fault_injection.calls import Answer, Forward, ServiceCall
+from tests.fault_injection.chance import Chance
+from tests.fault_injection.errors import KMS_THROTTLED, ServiceError, faults_of
 
 FAULT_ODDS = 100
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.etree import ElementTree
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Clock, Forward, ServiceCall
 from signalbox.local.emulator.patches.patch import Patch, original
+from signalbox.local.emulator.program import ADMINISTRATOR
+from tests.fault_injection.calls import Answer, Clock, Forward, ServiceCall
 
 EVALUATOR = "ministack.core.iam_evaluator"
 USER_POLICIES, ROLE_POLICIES = f"{EVALUATOR}:_gather_user_policies", f"{EVALUATOR}:_gather_role_policies"
@@ -17,8 +18,6 @@ AUTHENTICATE, FAILURE = f"{EVALUATOR}:authenticate", f"{EVALUATOR}:AuthError"
 PRINCIPAL = f"{EVALUATOR}:resolve_principal"
 
 PROPAGATION_SECONDS = 5.0
-# The user of the local stage's own commands: its key and rights count at once, since it exists on no AWS account.
-ADMINISTRATOR = "signalbox-administrator"
 
 Policies = list[Any]
 Principal = tuple[str, str]
@@ -37,6 +36,7 @@ class IamChanges:
 
     async def answer(self, call: ServiceCall, forward: Forward) -> Answer:
         """Return IAM's answer, and note what a change replaces."""
+        # The administrator's key and rights count at once.
         if call.service != "iam" or call.parameters.get("UserName") == ADMINISTRATOR:
             return await forward(call)
         principal = _changed(call)
@@ -97,7 +97,7 @@ def patch(changes: IamChanges) -> Patch:
     def replacements() -> Mapping[str, object]:
         authenticate, failure = original(AUTHENTICATE), original(FAILURE)
 
-        def authenticate_known(access_key_id: str, account_id: str) -> Any:  # noqa: ANN401 - MiniStack's result
+        def authenticate_known(access_key_id: str, account_id: str) -> Any:
             if changes.is_unknown(access_key_id):
                 return failure("InvalidClientTokenId", "The security token included in the request is invalid.")
             return authenticate(access_key_id, account_id)

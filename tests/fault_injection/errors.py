@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from signalbox.local.emulator.fault_injection.calls import Answer, ServiceCall, Wire
+from tests.fault_injection.calls import Answer, ServiceCall, Wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def _rest_xml(error: ServiceError) -> Answer:
 
 
 def _fault(error: ServiceError) -> str:
-    return "Sender" if error.status < 500 else "Receiver"  # noqa: PLR2004 - HTTP's statuses of server errors
+    return "Sender" if error.status < 500 else "Receiver"
 
 
 FORMS = {Wire.JSON: _json, Wire.QUERY: _query, Wire.REST_JSON: _rest_json, Wire.REST_XML: _rest_xml}

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from signalbox.local.emulator.fault_injection.calls import Answer, Forward, ServiceCall
-from signalbox.local.emulator.fault_injection.errors import KMS_UNUSABLE, ServiceError, faults_of
-from signalbox.local.emulator.fault_injection.failed_calls import NEEDS_KEY
+from tests.fault_injection.calls import Answer, Forward, ServiceCall
+from tests.fault_injection.errors import KMS_UNUSABLE, ServiceError, faults_of
+from tests.fault_injection.failed_calls import NEEDS_KEY
 
 SENDS = ("SendMessage", "SendMessageBatch")
 

@@ -54,7 +54,7 @@ class Answer:
     @property
     def is_success(self) -> bool:
         """Return whether the call was carried out."""
-        return self.status < 300  # noqa: PLR2004 - HTTP's statuses of success
+        return self.status < 300
 
     def document(self) -> dict[str, Any]:
         """Return the body, which is a JSON object."""
@@ -122,5 +122,5 @@ def _text(body: bytes) -> str:
     return body.decode("utf-8", errors="replace") if len(body) < 2**20 else ""
 
 
-def _first(value: Any) -> Any:  # noqa: ANN401 - MiniStack gives a text or a list of texts
+def _first(value: Any) -> Any:
     return value[0] if isinstance(value, list) and value else value

@@ -1,1 +1,0 @@
-"""Fault injection in the emulator: faults, delays and limits that AWS documents, repeated by their seed."""
