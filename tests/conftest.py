@@ -13,10 +13,10 @@ from hypothesis import settings
 from signalbox.clients.deployment import LocalDeployment, local_deployment
 from signalbox.local import cdk, stage
 from signalbox.local.emulator import lifecycle
-from signalbox.local.identity import provider as identity
 from signalbox.local.stage_folder import StageFolder
 from tests import garbage, preparation
 from tests.environment import settle
+from tests.identity import provider as identity
 from tests.java import parts
 from tests.kubernetes.cluster import Namespace, Server
 from tests.sharing import SHARED

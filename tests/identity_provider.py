@@ -14,7 +14,7 @@ from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 from urllib.request import HTTPCookieProcessor, HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
-from signalbox.local.identity.provider import ANY_PAGE, CLIENT, IdentityProvider
+from tests.identity.provider import ANY_PAGE, CLIENT, IdentityProvider
 
 SCOPE = "openid offline_access live"
 FORMS = 5  # the code, its confirmation, the login and the consent

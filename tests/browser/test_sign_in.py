@@ -13,11 +13,11 @@ from signalbox.aws.live.issuers import IssuerKeys
 from signalbox.aws.live.json_documents import JsonDocuments
 from signalbox.aws.live.tokens import JwtVerifier
 from signalbox.exchange.model.issuers import Issuer
-from signalbox.local.identity.provider import CLIENT, LIFETIME_SECONDS, SILENT_CLIENT, IdentityProvider
 from tests.browser.conftest import Visitor, new_visitors
 from tests.browser.site import serving
 from tests.browser.test_accessibility import violations
 from tests.fakes import live_router
+from tests.identity.provider import CLIENT, LIFETIME_SECONDS, SILENT_CLIENT, IdentityProvider
 from tests.patience import wait_for
 
 pytestmark = pytest.mark.browser

@@ -25,7 +25,7 @@ from signalbox.clients.identity.sign_ins import SignIn, SignIns
 from signalbox.clients.identity.signed_in import SignedIn, sign_out
 from signalbox.clients.identity.tokens import TokenRequest, claims_of, seconds_to_renewal
 from signalbox.errors import RejectedError
-from signalbox.local.identity.provider import CLIENT, LIFETIME_SECONDS, IdentityProvider
+from tests.identity.provider import CLIENT, LIFETIME_SECONDS, IdentityProvider
 from tests.identity_provider import access_token, approve_device, refuse_device
 
 

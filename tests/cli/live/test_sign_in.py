@@ -24,9 +24,9 @@ from signalbox.cli.main import app
 from signalbox.clients.identity.tokens import TokenRequest
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.issuers import Issuer
-from signalbox.local.identity.provider import CLIENT, LIFETIME_SECONDS, IdentityProvider
 from tests.browser.site import serving
 from tests.fakes.live_router import REALM, Router, grants, running
+from tests.identity.provider import CLIENT, LIFETIME_SECONDS, IdentityProvider
 from tests.identity_provider import approve_device
 from tests.patience import wait_for
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from signalbox.local.identity.provider import IdentityProvider
 from signalbox.local.stage_folder import StageFolder
 from tests.docs.markdown import ROOT, Block, blocks
+from tests.identity.provider import IdentityProvider
 from tests.identity_provider import approve_device
 from tests.integration.live.page import WorkingFolder
 from tests.integration.live.stage import TrialRealm

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from websockets.sync.client import ClientConnection
 
-from signalbox.local.identity.provider import LIFETIME_SECONDS, IdentityProvider
 from signalbox.local.stage_folder import StageFolder
+from tests.identity.provider import LIFETIME_SECONDS, IdentityProvider
 from tests.identity_provider import access_token, id_token
 from tests.integration.live.page import WorkingFolder
 from tests.integration.live.stage import ROLES, TrialRealm, ask, connected, new_topic, received

@@ -1,6 +1,7 @@
 """The OpenID provider of the tests issues real tokens, and does with them what the tests of sign-in need."""
 
 import json
+import os
 import subprocess
 import sys
 from urllib.request import urlopen
@@ -10,8 +11,9 @@ from joserfc import jwt
 from joserfc.jwk import KeySet
 
 from signalbox.errors import UnavailableError
-from signalbox.local.identity import provider
-from signalbox.local.identity.provider import IdentityProvider
+from signalbox.local.files import CHECKOUT
+from tests.identity import provider
+from tests.identity.provider import IdentityProvider
 from tests.identity_provider import access_token
 
 
@@ -52,9 +54,13 @@ def test_the_provider_of_the_local_stage_prints_how_to_trust_it_and_ends_on_requ
     folder.mkdir()
     local = {"page_url": "http://127.0.0.1:4566/live/", "realm": "xtrial.fifo"}
     (folder / "local.json").write_text(json.dumps(local))
-    program = "from signalbox.local.identity.command import main; main()"
+    program = "from tests.identity.command import main; main()"
     with subprocess.Popen(
-        [sys.executable, "-c", program, "--port", "0"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program, "--port", "0"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         runs, trust, _ = (process.stdout.readline() for _ in range(3))

@@ -58,7 +58,7 @@ class IdentityProvider:
         self._change(pages=self.pages)
 
     def _change(self, **settings: object) -> None:
-        assert self.process.stdin is not None  # noqa: S101 - for mypy: it is a pipe
+        assert self.process.stdin is not None
         self.process.stdin.write(f"{json.dumps(settings)}\n")
         self.process.stdin.flush()
         _answer(self.process)
@@ -86,7 +86,7 @@ def running(
 
 
 def _answer(process: subprocess.Popen[str]) -> dict[str, object]:
-    assert process.stdout is not None  # noqa: S101 - for mypy: it is a pipe
+    assert process.stdout is not None
     line = process.stdout.readline()
     if not line:
         raise UnavailableError("the OpenID provider does not run: its port may be in use")

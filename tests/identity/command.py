@@ -6,8 +6,8 @@ import signal
 import sys
 from pathlib import Path
 
-from signalbox.local.identity.provider import CLIENT, running
 from signalbox.local.stage_folder import find_stage_folder
+from tests.identity.provider import CLIENT, running
 
 PORT = 4570
 ENDS = {signal.SIGINT, signal.SIGTERM}
