@@ -23,6 +23,7 @@ from tests.simulation.clients import shared_client
 from tests.simulation.functions import Mapping_
 from tests.simulation.mappings import SimulatedLambda, SimulatedSsm
 from tests.simulation.pods import CLUSTERS, IMAGES, REGISTRY, TARGET, DeployedPods
+from tests.simulation.queue import SimulatedQueue
 from tests.simulation.services import Answer, Refusal, arn_of
 from tests.simulation.sqs import URL
 from tests.simulation.table import Index, Table
@@ -64,19 +65,22 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Handled:
-    """A message that a consumer has handled and deleted."""
+    """A message that a consumer has handled and deleted, with its queue and the time at which it was sent there."""
 
     at: float
     who: str
     body: str
+    queue: SimulatedQueue
+    sent_at: float
 
 
 @dataclass
 class SplittingAccount:
-    """What producers sent, by body with its queue and group, and what consumers have handled."""
+    """What producers sent, by body with its queue and group; what consumers handled, and when each was deployed."""
 
     sent: dict[str, tuple[str, str]] = field(default_factory=dict)
     handled: list[Handled] = field(default_factory=list)
+    deployed: list[tuple[str, float]] = field(default_factory=list)
     sessions: int = 0
     lost: list[str] = field(default_factory=list)
 
@@ -232,6 +236,7 @@ class SplittingWorld(World):
             kernel.sleep(kernel.between(50, 300))
             with suppress(Refusal, BotoCoreError):
                 self.call("ssm", "PutParameter", Name=parameter, Value=URL + PARAMETERS[parameter], Overwrite=True)
+            self.account.deployed.append((PARAMETERS[parameter], kernel.now))
             kernel.note(f"deploys {parameter}")
 
     def _read(self, parameter: str, before: str) -> str:
@@ -244,7 +249,8 @@ class SplittingWorld(World):
     def _handle(self, who: str, url: str) -> bool:
         """Receive, handle and delete messages; return whether there were any."""
         try:
-            answer = self.call("sqs", "ReceiveMessage", QueueUrl=url, MaxNumberOfMessages=10)
+            names = ["SentTimestamp"]
+            answer = self.call("sqs", "ReceiveMessage", QueueUrl=url, MaxNumberOfMessages=10, AttributeNames=names)
         except (Refusal, BotoCoreError):
             self.kernel.sleep(1)
             return False
@@ -265,7 +271,8 @@ class SplittingWorld(World):
         if queue is None or message["MessageId"] in queue.messages:
             return False
         self.kernel.note(f"handles {message['Body']}")
-        self.account.handled.append(Handled(self.kernel.now, who, message["Body"]))
+        sent_at = int(message["Attributes"]["SentTimestamp"]) / 1000
+        self.account.handled.append(Handled(self.kernel.now, who, message["Body"], queue, sent_at))
         return True
 
     def _developer(self, name: str, developer: str, target: str) -> None:

@@ -3,13 +3,18 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from signalbox.local.files import CHECKOUT
 from tests.simulation import guarantees
+from tests.simulation.kernel import Kernel
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.planted.mutant import Mutant
+from tests.simulation.queue import SimulatedQueue
+from tests.simulation.splitting import Handled, SplittingAccount
 
 CHECKS = sorted(
     {
@@ -46,3 +51,28 @@ def test_a_guarantee_is_a_sentence_of_a_page(name: str) -> None:
 
     unknown = [one for one in sentences if one.rstrip(".") not in PAGES]
     assert [one for one in unknown if not one.startswith(guarantees.CALM.lower())] == []
+
+
+@pytest.mark.parametrize(
+    ("copies", "deployed", "problems"),
+    [
+        ((("orders.fifo", 0, 100), ("temporary.fifo", 90, 500)), (), 1),
+        ((("orders.fifo", 0, 100), ("temporary.fifo", 90, 500)), (60,), 0),
+        ((("orders.fifo", 0, 100), ("temporary.fifo", 90, 500)), (40,), 1),
+        ((("temporary.fifo", 90, 95), ("other.fifo", 100, 500)), (60,), 1),
+        ((("temporary.fifo", 90, 405), ("temporary.fifo", 400, 406)), (), 0),
+    ],
+    ids=["original", "original, deployed", "original, deployed before the split", "two queues", "five minutes apart"],
+)
+def test_two_copies_of_a_message_break_a_guarantee_unless_the_page_allows_them(
+    copies: tuple[tuple[str, float, float], ...], deployed: tuple[float, ...], problems: int
+) -> None:
+    account = SplittingAccount(sent={"body": ("orders.fifo", "group")})
+    account.deployed = [("orders.fifo", at) for at in deployed]
+    for name, sent_at, handled_at in copies:
+        queue = SimulatedQueue(Kernel(0), name, {}, {}, {})
+        queue.created_at = 0 if name == "orders.fifo" else 50
+        account.handled.append(Handled(handled_at, "consumer", "body", queue, sent_at))
+    world: Any = SimpleNamespace(account=account)
+
+    assert len(list(guarantees.a_fifo_message_is_handled_once(world))) == problems
