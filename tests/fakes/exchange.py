@@ -153,8 +153,8 @@ class MemoryBindings:
         self._bump(bound)
         return True
 
-    def unbind_all(self, bound: Sequence[Binding]) -> Sequence[Binding]:
-        return list(filter(self.unbind, bound))
+    def unbind_all(self, bound: Sequence[Binding]) -> Iterator[Sequence[Binding]]:
+        yield list(filter(self.unbind, bound))
 
     def of(self, exchange: ExchangeName, *, is_consistent: bool = True) -> Sequence[Binding]:
         return [bound for bound in self.bound if bound.exchange == exchange]

@@ -1,6 +1,6 @@
 """The DynamoDB store of bindings, which changes bindings and the versions of their exchanges in one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -56,8 +56,8 @@ class DynamoBindings:
             raise ItemBusy(f"{binding.target} or exchange {binding.exchange!r} is being deleted at this moment")
         return was_there
 
-    def unbind_all(self, bindings: Sequence[Binding]) -> Sequence[Binding]:
-        """Remove different bindings, some 50 in a transaction while all exist; return those that existed.
+    def unbind_all(self, bindings: Sequence[Binding]) -> Iterator[Sequence[Binding]]:
+        """Remove different bindings, some 50 in a transaction, and yield those of each that existed.
 
         Raises `ItemBusy`.
         """
@@ -67,13 +67,22 @@ class DynamoBindings:
         writes += [_next_version(exchange, EXISTS) for exchange in changed]
         if len(writes) > MAXIMUM_TRANSACTION:
             half = len(bindings) // 2
-            return [*self.unbind_all(bindings[:half]), *self.unbind_all(bindings[half:])]
-        return bindings if self._are_written(writes) else list(filter(self.unbind, bindings))
+            yield from self.unbind_all(bindings[:half])
+            yield from self.unbind_all(bindings[half:])
+            return
+        held = self._transacted(writes)
+        existing = [binding for binding, was_there in zip(bindings, held, strict=False) if was_there]
+        if all(held):
+            yield bindings
+        elif existing == list(bindings):
+            raise ItemBusy("an exchange of these bindings is being deleted at this moment")
+        elif existing:
+            yield from self.unbind_all(existing)
 
-    def _are_written(self, writes: Sequence[Write]) -> bool:
+    def _transacted(self, writes: Sequence[Write]) -> Sequence[bool]:
         for _ in self.table.backoff.attempts():
             with suppress(ItemBusy):
-                return all(self.table.transact(*writes))
+                return self.table.transact(*writes)
         raise ItemBusy("other transactions write to the same exchanges, or their items take no more writes now")
 
     def of(self, exchange: ExchangeName, *, is_consistent: bool = True) -> Sequence[Binding]:

@@ -169,9 +169,9 @@ def print_deletion(document: Document, name: str, client: "ExchangeClient", *, a
         print_json(dict(document))
         return
     print_line(f"{name}  {'deleted' if document.get('deleted') else f'did not exist{name_hint(client, name)}'}")
-    unbound, lost, left = document.get("unbound") or (), document.get("lost"), document.get("dead_letters")
-    if unbound:
-        say(f"{len(unbound)} binding{'s' if len(unbound) > 1 else ''} deleted with it")
+    lost, left = document.get("lost"), document.get("dead_letters")
+    if unbound := len(document.get("unbound") or ()) + document.get("unlisted", 0):
+        say(f"{unbound} binding{'s' if unbound > 1 else ''} deleted with it")
     if lost:
         say(f"about {lost} message{'s' if lost > 1 else ''} deleted with it")
     if left:

@@ -65,7 +65,7 @@ class UserAdmin:
 
         return list(client_of(self.deployment).ask_object("forget_user", {"user": self.name})["ended"])
 
-    def unbind(self, *, before: "User | None" = None) -> dict[str, list[Any]]:
+    def unbind(self, *, before: "User | None" = None) -> dict[str, Any]:
         """Remove bindings to the user's queues and exchanges; return these, and the names of the others.
 
         Those of a removed user; or those from exchanges that a user may not read any more with another role.
@@ -75,7 +75,7 @@ class UserAdmin:
         earlier = {} if before is None else {"role": before.role.value, "ownership": before.ownership.value}
         fields = {"user": self.name, **earlier}
         reply = client_of(self.deployment).ask_object("unbind_user", fields)
-        return {name: reply[name] for name in ("unbound", "queues", "exchanges")}
+        return {name: value for name, value in reply.items() if name != "user"}
 
     def issue_key(self, document: Mapping[str, object], *, as_json: bool) -> None:
         """Create an access key, store it for other commands, and print it."""

@@ -183,6 +183,8 @@ def remove(*, name: Name, yes: Yes = False, options: OutputOptions) -> None:
             print_line(_unbound(one))
         if names := [*left["queues"], *left["exchanges"]]:
             print_line(f"stays, for the next user of this name: {', '.join(names)}")
+        if unlisted := left.get("unlisted"):
+            print_line(f"{unlisted} more are not listed: the history has each binding")
     say(f"in {users.deployment.place}")
 
 

@@ -33,6 +33,7 @@ from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.sarracenia.rights.permissions import Right, Role, is_permitted
 
 SHOWN_BINDINGS = 5
+LISTED = 200  # of any names and patterns: 800 KB of a reply
 REMOVED_AT_ONCE = 48  # in a transaction of 100 writes with the versions of up to four exchanges
 UNBINDING = timedelta(seconds=20)  # of the 30 seconds that a function has for a command
 
@@ -91,9 +92,11 @@ class DeletionService:
         unbound = self._unbind([one for target in own for one in store.bindings.to(target) if ended(one.exchange)])
         return {
             "user": command.user,
-            "unbound": [binding_document(binding) for binding in unbound],
-            "queues": [one.name for one in own if one.kind is ResourceKind.QUEUE],
-            "exchanges": [one.name for one in own if one.kind is ResourceKind.EXCHANGE],
+            **_listed(
+                unbound=[binding_document(binding) for binding in unbound],
+                queues=[one.name for one in own if one.kind is ResourceKind.QUEUE],
+                exchanges=[one.name for one in own if one.kind is ResourceKind.EXCHANGE],
+            ),
         }
 
     def _ended_reading(self, command: UnbindUser) -> Callable[[ExchangeName], bool]:
@@ -125,7 +128,7 @@ class DeletionService:
         return {
             **_named(resource),
             "deleted": True,
-            "unbound": [binding_document(binding) for binding in unbound],
+            **_listed(unbound=[binding_document(binding) for binding in unbound]),
             "lost": lost,
             "dead_letters": dead_letters,
         }
@@ -180,10 +183,10 @@ class DeletionService:
             if now > until:
                 left = f"{len(bindings) - start} of {len(bindings)} bindings"
                 raise BindingsLeft(f"{left} are left: send the command again")
-            some = self.ports.store.bindings.unbind_all(bindings[start : start + REMOVED_AT_ONCE])
-            # Before the next ones: a killed command has recorded what it removed.
-            self.ports.record([events.unbound(binding, user=self.caller.name, at=now) for binding in some])
-            unbound += some
+            for some in self.ports.store.bindings.unbind_all(bindings[start : start + REMOVED_AT_ONCE]):
+                # Before the next ones: a killed command has recorded what it removed.
+                self.ports.record([events.unbound(binding, user=self.caller.name, at=now) for binding in some])
+                unbound += some
         return unbound
 
     def _size(self, name: QueueName) -> QueueSize:
@@ -218,4 +221,10 @@ def _named(resource: ResourceRef) -> dict[str, object]:
 
 
 def _nothing(resource: ResourceRef) -> dict[str, object]:
-    return {**_named(resource), "deleted": False, "unbound": [], "lost": 0, "dead_letters": None}
+    return {**_named(resource), "deleted": False, **_listed(unbound=[]), "lost": 0, "dead_letters": None}
+
+
+def _listed(**lists: Sequence[object]) -> dict[str, object]:
+    """Return the beginnings of lists, which have room in a reply, and the number of entries that they leave out."""
+    left = sum(max(0, len(entries) - LISTED) for entries in lists.values())
+    return {name: list(entries[:LISTED]) for name, entries in lists.items()} | {"unlisted": left}

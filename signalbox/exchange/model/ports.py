@@ -88,8 +88,8 @@ class Bindings(Protocol):
     def unbind(self, bound: Binding) -> bool:
         """Remove a binding, with the same changes of versions; return whether it existed."""
 
-    def unbind_all(self, bound: Sequence[Binding]) -> Sequence[Binding]:
-        """Remove different bindings, some 50 in a transaction while all exist; return those that existed."""
+    def unbind_all(self, bound: Sequence[Binding]) -> Iterable[Sequence[Binding]]:
+        """Remove different bindings, some 50 in a transaction, and yield those of each that existed."""
 
     def of(self, exchange: ExchangeName, *, is_consistent: bool = True) -> Sequence[Binding]:
         """Return the bindings from an exchange."""

@@ -41,6 +41,10 @@ class Stage:
         return tuple(one.version if one else 0 for one in found)
 
 
+def unbound(bindings: Bindings, some: list[Binding]) -> list[Binding]:
+    return [one for removed in bindings.unbind_all(some) for one in removed]
+
+
 @pytest.fixture(params=STORES)
 def stage(request: pytest.FixtureRequest) -> Stage:
     return Stage(None if request.param == "memory" else request.getfixturevalue("exchange_table"))
@@ -125,10 +129,10 @@ def test_many_bindings_are_taken_away_together(stage: Stage) -> None:
     for one in (*many, TO_QUEUE, TO_EXCHANGE):
         stage.bindings.bind(one)
 
-    assert list(stage.bindings.unbind_all([*many, TO_EXCHANGE])) == [*many, TO_EXCHANGE]
+    assert unbound(stage.bindings, [*many, TO_EXCHANGE]) == [*many, TO_EXCHANGE]
     assert stage.bindings.of(PUBLIC) == stage.bindings.to(QUEUE.resource) == [TO_QUEUE]
-    assert list(stage.bindings.unbind_all([missing, TO_QUEUE])) == [TO_QUEUE]
-    assert list(stage.bindings.unbind_all([missing])) == []
+    assert unbound(stage.bindings, [missing, TO_QUEUE]) == [TO_QUEUE]
+    assert unbound(stage.bindings, [missing]) == []
     assert stage.bindings.of(PUBLIC) == stage.bindings.to(QUEUE.resource) == []
 
 
@@ -150,7 +154,7 @@ def test_removing_many_bindings_takes_few_transactions_and_repeats_those_in_conf
 
     monkeypatch.setattr(exchange_table.client, "transact_write_items", counted)
 
-    assert list(stage.bindings.unbind_all(many)) == many
+    assert unbound(stage.bindings, many) == many
     assert sizes == [97, 97]
     assert stage.versions() == (before[0] + 2, *before[1:])
 
@@ -159,7 +163,37 @@ def test_removing_bindings_in_lasting_conflict_is_for_later() -> None:
     table = replace(refusing("None", "TransactionConflict"), backoff=AT_ONCE)
 
     with pytest.raises(ItemBusy, match="other transactions"):
-        DynamoBindings(table).unbind_all([TO_QUEUE])
+        unbound(DynamoBindings(table), [TO_QUEUE])
+
+
+def test_removing_many_bindings_of_which_one_is_missing_repeats_in_conflict_those_that_are_there(
+    exchange_table, monkeypatch
+) -> None:
+    stage = Stage(replace(exchange_table, backoff=AT_ONCE))
+    many = [replace(TO_QUEUE, pattern=Pattern.parse(f"a.{number}")) for number in range(5)]
+    for one in many[1:]:
+        stage.bindings.bind(one)
+    transact, calls = exchange_table.client.transact_write_items, []
+
+    def busy_at_first(**given):
+        calls.append(len(given["TransactItems"]))
+        if len(calls) == 2:
+            Refusing("TransactionConflict").transact_write_items()
+        return transact(**given)
+
+    monkeypatch.setattr(exchange_table.client, "transact_write_items", busy_at_first)
+
+    assert unbound(stage.bindings, many) == many[1:]
+    assert calls == [11, 9, 9]
+
+
+def test_bindings_of_an_exchange_that_is_just_removed_are_for_later(exchange_table) -> None:
+    stage = Stage(exchange_table)
+    stage.bindings.bind(TO_QUEUE)
+    assert stage.exchanges.forget(stage.exchanges.find(PUBLIC))
+
+    with pytest.raises(ItemBusy, match="is being deleted at this moment"):
+        unbound(stage.bindings, [TO_QUEUE])
 
 
 def test_removing_a_missing_binding_changes_nothing(stage: Stage) -> None:

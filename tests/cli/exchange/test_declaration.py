@@ -78,12 +78,13 @@ def test_json_output_of_a_declaration_is_the_stages_reply(stage):
             {
                 "deleted": True,
                 "unbound": [{}, {}],
+                "unlisted": 398,
                 "lost": 7,
                 "dead_letters": {"sqs_name": "xpublic-dlq", "waiting": 2},
             },
             "xpublic  deleted\n",
             (
-                "· 2 bindings deleted with it\n· about 7 messages deleted with it\n"
+                "· 400 bindings deleted with it\n· about 7 messages deleted with it\n"
                 "· its dead-letter queue 'xpublic-dlq' is kept with about 2 messages\n"
             ),
         ),

@@ -247,7 +247,7 @@ def test_a_removal_reports_the_rights_that_end_in_each_realm(removals):
 
 def test_a_removal_reports_the_bindings_that_end_and_what_stays(removals):
     unbound = [{"exchange": "xpublic", "queue": "q_alice", "pattern": "#"}]
-    left = {"unbound": unbound, "queues": ["q_alice"], "exchanges": ["xs_alice"]}
+    left = {"unbound": unbound, "queues": ["q_alice"], "exchanges": ["xs_alice"], "unlisted": 7}
     removals.replies["unbind_user"] = lambda command: {"user": command["user"], **left}
     added()
 
@@ -255,6 +255,7 @@ def test_a_removal_reports_the_bindings_that_end_and_what_stays(removals):
         "alice  removed\n"
         "binding of xpublic to q_alice by # removed\n"
         "stays, for the next user of this name: q_alice, xs_alice\n"
+        "7 more are not listed: the history has each binding\n"
     )
     assert json.loads(signalbox("user", "remove", "alice", "--yes", "--json").stdout) == {
         "user": "alice",

@@ -145,6 +145,7 @@ def test_a_removed_user_has_no_way_left(attack: Attack, deployment: Deployment):
         "unbound": [{"exchange": REALM, "queue": "q_gone", "pattern": "#"}],
         "queues": ["q_gone"],
         "exchanges": ["xs_gone"],
+        "unlisted": 0,
     }
     body = attack.send("a")
     attack.find("q_attacked", body)

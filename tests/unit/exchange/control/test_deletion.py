@@ -2,9 +2,17 @@
 
 import pytest
 
+from signalbox.errors import Contended
 from signalbox.exchange.control.commands import UnbindUser
 from signalbox.exchange.control.declaration import BeingDeleted
-from signalbox.exchange.control.deletion import REMOVED_AT_ONCE, SHOWN_BINDINGS, UNBINDING, BindingsLeft, ResourceInUse
+from signalbox.exchange.control.deletion import (
+    LISTED,
+    REMOVED_AT_ONCE,
+    SHOWN_BINDINGS,
+    UNBINDING,
+    BindingsLeft,
+    ResourceInUse,
+)
 from signalbox.exchange.control.errors import NotPermitted
 from signalbox.exchange.model.control_ports import ChangedMeanwhile, RealmLeft
 from signalbox.exchange.model.patterns import Pattern
@@ -36,7 +44,14 @@ FROM_OTHER = {"exchange": "xs_alice", "destination": "xpublic", "pattern": "#"}
 def test_an_exchange_goes_with_all_that_it_has_in_sqs(stage):
     answer = stage.ask("delete_exchange", exchange="xpublic")
 
-    assert answer == {"exchange": "xpublic", "deleted": True, "unbound": [], "lost": 0, "dead_letters": None}
+    assert answer == {
+        "exchange": "xpublic",
+        "deleted": True,
+        "unbound": [],
+        "unlisted": 0,
+        "lost": 0,
+        "dead_letters": None,
+    }
     assert {name for name in stage.sqs.queues if "public" in name} == set()
     assert stage.mappings.connected == {"xs_alice"}
     assert "xpublic" not in stage.exchanges.records
@@ -51,6 +66,7 @@ def test_deleting_a_missing_resource_changes_nothing(stage, command, given):
         **given,
         "deleted": False,
         "unbound": [],
+        "unlisted": 0,
         "lost": 0,
         "dead_letters": None,
     }
@@ -132,7 +148,14 @@ def test_a_queue_takes_its_bindings_and_messages_along(stage):
 
     answer = stage.ask("delete_queue", queue="q_alice", user=ALICE)
 
-    assert answer == {"queue": "q_alice", "deleted": True, "unbound": [TO_QUEUE], "lost": 3, "dead_letters": None}
+    assert answer == {
+        "queue": "q_alice",
+        "deleted": True,
+        "unbound": [TO_QUEUE],
+        "unlisted": 0,
+        "lost": 3,
+        "dead_letters": None,
+    }
     assert {name for name in stage.sqs.queues if name.startswith("q_")} == set()
     assert stage.kinds() == [("deleted", "binding"), ("deleted", "queue")]
 
@@ -242,6 +265,7 @@ def test_nothing_more_reaches_the_queues_and_exchanges_of_a_removed_user(stage):
         "unbound": [TO_QUEUE, to_exchange],
         "queues": ["q_alice"],
         "exchanges": ["xs_alice"],
+        "unlisted": 0,
     }
     assert stage.kinds() == [("deleted", "binding")] * 2
     assert stage.ask("bindings") == [{**TO_QUEUE, "queue": "q_alice2", "pattern": "#"}, FROM_OTHER]
@@ -292,10 +316,37 @@ def test_a_command_that_has_no_time_for_all_bindings_tells_how_many_are_left(sta
     assert len(command(stage)["unbound"]) == REMOVED_AT_ONCE
 
 
+def test_a_reply_lists_some_of_very_many_bindings_and_counts_the_others(stage):
+    for number in range(LISTED + 5):
+        stage.ask("bind", exchange="xpublic", queue="q_alice", pattern="\x01" * 250 + str(number))
+    stage.users.remove(ALICE)
+
+    answers = [unbind_user(stage, "alice"), unbind_user(stage, "alice")]
+
+    assert [(len(one["unbound"]), one["unlisted"]) for one in answers] == [(LISTED, 5), (0, 0)]
+
+
+def test_a_removal_that_fails_on_the_way_has_recorded_what_it_removed(stage):
+    bind(stage)
+    removed = []
+
+    def busy(bindings):
+        stage.bindings.unbind(bindings[0])
+        removed.append(bindings[0])
+        yield removed
+        raise Contended("busy")
+
+    stage.bindings.unbind_all = busy
+    with pytest.raises(Contended):
+        stage.ask("delete_exchange", exchange="xpublic", force=True)
+
+    assert stage.kinds() == [("deleted", "binding")]
+
+
 def test_a_deleted_exchange_that_is_bound_to_itself_is_unbound_once(stage):
     itself = Binding("xpublic", stage.exchanges.records["xpublic"].resource, Pattern.parse("#"))  # of an old version
     stage.bindings.bind(itself)
-    stage.bindings.unbind_all = lambda bindings: list(map(stage.bindings.bound.pop, bindings)) and bindings
+    stage.bindings.unbind_all = lambda bindings: list(map(stage.bindings.bound.pop, bindings)) and [bindings]
 
     answer = stage.ask("delete_exchange", exchange="xpublic", force=True)
 
