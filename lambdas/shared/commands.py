@@ -5,19 +5,17 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from lambdas.shared.poison import fail_if_stuck, poison_of
 from lambdas.shared.records import in_flight, messages_of
+from signalbox.aws.shared.replies import SqsReplies
 from signalbox.control.delivery import UnprovenSender, proven_sender
 from signalbox.control.envelope import Envelope, InvalidEnvelope
 from signalbox.control.protocol import REJECTED, UNAVAILABLE
+from signalbox.dead_letters import DeadLetters
 from signalbox.errors import Contended, RejectedError, UnavailableError
-
-if TYPE_CHECKING:
-    from signalbox.aws.shared.replies import SqsReplies
-    from signalbox.dead_letters import DeadLetters
-    from signalbox.queues import QueueName
+from signalbox.queues import QueueName
 
 Record = dict[str, Any]
 Caller = TypeVar("Caller")
@@ -40,9 +38,9 @@ class CommandProcessor(Generic[Caller]):
 
     caller: Callable[[Record, str], Caller]
     answer: Callable[[Caller, Envelope], object]
-    reply_queue: Callable[[Caller], "QueueName"]
-    replies: "SqsReplies"
-    dead_letters: "DeadLetters"
+    reply_queue: Callable[[Caller], QueueName]
+    replies: SqsReplies
+    dead_letters: DeadLetters
 
     def process(self, records: Sequence[Record]) -> dict[str, Any]:
         """Answer every command; return Lambda's partial batch response with the messages to receive again.

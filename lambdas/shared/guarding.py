@@ -2,20 +2,16 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from lambdas.shared.threads import parallel_map
-from signalbox.redrive import RedriveGuard
-
-if TYPE_CHECKING:
-    from signalbox.queues import QueueName
-    from signalbox.redrive import RedrivePolicies
-    from signalbox.task_time import TaskTime
+from signalbox.queues import QueueName
+from signalbox.redrive import RedriveGuard, RedrivePolicies
+from signalbox.task_time import TaskTime
 
 logger = logging.getLogger(__name__)
 
 
-def restrict(policies: "RedrivePolicies", sources: "Mapping[QueueName, Sequence[QueueName]]", time: "TaskTime") -> None:
+def restrict(policies: RedrivePolicies, sources: Mapping[QueueName, Sequence[QueueName]], time: TaskTime) -> None:
     """Restrict queues, also those made before, to the sources of each."""
     for part in time.parts(sources.items()):
         for guarded in RedriveGuard(policies, parallel_map).restrict_all(dict(part)):

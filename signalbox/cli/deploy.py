@@ -1,7 +1,8 @@
 """`signalbox deploy`: deploys a stage to the AWS account of the standard credentials."""
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -10,9 +11,6 @@ from signalbox.cli.shared.confirmation import Yes
 from signalbox.cli.shared.kept_settings import Reset
 from signalbox.cli.shared.output import print_error
 from signalbox.cli.shared.stage import say
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 OBSTRUCTED = 1
 
@@ -54,7 +52,7 @@ def deploy(
     raise typer.Exit(deploy_to_aws(settings.context, bootstrap=bootstrap, approve=approve))
 
 
-def _say_place(context: "Sequence[str]") -> None:
+def _say_place(context: Sequence[str]) -> None:
     """Name the stage, the region and the folder; the doctor names the account. Raises `InvalidSettings`."""
     from signalbox.cli.doctor.settings import read_settings
     from signalbox.local.files import CHECKOUT
@@ -65,7 +63,7 @@ def _say_place(context: "Sequence[str]") -> None:
     say(f"stage {config.stage} in {region}, from {CHECKOUT}")
 
 
-def _examine(context: "Sequence[str]", *, force: bool) -> None:
+def _examine(context: Sequence[str], *, force: bool) -> None:
     """Run the doctor; end the command if a deployment would fail."""
     from signalbox.doctor.findings import has_stop
 

@@ -8,27 +8,25 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.exchange.users import ExchangeUsers
 from signalbox.aws.history.athena import Athena, quoted
 from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.aws.shared.dynamodb import DynamoTable
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient, stage_client
+from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
 from signalbox.errors import SignalboxError
 from signalbox.exchange.control.errors import NotFound
 from signalbox.exchange.model.records import User
 from signalbox.flows.trial import Trial, expect
 from signalbox.flows.weather_files import announcement, weather_files
+from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from signalbox.verify.patience import IAM_SECONDS, MAPPING_SECONDS, QUEUE_SECONDS, RECEIVE_SECONDS
-
-if TYPE_CHECKING:
-    from signalbox.clients.deployment import Deployment
-    from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
-    from signalbox.messages import MessageId
 
 T = TypeVar("T")
 CAPABILITY = "exchange"
@@ -89,7 +87,7 @@ def _declare(client: ExchangeClient, names: WeatherNames) -> None:
             client.bind(names.exchange, queue, pattern)
 
 
-def _workers(client: ExchangeClient, names: WeatherNames, stack: ExitStack) -> "Iterator[tuple[str, Consumer]]":
+def _workers(client: ExchangeClient, names: WeatherNames, stack: ExitStack) -> Iterator[tuple[str, Consumer]]:
     for name in WORKERS:
         # Neither receives more before it acknowledges, so the two share the queue evenly.
         yield name, stack.enter_context(client.consumer(names.bulletins, prefetch=IN_BULLETINS // len(WORKERS)))
@@ -97,7 +95,7 @@ def _workers(client: ExchangeClient, names: WeatherNames, stack: ExitStack) -> "
 
 
 def _published_and_received(
-    trial: Trial, client: ExchangeClient, names: WeatherNames, workers: "Mapping[str, Consumer]"
+    trial: Trial, client: ExchangeClient, names: WeatherNames, workers: Mapping[str, Consumer]
 ) -> str:
     """Publish the files and receive their copies; return the detail of the step."""
     now = datetime.now(UTC)
@@ -117,7 +115,7 @@ def _published_and_received(
     return f"{len(files)} real files, {size} bytes, with their directories as routing keys; {counts}; all as published"
 
 
-def _receive(workers: "Mapping[str, Consumer]", taken: "Mapping[str, dict[str, ReceivedMessage]]") -> bool:
+def _receive(workers: Mapping[str, Consumer], taken: Mapping[str, dict[str, ReceivedMessage]]) -> bool:
     """Receive once with each worker; return whether all copies are there.
 
     A standard queue may repeat a message, and a call that is repeated after a fault publishes it again, with a new id.
@@ -132,9 +130,7 @@ def _receive(workers: "Mapping[str, Consumer]", taken: "Mapping[str, dict[str, R
     return sum(map(len, taken.values())) >= COPIES
 
 
-def _check(
-    taken: "Mapping[str, Sequence[ReceivedMessage]]", files: Mapping[str, bytes], client: ExchangeClient
-) -> None:
+def _check(taken: Mapping[str, Sequence[ReceivedMessage]], files: Mapping[str, bytes], client: ExchangeClient) -> None:
     contents = {name: dict(map(_file, messages)) for name, messages in taken.items()}
     alerts = contents.pop(next(name for name in contents if name not in WORKERS))
     wanted = {path: content for path, content in files.items() if path.startswith("bulletins/")}
@@ -148,12 +144,12 @@ def _check(
     expect(senders == {client.user}, f"the messages are of {senders}, not of {client.user}")
 
 
-def _file(message: "ReceivedMessage") -> tuple[str, bytes]:
+def _file(message: ReceivedMessage) -> tuple[str, bytes]:
     document = json.loads(message.delivered.body)
     return document["relPath"], b64decode(document["content"]["value"])
 
 
-def _settled(client: ExchangeClient, names: WeatherNames, workers: "Mapping[str, Consumer]") -> Mapping[str, Any]:
+def _settled(client: ExchangeClient, names: WeatherNames, workers: Mapping[str, Consumer]) -> Mapping[str, Any]:
     """Return the status of the exchange if all queues are empty and the counters are complete, else an empty one."""
     status = client.status()
     (found,) = (one for one in status["exchanges"] if one["name"] == names.exchange)
@@ -181,7 +177,7 @@ def await_key(trial: Trial, client: ExchangeClient) -> None:
     trial.wait_until(is_known, "AWS knows the user's key", seconds=IAM_SECONDS + MAPPING_SECONDS)
 
 
-def received(consumer: "Consumer") -> "list[ReceivedMessage]":
+def received(consumer: Consumer) -> list[ReceivedMessage]:
     """Return messages of a queue that may not be known yet."""
     try:
         return consumer.receive(wait_seconds=1)
@@ -202,14 +198,14 @@ def once_usable(trial: Trial, publish: Callable[[], T]) -> T:
     return done[0]
 
 
-def events_in_lake(deployment: "Deployment", posted: "Sequence[MessageId]") -> dict[str, int]:
+def events_in_lake(deployment: Deployment, posted: Sequence[MessageId]) -> dict[str, int]:
     """Return the numbers of messages' events in the lake by kind and outcome."""
     ids = ", ".join(map(quoted, posted))
     rows = facts_in_lake(deployment, f"capability = 'exchange' AND message_id IN ({ids})", columns="kind, outcome")
     return {f"{row['kind']} ({row['outcome']})": int(row["facts"] or 0) for row in rows}
 
 
-def facts_in_lake(deployment: "Deployment", condition: str, *, columns: str) -> Sequence[Mapping[str, str | None]]:
+def facts_in_lake(deployment: Deployment, condition: str, *, columns: str) -> Sequence[Mapping[str, str | None]]:
     """Return the numbers of events, as `facts`, that fulfil a condition in SQL, by columns."""
     outputs = deployment.outputs
     results = f"s3://{outputs['HistoryBucket']}/queries/"
@@ -221,7 +217,7 @@ def facts_in_lake(deployment: "Deployment", condition: str, *, columns: str) -> 
 
 
 @contextmanager
-def exchange_user(deployment: "Deployment", name: UserName, role: Role) -> Iterator[ExchangeClient]:
+def exchange_user(deployment: Deployment, name: UserName, role: Role) -> Iterator[ExchangeClient]:
     """Create a user with an access key; delete the user when the block ends."""
     session, outputs = deployment.session(), deployment.outputs
     users = ExchangeUsers.of(session, outputs)

@@ -3,16 +3,13 @@
 import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 from signalbox.aws.rendezvous.credentials import ClientCredentials, client_credentials
+from signalbox.clients.deployment import Deployment
 from signalbox.clients.rendezvous.client import ReceivedAnswer, SqsRendezvous, new_client_id
 from signalbox.clients.rendezvous.simulator import ProxySimulator, sample_answer, sample_offer, wait_for_proxy
 from signalbox.flows.trial import Trial, expect
 from signalbox.rendezvous.wire.offer import offer_body
-
-if TYPE_CHECKING:
-    from signalbox.clients.deployment import Deployment
 
 CAPABILITY = "rendezvous"
 
@@ -41,9 +38,7 @@ def note_answer(trial: Trial, method: str) -> None:
         trial.meter.note(CAPABILITY, what)
 
 
-def exchange_answer(
-    deployment: "Deployment", offer: str, *, client_id: str | None = None
-) -> tuple[ReceivedAnswer, bool]:
+def exchange_answer(deployment: Deployment, offer: str, *, client_id: str | None = None) -> tuple[ReceivedAnswer, bool]:
     """Send an offer over SQS while a proxy polls; return the answer, and whether the broker accepted it."""
     rendezvous, proxy = sqs_rendezvous(deployment), ProxySimulator(deployment.rendezvous_url)
     with ThreadPoolExecutor() as pool:
@@ -53,7 +48,7 @@ def exchange_answer(
         return answer, served.result().accepted is True
 
 
-def sqs_rendezvous(deployment: "Deployment", key: ClientCredentials | None = None) -> SqsRendezvous:
+def sqs_rendezvous(deployment: Deployment, key: ClientCredentials | None = None) -> SqsRendezvous:
     """Return a client with the limited key of the stage's clients."""
     outputs = deployment.outputs
     sqs = deployment.session_of(key or client_credentials(deployment.session(), outputs)).client("sqs")

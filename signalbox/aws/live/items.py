@@ -1,17 +1,14 @@
 """Keys of the table `Live`: connections and sessions, grants, groups and secrets, subscribers, and logs of topics."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.expressions import Item
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.model.state import ConnectionId
+from signalbox.live.rights.principals import GroupName, PrincipalName
 from signalbox.live.wamp.messages import SessionId, SubscriptionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
-
-if TYPE_CHECKING:
-    from signalbox.live.rights.principals import GroupName, PrincipalName
 
 # Names of exchanges, users and groups have no `#`, so keys are unambiguous; a topic is always the rest of a key.
 SESSION, OUTBOX, GRANTS, SECRET, FAILURES, VERSION = "session", "outbox", "grants", "secret", "failures", "version"
@@ -70,7 +67,7 @@ def principal_key(realm: ExchangeName, user: str) -> Item:
     return {"pk": f"grants#{realm}#{user}", "sk": PRINCIPAL}
 
 
-def member_key(realm: ExchangeName, group: "GroupName", user: str) -> Item:
+def member_key(realm: ExchangeName, group: GroupName, user: str) -> Item:
     """Return the key of a member of a group of the stage, in the partition of all members of groups of a realm."""
     return {"pk": f"members#{realm}", "sk": f"{group}#{user}"}
 
@@ -80,7 +77,7 @@ def group_grants_partition(realm: ExchangeName) -> str:
     return f"group-grants#{realm}"
 
 
-def group_grants_key(realm: ExchangeName, principal: "PrincipalName") -> Item:
+def group_grants_key(realm: ExchangeName, principal: PrincipalName) -> Item:
     """Return the key of the grants of a group in a realm."""
     return {"pk": group_grants_partition(realm), "sk": principal}
 

@@ -4,27 +4,24 @@ SQS answers `KMS.ThrottlingException` when the key of an encrypted queue takes n
 (https://docs.aws.amazon.com/kms/latest/developerguide/throttling.html); botocore's list of throttling errors lacks it.
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+from botocore.hooks import BaseEventHooks
 
 from signalbox.aws.shared.errors import KEY_THROTTLED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from botocore.hooks import BaseEventHooks
-
-    from signalbox.backoff import Backoff
+from signalbox.backoff import Backoff
 
 
-def retry_throttled_keys(events: "BaseEventHooks", backoff: "Backoff") -> None:
+def retry_throttled_keys(events: BaseEventHooks, backoff: Backoff) -> None:
     """Let the SQS clients that send these events repeat calls that KMS throttled; a session's are its `events`."""
     handler = cast("Callable[..., None]", partial(retry_delay, backoff))  # the stubs give handlers no result
     events.register("needs-retry.sqs", handler)
 
 
 def retry_delay(
-    backoff: "Backoff", response: tuple[Any, dict[str, Any]] | None, attempts: int, **_: object
+    backoff: Backoff, response: tuple[Any, dict[str, Any]] | None, attempts: int, **_: object
 ) -> float | None:
     """Return the delay in seconds before the next attempt, or None if this is not for us; botocore calls it."""
     code = response[1].get("Error", {}).get("Code") if response is not None else None

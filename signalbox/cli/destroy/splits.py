@@ -3,21 +3,18 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
+import boto3
+
+from signalbox.cli.destroy.plan import Item
 from signalbox.errors import UnavailableError
-
-if TYPE_CHECKING:
-    import boto3
-
-    from signalbox.cli.destroy.plan import Item
 
 # A consumer empties its temporary queues first; a killed session ends after its heartbeat.
 SECONDS, PAUSE_SECONDS = 900, 2.0
 ENDING, UNREADABLE = "(ending)", "(a split of another version)"
 
 
-def sessions(session: "boto3.Session", table: str) -> Iterator[tuple[str, str]]:
+def sessions(session: boto3.Session, table: str) -> Iterator[tuple[str, str]]:
     """Yield the target and name of each session, and of each split without sessions that has not ended.
 
     There are none if the table is gone: an earlier removal deleted it after the last split had ended.
@@ -37,9 +34,9 @@ def sessions(session: "boto3.Session", table: str) -> Iterator[tuple[str, str]]:
 
 
 def end_all(
-    session: "boto3.Session",
+    session: boto3.Session,
     outputs: Mapping[str, str],
-    found: "Callable[[], Iterable[Item]]",
+    found: Callable[[], Iterable[Item]],
     *,
     seconds: float = SECONDS,
 ) -> None:

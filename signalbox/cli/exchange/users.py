@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,11 +17,9 @@ from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_list
 from signalbox.cli.shared.stage import OutputOptions, age, say
 from signalbox.errors import RejectedError
+from signalbox.exchange.model.records import User
 from signalbox.nearest import suggestion
 from signalbox.sarracenia.rights.permissions import Ownership, Role
-
-if TYPE_CHECKING:
-    from signalbox.exchange.model.records import User
 
 COMMANDS = group_of(
     (
@@ -138,7 +136,7 @@ def list_users(*, options: OutputOptions) -> None:
     print_list(list(map(_document, found)), columns, map(_row, found), none=none, as_json=options.as_json)
 
 
-def _document(one: "User") -> dict[str, object]:
+def _document(one: User) -> dict[str, object]:
     return {
         "user": one.name,
         "role": one.role.value,
@@ -148,7 +146,7 @@ def _document(one: "User") -> dict[str, object]:
     }
 
 
-def _row(one: "User") -> Sequence[str]:
+def _row(one: User) -> Sequence[str]:
     live_only = "yes" if one.is_live_only else "no"
     return (one.name, one.role.value, one.ownership.value, live_only, age(one.created_at.isoformat()))
 

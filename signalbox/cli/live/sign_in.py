@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from signalbox.cli.shared.stage import output, say
@@ -12,11 +12,9 @@ from signalbox.clients.identity.provider import InvalidProvider, fetch_json
 from signalbox.clients.identity.sign_ins import SignIns, state_folder
 from signalbox.clients.identity.signed_in import SignedIn
 from signalbox.clients.identity.tokens import TokenRequest
+from signalbox.clients.live.session import Login
 from signalbox.errors import RejectedError, SignalboxError
 from signalbox.exchange.model.issuers import LOOPBACK
-
-if TYPE_CHECKING:
-    from signalbox.clients.live.session import Login
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ def deployment_of_page(page_url: str) -> Deployment:
     )
 
 
-def signed_in_login(deployment: Deployment, realm: str, wanted: str | None) -> "Login":
+def signed_in_login(deployment: Deployment, realm: str, wanted: str | None) -> Login:
     """Return a login with the tokens of a user who signs in at the first request, unless a sign-in is stored."""
     from signalbox.clients.live.session import Login
 

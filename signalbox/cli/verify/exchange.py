@@ -1,17 +1,14 @@
 """The exchange: the flow of files through a topic exchange, and an ordered exchange."""
 
 import time
-from typing import TYPE_CHECKING
 
 from signalbox.cli.verify.trial import NamedTrial
 from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.clients.exchange.consumer import ReceivedMessage
 from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.flows.exchange import CAPABILITY, WeatherNames, once_usable, received, route_weather
 from signalbox.flows.trial import Timing, expect
 from signalbox.verify.patience import RECEIVE_SECONDS
-
-if TYPE_CHECKING:
-    from signalbox.clients.exchange.consumer import ReceivedMessage
 
 ORDERED_KEYS, PER_KEY = ("o.1", "o.2"), 10
 

@@ -4,10 +4,11 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from signalbox.cli.live.sign_in import page_config, page_url_of
 from signalbox.cli.verify.trial import NamedTrial
+from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import PatternCursor
 from signalbox.clients.live.session import (
@@ -44,9 +45,6 @@ from signalbox.verify.patience import RECEIVE_SECONDS, START_SECONDS
 from signalbox.verify.questions import CONNECTIONS, FRAME_ORDER, PAGE, ROUTE
 from signalbox.verify.report import Answer, inversions
 
-if TYPE_CHECKING:
-    from signalbox.clients.exchange.client import ExchangeClient
-
 T = TypeVar("T")
 GET_EVENTS = "wamp.subscription.get_events"
 SECRET_BYTES, SALT_BYTES = 24, 16
@@ -56,7 +54,7 @@ TOPIC, FRAME_TOPIC = "verify.events", "verify.frames"
 GRANTED = REVOKED, LASTING = "verify.", "lasting."
 
 
-def verify_live(trial: NamedTrial, client: "ExchangeClient", administrator: "ExchangeClient") -> None:
+def verify_live(trial: NamedTrial, client: ExchangeClient, administrator: ExchangeClient) -> None:
     """Run all steps; `client` is the user's, whose realm it is."""
     names, journal = trial.names, trial.journal
     with journal.step(CAPABILITY, "a realm with two users"):
@@ -91,7 +89,7 @@ def reading_grant(names: RunNames, pattern: str) -> dict[str, object]:
     return {"user": names.reader, "exchange": names.realm, "right": "read", "match": "prefix", "uri": pattern}
 
 
-def _login(administrator: "ExchangeClient", realm: str, user: str) -> Login:
+def _login(administrator: ExchangeClient, realm: str, user: str) -> Login:
     """Give a user a secret and return the login with it."""
     ticket = secrets.token_urlsafe(SECRET_BYTES)
     credentials = StoredSecret.of(ticket, salt=secrets.token_hex(SALT_BYTES), with_key=False)

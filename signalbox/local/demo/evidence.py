@@ -1,9 +1,9 @@
 """The demo's evidence: what each capability does on the running stage, as rows of a table."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
+from signalbox.clients.deployment import Deployment
 from signalbox.errors import UnavailableError
 from signalbox.flows.run import Run
 from signalbox.flows.splitting import SHARED
@@ -17,24 +17,19 @@ from signalbox.local.demo.splitting import show_splitting
 from signalbox.local.progress import step
 from signalbox.verify.report import Row, TrialOutcome
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from signalbox.clients.deployment import Deployment
-
 # The order of the rows.
 CAPABILITIES = ("rendezvous", "splitting", "exchange", "live", "history")
 EVENTS_SECONDS = 600.0
 Show = Callable[[Trial], None]
 
 
-def first_evidence(deployment: "Deployment") -> "Sequence[Row]":
+def first_evidence(deployment: Deployment) -> Sequence[Row]:
     """Run the shortest demonstration, a client and a proxy of rendezvous, and return its rows."""
     shown = {"rendezvous": show_rendezvous} if "rendezvous" in deployment.capabilities else {}
     return _rows(_trial(deployment), shown)
 
 
-def evidence(deployment: "Deployment", *, build: bool = False) -> "Sequence[Row]":
+def evidence(deployment: Deployment, *, build: bool = False) -> Sequence[Row]:
     """Run the other demonstrations, and return their rows. Raises `UnavailableError` if one fails.
 
     Splitting mostly waits, so the other capabilities are shown meanwhile. History reports on all of them: Spark starts
@@ -50,11 +45,11 @@ def evidence(deployment: "Deployment", *, build: bool = False) -> "Sequence[Row]
     return _rows(_trial(deployment), shown)
 
 
-def _trial(deployment: "Deployment") -> Trial:
+def _trial(deployment: Deployment) -> Trial:
     return Trial(deployment, Journal(watch=step))
 
 
-def _rows(trial: Trial, shown: Mapping[str, Show]) -> "Sequence[Row]":
+def _rows(trial: Trial, shown: Mapping[str, Show]) -> Sequence[Row]:
     Run(trial, {name: partial(show, trial) for name, show in shown.items()}).wait()
     _raise_failures(trial)
     return sorted(trial.journal.rows, key=lambda row: CAPABILITIES.index(row.capability))

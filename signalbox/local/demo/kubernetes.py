@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import boto3
 
-from signalbox.clients.deployment import require_local
+from signalbox.clients.deployment import Deployment, require_local
 from signalbox.errors import UnavailableError
 from signalbox.flows.consumer import VISIBILITY_SECONDS, Receipt, variable_of, wait_until
 from signalbox.flows.splitting import CAPABILITY, SharedQueues
@@ -24,9 +24,6 @@ from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.rbac import RoleRights, group, role_documents
 from signalbox.splitting.model.target import Target
-
-if TYPE_CHECKING:
-    from signalbox.clients.deployment import Deployment
 
 WHERE = "on Kubernetes"
 STAGE = "signalbox"
@@ -116,7 +113,7 @@ def show_kubernetes(trial: Trial, *, build: bool = False) -> None:
 
 
 @contextmanager
-def attached_cluster(deployment: "Deployment") -> Iterator[ClusterApi]:
+def attached_cluster(deployment: Deployment) -> Iterator[ClusterApi]:
     """Run a cluster that is attached to the stage; yield the access of its administrator."""
     stage_folder = StageFolder(require_local(deployment).folder)
     if (emulator := lifecycle.running(stage_folder)) is None:

@@ -1,23 +1,19 @@
 """The history jobs on this machine, with the arguments that the schedules on AWS give to Glue."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from signalbox.clients.deployment import require_local
+from signalbox.clients.deployment import Deployment, require_local
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.names import CONTROL_MARK
 from signalbox.history.jobs import job_arguments
 from signalbox.local.emulator.lifecycle import Credentials
 from signalbox.local.spark.jobs import run_jobs
 
-if TYPE_CHECKING:
-    from signalbox.clients.deployment import Deployment
-
 Job = tuple[str, Mapping[str, str]]
 
 
 def run_locally(
-    deployment: "Deployment",
+    deployment: Deployment,
     jobs: Sequence[Job],
     on_line: Callable[[str], None],
     *,
@@ -43,7 +39,7 @@ def stage_of(outputs: Mapping[str, str]) -> str:
     return outputs["ExchangeControlQueueUrl"].rpartition("/")[2].removesuffix(CONTROL_MARK)
 
 
-def _defaults(deployment: "Deployment", script: str) -> dict[str, str]:
+def _defaults(deployment: Deployment, script: str) -> dict[str, str]:
     outputs = deployment.outputs
     try:
         return job_arguments(script, outputs, region=deployment.region, stage=stage_of(outputs))
