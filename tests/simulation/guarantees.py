@@ -640,10 +640,12 @@ def a_closed_queue_gets_nothing(world: SplittingWorld) -> Iterator[str]:
 
 
 def a_session_lasts_while_it_beats(world: SplittingWorld) -> Iterator[str]:
-    """The session; it ends without a heartbeat in `split_heartbeat_seconds`."""
-    # A deployment may end it, too: the target has not read from its temporary queue in time.
-    if not world.has_deployments:
-        yield from (one for one in world.account.lost if not one.startswith("target "))
+    """The session; it ends without a heartbeat in `split_heartbeat_seconds`.
+
+    Maximum time for a session's queues to exist and the target to switch; default 120 s.
+    """
+    if not world.has_deployments:  # a deployment may end it, too
+        yield from world.account.lost
 
 
 def only_kills_cost_receives(world: SplittingWorld) -> Iterator[str]:

@@ -18,6 +18,7 @@ from signalbox.control.protocol import REPLY_RETENTION, REPLY_VISIBILITY, Comman
 from signalbox.errors import SignalboxError
 from signalbox.queues import is_fifo
 from signalbox.splitting.control.protocol import REPLY_MARK, SessionStatus
+from signalbox.splitting.model.split import Phase
 from stacks.settings.config import Config
 from tests.simulation.clients import shared_client
 from tests.simulation.functions import Mapping_
@@ -87,12 +88,16 @@ class SplittingAccount:
 
 @dataclass
 class SessionCommands:
-    """The commands of one session, which notes if the stage ends the session although it gets heartbeats."""
+    """The commands of one session, which notes if the stage ends the session although it gets heartbeats.
+
+    One that is not ready in time may end.
+    """
 
     world: "SplittingWorld"
     control: ControlClient
     began: float | None = None
     beat_at: float = 0.0
+    was_ready: bool = False
 
     def ask(self, command: str, fields: Mapping[str, object], *, timeout: timedelta | None = None) -> object:
         at = self.world.kernel.now
@@ -106,12 +111,14 @@ class SessionCommands:
             self._note(command, status.reason or "without a reason")
         else:
             self.began, self.beat_at = self.began or at, at
+            self.was_ready = self.was_ready or status.phase == Phase.READY
         return found
 
     def _note(self, command: str, reason: str) -> None:
         now = self.world.kernel.now
         is_alive = command == "heartbeat" and now - self.beat_at < CONFIG.split_heartbeat_seconds
-        if is_alive and self.began and not self.world.was_away(self.began, now):
+        is_lost = self.was_ready or reason.startswith("no sign of life")
+        if is_alive and is_lost and self.began and not self.world.was_away(self.began, now):
             self.world.account.lost.append(reason)
 
 
