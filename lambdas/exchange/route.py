@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from lambdas.exchange import route_wiring, wiring
-from lambdas.shared import instance
+from lambdas.shared import instance, shutdown
 from lambdas.shared.poison import Read, is_suspect, poison_of
 from lambdas.shared.records import in_flight, messages_of
 from signalbox.aws.shared.batch_calls import hide
@@ -27,6 +27,8 @@ from signalbox.queues import QueueName, is_fifo
 SOON = timedelta(seconds=1)
 
 logger = logging.getLogger(__name__)
+
+shutdown.before_end(route_wiring.flush)
 
 
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
@@ -57,6 +59,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
             instance.sqs(), wiring.url_prefix() + queue, {receipts[one]: pause for one, pause in routed.pauses.items()}
         )
     _measure(messages, routed.not_done)
+    route_wiring.counters().write_due()
     return in_flight(routed.not_done)
 
 

@@ -1,6 +1,5 @@
 """The dependencies of the function `route`, created once for each function instance, with cached tries."""
 
-import secrets
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache, partial
@@ -19,7 +18,7 @@ from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.exchange.messages.publications import TrustedSenders
 from signalbox.exchange.routing.batch_reader import BatchReader
-from signalbox.exchange.routing.batch_report import Reporter
+from signalbox.exchange.routing.batch_report import PAUSE_OF_A_WRITE, CollectedCounters, Reporter
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, Patience
 from signalbox.exchange.routing.copy_keeper import CopyKeeper
 from signalbox.exchange.routing.copy_router import CopyRouter
@@ -34,8 +33,6 @@ from signalbox.live.router.decoding import metadata_problem
 from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.router.distributor import Distributor
 from signalbox.queues import QueueName
-
-WRITERS = 1_000_000_000  # numbers of function instances, of which no two are likely to be equal
 
 
 @cache
@@ -96,9 +93,20 @@ def keeper() -> CopyKeeper | None:
 
 
 @cache
-def counters() -> DynamoCounterWriter:
-    """Return the writer of the counters of this function instance."""
-    return DynamoCounterWriter(wiring.table(), parallel_map, writer=secrets.randbelow(WRITERS))
+def counters() -> CollectedCounters:
+    """Return the counters of this function instance; on a local stage they are written at once.
+
+    Their writes have one attempt: messages do not wait for counters that DynamoDB throttles.
+    """
+    stored = DynamoCounterWriter(instance.table("EXCHANGE_TABLE", instance.ONCE), parallel_map)
+    pause = timedelta(0) if instance.is_local() else PAUSE_OF_A_WRITE
+    return CollectedCounters(stored, instance.CLOCK.now, pause)
+
+
+def flush() -> None:
+    """Write the collected counters, if there are any."""
+    if counters.cache_info().currsize:
+        counters().flush()
 
 
 @cache
@@ -121,7 +129,6 @@ def distributor() -> Distributor:
         log=DynamoRouterLog(
             DynamoTopicLog(table, parallel_map),
             heads(),
-            counters(),
         ),
         directory=CachedSubscriberDirectory(DynamoSubscribers(table), instance.CLOCK.now),
         outboxes=SqsOutboxes(

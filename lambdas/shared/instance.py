@@ -33,6 +33,7 @@ SHARE_OF_TIME = 0.5
 # for the sake of one queue that its owner lets SQS throttle. These pauses are at most 1 and 2 s.
 FEW_RETRIES = Config(retries={"mode": "standard", "total_max_attempts": 3})
 SOON_SECONDS = 3
+ONCE = Config(retries={"total_max_attempts": 1}, connect_timeout=SOON_SECONDS, read_timeout=SOON_SECONDS)
 # For the part of a scheduled task that is under way when its time ends.
 TASK_RESERVE, TASK_LENGTH = timedelta(seconds=8), timedelta(seconds=30)
 
@@ -126,22 +127,21 @@ def sqs() -> "SQSClient":
 @cache
 def sqs_once() -> "SQSClient":
     """Return the SQS client for the queues of others, which repeats no call: a throttled queue must not hold others."""
-    config = Config(retries={"total_max_attempts": 1}, connect_timeout=SOON_SECONDS, read_timeout=SOON_SECONDS)
-    client: SQSClient = aws_client("sqs", config=config)
+    client: SQSClient = aws_client("sqs", config=ONCE)
     return client
 
 
 @cache
-def table(variable: str) -> "DynamoTable":
+def table(variable: str, config: Config | None = None) -> "DynamoTable":
     """Return the table whose name is in a variable; threads may share it."""
     from signalbox.aws.shared.dynamodb import DynamoTable  # noqa: PLC0415 - some functions have no table
 
-    return DynamoTable(_dynamodb(), settings().text(variable), backoff())
+    return DynamoTable(_dynamodb(config), settings().text(variable), backoff())
 
 
 @cache
-def _dynamodb() -> "DynamoDBClient":
-    client: DynamoDBClient = aws_client("dynamodb")
+def _dynamodb(config: Config | None) -> "DynamoDBClient":
+    client: DynamoDBClient = aws_client("dynamodb", config=config)
     return client
 
 

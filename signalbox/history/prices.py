@@ -95,13 +95,13 @@ def _frames(
 # Counted from the code, with the consumers' calls of their queues. docs/operations.md has the cost of an idle stage,
 # which is not included.
 USAGES = (
-    # send, receive, delete; a run of 40 ms with 1 GB; a read of the bindings and two counters for each batch
+    # send, receive, delete; a run of 40 ms with 1 GB; a read of the bindings and at most two counters for each batch
     *_batched("exchange", "publication", requests=3, runs=1, gb_ms=40, reads=1, writes=2),
     # the same, and the number of the key: a read and a write of its head, once for the messages of a key in a batch
     *_batched("exchange", "ordered publication", requests=3, runs=1, gb_ms=40, reads=2, writes=3),
-    # the event in the log of its topic, one item of up to 1 KB, written in a transaction with the head and the counter,
-    # all of which cost twice; the end of the hold of a topic; the versions of two lists of subscribers for each batch
-    Usage("exchange", "logged event", "DynamoDB write unit", 2.3, 5),
+    # the event in the log of its topic, one item of up to 1 KB, written in a transaction with the head, which both cost
+    # twice; the end of the hold of a topic; the versions of two lists of subscribers for each batch
+    Usage("exchange", "logged event", "DynamoDB write unit", 2.2, 4),
     *_batched("exchange", "logged event", reads=2),
     # send; the consumer's receive and delete
     *_batched("exchange", "copy", requests=3),

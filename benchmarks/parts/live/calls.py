@@ -136,6 +136,7 @@ class Realm:
         """Begin a new function instance, whose calls are counted."""
         clear_caches(wiring, route_wiring)
         instance._session().register("after-call", self._answered, unique_id="counted")  # noqa: SLF001 - not boto3's
+        route_wiring.counters().pause = timedelta(0)  # whatever the time between two publications
 
     def _fill(self, numbers: Iterable[int]) -> None:
         """Write the rows of `attach` without the changes, which are slow in moto."""

@@ -46,7 +46,7 @@ class Work:
     rights_kept_seconds: float = 60.0
     version_reads: float = 1.0  # counted: for each instance once a second, the version of all rights
     users: int = 500  # assumed; they decide how often an instance has read a user's rights within the last minute
-    event_writes: float = 6.0  # counted, for an event alone: its row, the head and the counter, twice in a transaction
+    event_writes: float = 5.0  # counted, for an event alone: its row and the head, twice in a transaction; the counter
     burst_writes: float = 2.0  # counted: for each further event of the same topic in the batch
     frames_per_connection: float = 4.0  # HELLO, AUTHENTICATE, SUBSCRIBE and the call that follows it
     writes_per_frame: float = 3.0

@@ -4,7 +4,7 @@ The cost of routing in DynamoDB, on demand and in request units (a write costs f
 BatchGetItem with a read for each exchange on the way, usually one, and half a read a minute for each queue's
 settings. An ordered exchange reads and writes one item for each key in the batch; detours cost nothing while there are
 none. Counters cost one write for the exchange and one for each queue with new copies: more than everything else, and
-therefore written once a batch and not once a message. Batches of more than ten messages share these costs.
+therefore collected. Batches of more than ten messages share these costs.
 """
 
 import logging
@@ -36,7 +36,7 @@ from signalbox.aws.shared.expressions import Expression, Item, Update, attr
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import Binding, GroupBy, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.ports import CopySettings, HeadChange, KeysOfExchange, RoutingSnapshot
+from signalbox.exchange.routing.ports import CopySettings, Counts, HeadChange, KeysOfExchange, RoutingSnapshot
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import MessageId
 from signalbox.parallel import ParallelMap, serial_map
@@ -140,32 +140,28 @@ class DynamoHeads:
 
 @dataclass(frozen=True, slots=True)
 class DynamoCounterWriter:
-    """`CounterWriter` over the table `Exchanges`: items for each minute of an exchange or a queue.
+    """`CounterWriter` over the table `Exchanges`: an item for each minute of an exchange or a queue.
 
-    With a number of its own, `writer`, a function instance adds to items of its own, which no other transaction writes
-    to. That number follows the minute as a fraction, so that all of them are read as times in that minute.
+    Function instances share it, and write to it a few times in a minute. Earlier versions had items of their own, with
+    a number after the minute as a fraction: all are read as times in that minute.
     """
 
     table: DynamoTable
     parallel_map: ParallelMap = serial_map
-    writer: int | None = None
 
-    def add(self, counts: Mapping[ResourceRef, Mapping[str, int]], *, at: datetime) -> None:
+    def add(self, counts: Counts, *, at: datetime) -> None:
         """Add to the counters of exchanges and queues; log failures, since the data lake has the same facts."""
-        for _ in self.parallel_map(lambda resource: self._add(resource, counts[resource], at), counts):
-            pass
+        errors = self.parallel_map(lambda resource: self._add(resource, counts[resource], at), counts)
+        if failed := [error for error in errors if error is not None]:
+            logger.error("%d of %d counters were not increased; the first: %s", len(failed), len(counts), failed[0])
 
-    def update(self, resource: ResourceRef, counts: Mapping[str, int], at: datetime) -> Update:
-        """Return the update that adds to the counters of an exchange or a queue."""
-        minute = minute_key(at) if self.writer is None else f"{minute_key(at)}.{self.writer:09d}"
+    def _add(self, resource: ResourceRef, counts: Mapping[str, int], at: datetime) -> str | None:
         sets = {"last_at": milliseconds(at)} | ttl(at + COUNTERS_KEPT_FOR)
-        return Update({"pk": partition(resource), "sk": minute}, sets=sets, adds=counts)
-
-    def _add(self, resource: ResourceRef, counts: Mapping[str, int], at: datetime) -> None:
         try:
-            self.table.write(self.update(resource, counts, at))
-        except (ClientError, BotoCoreError):
-            logger.exception("counters of %s were not increased", resource)
+            self.table.write(Update({"pk": partition(resource), "sk": minute_key(at)}, sets=sets, adds=counts))
+        except (ClientError, BotoCoreError) as error:
+            return f"{resource}: {error}"
+        return None
 
 
 def head_update(exchange: ExchangeName, change: HeadChange) -> Update:

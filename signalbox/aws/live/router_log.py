@@ -1,4 +1,4 @@
-"""The logs of topics as the router writes them: a batch's events, numbers and counters in one transaction.
+"""The logs of topics as the router writes them: a batch's events and numbers in one transaction.
 
 A transaction costs twice the write units of its writes. It writes heads only where no other function writes to them at
 the same time; where it fails nevertheless, for example because DynamoDB throttles one of the items, nothing is written,
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from botocore.exceptions import ClientError
 
-from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads, head_update
+from signalbox.aws.exchange.routing_table import DynamoHeads, head_update
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.shared.dynamodb import MAXIMUM_TRANSACTION, DynamoTable, ItemBusy, reasons, transact
 from signalbox.aws.shared.expressions import Write
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.exchange.routing.ports import BatchWrites
+from signalbox.exchange.routing.ports import HeadChange
 from signalbox.live.log.events import LoggedEvent
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -25,23 +25,20 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class DynamoRouterLog:
-    """`EventLog` over the tables `Live` and `Exchanges`; `counters` are those of this function instance alone."""
+    """`EventLog` over the tables `Live` and `Exchanges`."""
 
     log: DynamoTopicLog
     heads: DynamoHeads
-    counters: DynamoCounterWriter
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
         """Append events to the logs of their topics. Idempotent. Raises `ItemBusy`."""
         self.log.append(realm, events, live=live)
 
     def append_with(
-        self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings, writes: BatchWrites
+        self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings, heads: Sequence[HeadChange]
     ) -> bool:
-        """Append events to the logs of their topics and store `writes`, all or nothing; return whether it was done."""
-        exchanges, counters = self.heads.table, self.counters
-        changes: list[tuple[DynamoTable, Write]] = [(exchanges, head_update(realm, one)) for one in writes.heads]
-        changes += [(counters.table, counters.update(one, some, writes.at)) for one, some in writes.counts.items()]
+        """Append events to the logs of their topics and store `heads`, all or nothing; return whether it was done."""
+        changes: list[tuple[DynamoTable, Write]] = [(self.heads.table, head_update(realm, one)) for one in heads]
         changes += [(self.log.table, one) for one in self.log.changes(realm, events, live)]
         if len(changes) > MAXIMUM_TRANSACTION:
             return False

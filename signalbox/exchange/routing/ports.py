@@ -133,10 +133,14 @@ class QueueRefusals(Protocol):
         """Return when a queue's series of refusals began, or None if none is recorded that has not ended."""
 
 
+Counts = Mapping[ResourceRef, Mapping[str, int]]
+"""Increments of the counters of exchanges and queues."""
+
+
 class CounterWriter(Protocol):
     """Adds to the counters of messages, minute by minute."""
 
-    def add(self, counts: Mapping[ResourceRef, Mapping[str, int]], *, at: datetime) -> None:
+    def add(self, counts: Counts, *, at: datetime) -> None:
         """Add to the counters of exchanges and queues. Never raises: counting must not stop a message."""
 
 
@@ -176,15 +180,6 @@ class HeadChange:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchWrites:
-    """The writes that are stored with the events of a batch: heads of routing keys, and increments of counters."""
-
-    heads: Sequence[HeadChange]
-    counts: Mapping[ResourceRef, Mapping[str, int]]
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class Distribution:
     """The outcome of a delivery to connections: the messages to redeliver, and the copies that were sent."""
 
@@ -203,9 +198,9 @@ class LiveDelivery(Protocol):
         """Store publications, in order, in the log; return their delivery to subscribed connections."""
 
     def store_with(
-        self, exchange: ExchangeRecord, published: Sequence[NumberedPublication], writes: BatchWrites
+        self, exchange: ExchangeRecord, published: Sequence[NumberedPublication], heads: Sequence[HeadChange]
     ) -> Delivery | None:
-        """Store publications as `store` does, and `writes`, all or none; return None if nothing was stored."""
+        """Store publications as `store` does, and `heads`, all or none; return None if nothing was stored."""
 
     def publication_id(self, publication: Publication) -> int:
         """Return the id by which connections and logs know a publication."""

@@ -10,7 +10,7 @@ from signalbox.exchange.routing.batch_report import BatchReport, Reporter, Routi
 from signalbox.exchange.routing.copy_router import CopyRouter, RoutedEntries
 from signalbox.exchange.routing.detours import Detours
 from signalbox.exchange.routing.numbering import BatchNumbers, Numberer
-from signalbox.exchange.routing.ports import BatchWrites, Delivery, LiveDelivery, NumberedPublication, SentCopy
+from signalbox.exchange.routing.ports import Delivery, LiveDelivery, NumberedPublication, SentCopy
 from signalbox.fifo import FifoBatch
 from signalbox.messages import Message, MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -69,8 +69,7 @@ class Router:
 
     def _route_live(self, batch: ReadBatch, live: LiveDelivery) -> RoutingResult:
         """Store numbers and logs of publications, deliver them to connections, copy and acknowledge them."""
-        at_once = self._logged_at_once(batch, live)
-        logged = at_once or self._logged(batch, live)
+        logged = self._logged_at_once(batch, live) or self._logged(batch, live)
         work, sent = logged.numbers.fifo_batch(batch.entries), list[SentCopy]()
         if any(isinstance(entry, Publication) and entry.routes.queues for entry in batch.entries):
             _deliver(logged, work, sent)  # before any copy: a failure redelivers a message with all of its copies
@@ -83,20 +82,18 @@ class Router:
             routed,
             sequences=logged.numbers.sequences,
             publication_id=live.publication_id,
-            is_counted=at_once is not None,
         )
         result = self._finish(report, work, routed, last, delivered=sent)
         self._release(batch, logged.numbers, result)
         return result
 
     def _logged_at_once(self, batch: ReadBatch, live: LiveDelivery) -> _Logged | None:
-        """Store the heads and the counters together with the logs; return None if nothing was stored."""
+        """Store the heads together with the logs; return None if nothing was stored."""
         planned = self.numberer.plan(batch)
         if planned is None:
             return None
         published = _published(batch.entries, planned.numbers)
-        writes = BatchWrites(planned.changes, batch.received, batch.read_at)
-        delivery = live.store_with(batch.exchange, published, writes)
+        delivery = live.store_with(batch.exchange, published, planned.changes)
         return None if delivery is None else _Logged(planned.numbers, published, delivery)
 
     def _logged(self, batch: ReadBatch, live: LiveDelivery) -> _Logged:

@@ -10,7 +10,7 @@ from signalbox.exchange.messages.publications import Publication, attempt
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.copy_router import PART_COPIES, parts
-from signalbox.exchange.routing.ports import BatchWrites, Delivery, Distribution, SentCopies
+from signalbox.exchange.routing.ports import Delivery, Distribution, HeadChange, SentCopies
 from signalbox.exchange.routing.ports import NumberedPublication as ToConnections
 from signalbox.live.log.documents import event_document, json_text
 from signalbox.live.log.events import LoggedEvent
@@ -47,9 +47,9 @@ class EventLog(Protocol):
         """Append events to the logs of their topics. Idempotent."""
 
     def append_with(
-        self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings, writes: BatchWrites
+        self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings, heads: Sequence[HeadChange]
     ) -> bool:
-        """Append events to the logs of their topics and store `writes`, all or nothing; return whether it was done."""
+        """Append events to the logs of their topics and store `heads`, all or nothing; return whether it was done."""
 
 
 class SubscriberDirectory(Protocol):
@@ -142,12 +142,12 @@ class Distributor:
         return self._delivery(exchange, events)
 
     def store_with(
-        self, exchange: ExchangeRecord, published: Sequence[ToConnections], writes: BatchWrites
+        self, exchange: ExchangeRecord, published: Sequence[ToConnections], heads: Sequence[HeadChange]
     ) -> Delivery | None:
-        """Append publications and store `writes`, all or none; return None if nothing was stored."""
+        """Append publications and store `heads`, all or none; return None if nothing was stored."""
         events = self._decoded(published)
         logged = [one.event for one in events]
-        if exchange.live is None or not self.log.append_with(exchange.name, logged, live=exchange.live, writes=writes):
+        if exchange.live is None or not self.log.append_with(exchange.name, logged, live=exchange.live, heads=heads):
             return None
         return self._delivery(exchange, events)
 

@@ -286,7 +286,20 @@ def test_counters_that_cannot_be_increased_stop_nothing(exchange_table, caplog) 
     with caplog.at_level(logging.ERROR):
         DynamoCounterWriter(exchange_table).add({ResourceRef(ResourceKind.QUEUE, "q_a"): {"received": 1}}, at=NOW)
 
-    assert "counters of queue 'q_a' were not increased" in caplog.text
+    assert "1 of 1 counters were not increased; the first: queue 'q_a'" in caplog.text
+
+
+def test_counters_of_earlier_versions_are_read_as_those_of_their_minute(exchange_table) -> None:
+    resource = ResourceRef(ResourceKind.QUEUE, "q_a")
+    DynamoCounterWriter(exchange_table).add({resource: {"received": 2}}, at=NOW)
+    exchange_table.put_item(
+        Item={"pk": "queue#q_a", "sk": f"minute#{round(NOW.timestamp()) // 60}.000000007", "received": 3}
+    )
+
+    minutes = DynamoCounters(exchange_table).since(resource, NOW)
+
+    assert [one.received for one in minutes] == [2, 3]
+    assert {one.begins_at.replace(second=0, microsecond=0) for one in minutes} == {NOW.replace(second=0)}
 
 
 def test_a_head_that_cannot_be_written_is_the_worlds_fault(exchange_table) -> None:

@@ -1,19 +1,18 @@
-"""The router's log: events, numbers and counters in one transaction."""
+"""The router's log: events and numbers in one transaction."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from signalbox.aws.exchange.counters import DynamoCounters
-from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads
+from signalbox.aws.exchange.routing_table import DynamoHeads
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.router_log import DynamoRouterLog
 from signalbox.aws.shared.expressions import attr
-from signalbox.exchange.model.records import LiveSettings, ResourceKind, ResourceRef, Retention
+from signalbox.exchange.model.records import LiveSettings, Retention
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.ports import BatchWrites, HeadChange
+from signalbox.exchange.routing.ports import HeadChange
 from signalbox.exchange.routing.sequences import Head, numbered
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.wamp.messages import Payload, PublicationId
@@ -22,41 +21,30 @@ from signalbox.sarracenia.rights.names import ExchangeName
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
 REALM, TOPIC, OTHER = ExchangeName("xs_trial.fifo"), RoutingKey("trial.a"), RoutingKey("trial.b")
-LIVE, EXCHANGE = LiveSettings(), ResourceRef(ResourceKind.EXCHANGE, REALM)
+LIVE = LiveSettings()
 FIRST = numbered(Head(), [MessageId("m1")])
 
 
 @pytest.fixture
 def log(live_table, exchange_table) -> DynamoRouterLog:
-    counters = DynamoCounterWriter(exchange_table, writer=7)
-    return DynamoRouterLog(DynamoTopicLog(live_table), DynamoHeads(exchange_table), counters)
+    return DynamoRouterLog(DynamoTopicLog(live_table), DynamoHeads(exchange_table))
 
 
 def event(number: int, topic: RoutingKey = TOPIC) -> LoggedEvent:
     return LoggedEvent(PublicationId(number), topic, NOW, Payload(("x",)), sequence=number)
 
 
-def writes(*changes: HeadChange, counts: dict[str, int] | None = None) -> BatchWrites:
-    return BatchWrites(changes, {EXCHANGE: counts or {"received": 1}}, NOW)
-
-
 def logged(log: DynamoRouterLog, topic: RoutingKey = TOPIC) -> list[int | None]:
     return [one.sequence for one in log.log.events(REALM, topic, live=LIVE, now=NOW)]
 
 
-def received(log: DynamoRouterLog) -> list[int]:
-    minutes = DynamoCounters(log.heads.table).since(EXCHANGE, NOW - timedelta(minutes=5))
-    return [one.received for one in minutes]
-
-
-def test_events_numbers_and_counters_are_written_together(log: DynamoRouterLog) -> None:
+def test_events_and_numbers_are_written_together(log: DynamoRouterLog) -> None:
     changes = [HeadChange(TOPIC, FIRST, Head()), HeadChange(OTHER, FIRST, Head())]
 
-    assert log.append_with(REALM, [event(1), event(1, OTHER)], live=LIVE, writes=writes(*changes))
+    assert log.append_with(REALM, [event(1), event(1, OTHER)], live=LIVE, heads=changes)
 
     assert (logged(log), logged(log, OTHER)) == ([1], [1])
     assert log.heads.read(REALM, [TOPIC, OTHER]) == {TOPIC: FIRST, OTHER: FIRST}
-    assert received(log) == [1]
 
 
 def test_nothing_is_written_if_a_head_has_changed(log: DynamoRouterLog) -> None:
@@ -64,18 +52,18 @@ def test_nothing_is_written_if_a_head_has_changed(log: DynamoRouterLog) -> None:
     mine = numbered(Head(), [MessageId("m2")])
     changes = [HeadChange(OTHER, FIRST, Head()), HeadChange(TOPIC, mine, Head())]
 
-    assert not log.append_with(REALM, [event(1), event(1, OTHER)], live=LIVE, writes=writes(*changes))
+    assert not log.append_with(REALM, [event(1), event(1, OTHER)], live=LIVE, heads=changes)
 
-    assert (logged(log), logged(log, OTHER), received(log)) == ([], [], [])
+    assert (logged(log), logged(log, OTHER)) == ([], [])
     assert log.heads.read(REALM, [TOPIC, OTHER]) == {TOPIC: FIRST}
 
 
 def test_detours_of_a_head_are_kept(log: DynamoRouterLog) -> None:
-    log.append_with(REALM, [event(1)], live=LIVE, writes=writes(HeadChange(TOPIC, FIRST, Head())))
+    log.append_with(REALM, [event(1)], live=LIVE, heads=[HeadChange(TOPIC, FIRST, Head())])
     log.heads.start_detour(REALM, TOPIC, "q_log.fifo", last=1)
     second = numbered(FIRST, [MessageId("m2")])
 
-    assert log.append_with(REALM, [event(2)], live=LIVE, writes=writes(HeadChange(TOPIC, second, FIRST)))
+    assert log.append_with(REALM, [event(2)], live=LIVE, heads=[HeadChange(TOPIC, second, FIRST)])
 
     assert log.heads.read(REALM, [TOPIC])[TOPIC].detours == {"q_log.fifo": 1}
 
@@ -84,7 +72,7 @@ def test_events_beyond_the_kept_number_are_deleted_in_the_same_transaction(log: 
     live = LiveSettings(retention=Retention(count=1, age=None))
     log.append(REALM, [event(1)], live=live)
 
-    log.append_with(REALM, [event(1_002)], live=live, writes=writes(HeadChange(TOPIC, FIRST, Head())))
+    log.append_with(REALM, [event(1_002)], live=live, heads=[HeadChange(TOPIC, FIRST, Head())])
 
     items = log.log.table.query(attr("pk").eq(f"log#{REALM}#{TOPIC}"))
     assert [int(item["sk"]) for item in items] == [1_002]
@@ -93,7 +81,7 @@ def test_events_beyond_the_kept_number_are_deleted_in_the_same_transaction(log: 
 def test_more_writes_than_a_transaction_takes_are_not_tried(log: DynamoRouterLog) -> None:
     events = [event(number) for number in range(1, 102)]
 
-    assert not log.append_with(REALM, events, live=LIVE, writes=writes(HeadChange(TOPIC, FIRST, Head())))
+    assert not log.append_with(REALM, events, live=LIVE, heads=[HeadChange(TOPIC, FIRST, Head())])
 
     assert logged(log) == []
 
@@ -122,20 +110,7 @@ def test_a_transaction_that_is_cancelled_is_left_to_single_writes(
     change = HeadChange(TOPIC, FIRST, Head())
 
     if is_left_to_single_writes:
-        assert not log.append_with(REALM, [event(1)], live=LIVE, writes=writes(change))
+        assert not log.append_with(REALM, [event(1)], live=LIVE, heads=[change])
     else:
         with pytest.raises(ClientError):
-            log.append_with(REALM, [event(1)], live=LIVE, writes=writes(change))
-
-
-def test_instances_add_to_counters_of_their_own_which_are_read_as_those_of_the_minute(
-    log: DynamoRouterLog, exchange_table
-) -> None:
-    other = DynamoCounterWriter(exchange_table, writer=999_999_999)
-    for counters in (log.counters, other, DynamoCounterWriter(exchange_table)):
-        counters.add({EXCHANGE: {"received": 2}}, at=NOW)
-
-    minutes = DynamoCounters(exchange_table).since(EXCHANGE, NOW)
-
-    assert [one.received for one in minutes] == [2, 2, 2]
-    assert {one.begins_at.replace(second=0, microsecond=0) for one in minutes} == {NOW.replace(second=0)}
+            log.append_with(REALM, [event(1)], live=LIVE, heads=[change])

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from lambdas.exchange import route_wiring
 from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.exchange.model.records import User
 from signalbox.history.prices import SQS
@@ -37,6 +38,7 @@ def test_a_publication_with_one_copy(stage, exchange, queue, what):  # noqa: F81
     with billed_units() as billed:
         stage.publish(name, "trial.a", "second")
         stage.route(name)
+        route_wiring.flush()
 
     assert billed == priced_units(("exchange", what), ("exchange", "copy"))
 
@@ -48,6 +50,7 @@ def test_a_publication_in_a_live_exchange_with_one_subscriber(realm, live_table)
     with billed_units() as billed:
         realm.publish(REALM, "trial.a", "second")
         realm.route(REALM)
+        route_wiring.flush()
 
     priced = priced_units(("exchange", "ordered publication"), ("exchange", "logged event"))
     priced[SQS] += 3  # the item of the outbox, which the delivery is billed for

@@ -8,9 +8,11 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from botocore.awsrequest import AWSResponse
 
 from lambdas.exchange import route, route_wiring, wiring
 from lambdas.exchange.route import handler
@@ -103,6 +105,7 @@ class RouteStage(Queues):
 
     def counted(self, kind: ResourceKind, name: str) -> dict[str, int]:
         """Return the sums of the counters, of two minutes if one ended during the test."""
+        route_wiring.flush()
         minutes = DynamoCounters(self.table).since(ResourceRef(kind, name), datetime(2026, 1, 1, tzinfo=UTC))
         return {counter: sum(getattr(one, counter) for one in minutes) for counter in ("received", "routed", "retried")}
 
@@ -152,6 +155,28 @@ def test_messages_reach_the_queues_that_are_bound_and_are_counted_and_written_do
     ]
     assert stage.counted(ResourceKind.EXCHANGE, "xs") == {"received": 2, "routed": 3, "retried": 0}
     assert stage.counted(ResourceKind.QUEUE, "q_all") == {"received": 2, "routed": 0, "retried": 0}
+
+
+def test_counters_that_dynamodb_throttles_are_tried_once_when_the_messages_are_done(stage, caplog):
+    for number in range(5):
+        stage.bind("xs", "#", queue=f"q_{number}")
+    stage.publish("xs", "a", "1")
+    tried: list[object] = []
+
+    def throttle(request: Any, **_: Any) -> AWSResponse:
+        tried.append(request)
+        raw = SimpleNamespace(stream=lambda **_: iter([b'{"__type": "ThrottlingException", "message": "x"}']))
+        return AWSResponse(request.url, 400, {"content-type": "application/x-amz-json-1.0"}, raw)
+
+    route_wiring.counters().stored.table.client.meta.events.register_first("before-send", throttle)
+
+    with recorded_calls() as calls:
+        assert stage.route("xs") == []
+
+    assert len(tried) == 6
+    assert calls[-7:] == [*["dynamodb.UpdateItem"] * 6, "sqs.DeleteMessage"]  # which Lambda makes
+    assert "6 of 6 counters were not increased" in caplog.text
+    assert len(stage.history()) == 5
 
 
 def test_every_copy_in_a_standard_queue_has_its_publisher_as_group_also_when_retried_without_a_further_call(stage):

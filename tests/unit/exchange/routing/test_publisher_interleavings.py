@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
-from signalbox.exchange.routing.ports import BatchWrites, Delivery, NumberedPublication
+from signalbox.exchange.routing.ports import Delivery, HeadChange, NumberedPublication
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
@@ -29,12 +29,12 @@ class Connections(Live):
     got: dict[str, list[tuple[str, int]]] = field(default_factory=lambda: {name: [] for name in CONNECTIONS})
 
     def store_with(
-        self, exchange: ExchangeRecord, published: Sequence[NumberedPublication], writes: BatchWrites
+        self, exchange: ExchangeRecord, published: Sequence[NumberedPublication], heads: Sequence[HeadChange]
     ) -> Delivery | None:
         assert self.world is not None
         self.world.burn()
         breath, self.world.breath = self.world.breath, None  # a transaction is not killed halfway
-        stored = super().store_with(exchange, published, writes)
+        stored = super().store_with(exchange, published, heads)
         self.world.breath = breath
         self.world.burn()
         return stored

@@ -10,7 +10,7 @@ from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.ports import BatchWrites, Delivery, Distribution, HeadChange, NumberedPublication
+from signalbox.exchange.routing.ports import Delivery, Distribution, HeadChange, NumberedPublication
 from signalbox.exchange.routing.sequences import Head
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Attribute, MessageId
@@ -57,21 +57,20 @@ class Live:
     steps: list[str] = field(default_factory=list)
 
     def store_with(
-        self, exchange: ExchangeRecord, published: Sequence[NumberedPublication], writes: BatchWrites
+        self, exchange: ExchangeRecord, published: Sequence[NumberedPublication], heads: Sequence[HeadChange]
     ) -> Delivery | None:
         assert self.world is not None
         if self.cannot_write:
             return None
-        stored = self.world.heads.read(exchange.name, [one.key for one in writes.heads])
-        if any(stored.get(one.key, Head()).sequence != one.replacing.sequence for one in writes.heads):
+        stored = self.world.heads.read(exchange.name, [one.key for one in heads])
+        if any(stored.get(one.key, Head()).sequence != one.replacing.sequence for one in heads):
             return None
-        holds = [(one.key, one.hold) for one in writes.heads if one.hold is not None]
+        holds = [(one.key, one.hold) for one in heads if one.hold is not None]
         if not all(self.holds.can_replace(exchange.name, key, hold) for key, hold in holds):
             return None
-        for one in writes.heads:
+        for one in heads:
             assert self.world.heads.save(exchange.name, one)
             self.at_once.append(one.key)
-        self.world.counters.add(writes.counts, at=writes.at)
         return self.store(exchange, published)
 
     def store(self, exchange: ExchangeRecord, published: Sequence[NumberedPublication]) -> Delivery:

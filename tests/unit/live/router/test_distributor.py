@@ -13,7 +13,8 @@ from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.copy_router import PART_COPIES
-from signalbox.exchange.routing.ports import BatchWrites, Distribution, NumberedPublication
+from signalbox.exchange.routing.ports import Distribution, HeadChange, NumberedPublication
+from signalbox.exchange.routing.sequences import Head
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import EventBatch, parse_item
@@ -47,7 +48,7 @@ class World:
     sent: list[OutboxMessage] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
     exchange: ExchangeRecord = EXCHANGE
-    written: list[BatchWrites] = field(default_factory=list)
+    written: list[Sequence[HeadChange]] = field(default_factory=list)
     cannot_write: bool = False
     now: datetime = START
     copies: MemorySentCopies = field(default_factory=MemorySentCopies)
@@ -60,11 +61,11 @@ class World:
         self.logged += events
 
     def append_with(
-        self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings, writes: BatchWrites
+        self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings, heads: Sequence[HeadChange]
     ) -> bool:
         if self.cannot_write:
             return False
-        self.written.append(writes)
+        self.written.append(heads)
         self.append(realm, events, live=live)
         return True
 
@@ -317,7 +318,7 @@ def test_an_exchange_that_is_not_live_delivers_to_no_connection(world: World) ->
     other = replace(EXCHANGE, live=None)
 
     assert world.distributor().store(other, [published("a", 1)])() == Distribution()
-    assert world.distributor().store_with(other, [published("a", 1)], BatchWrites((), {}, START)) is None
+    assert world.distributor().store_with(other, [published("a", 1)], ()) is None
     assert world.deliver() == ()
     assert (world.logged, world.calls) == ([], [])
 
@@ -352,13 +353,13 @@ def test_the_log_tells_a_long_delay_with_the_time_of_its_write(world: World, sec
 def test_what_is_stored_with_the_log_is_stored_before_anything_is_sent(world: World, cannot_write) -> None:
     world.subscribe("c", A)
     world.cannot_write = cannot_write
-    writes = BatchWrites((), {}, START)
+    heads = [HeadChange(RoutingKey("a"), Head(1), Head())]
 
-    delivery = world.distributor().store_with(EXCHANGE, [published("a", 1)], writes)
+    delivery = world.distributor().store_with(EXCHANGE, [published("a", 1)], heads)
 
     assert world.sent == []
     if cannot_write:
         assert (delivery, world.logged) == (None, [])
     else:
         assert delivery is not None
-        assert (delivery().failed, world.written, world.got("c")) == (set(), [writes], [("a", 1)])
+        assert (delivery().failed, world.written, world.got("c")) == (set(), [heads], [("a", 1)])
