@@ -1,6 +1,7 @@
 """The function `control`: executes commands and runs the scheduled tasks of splitting."""
 
 import logging
+from datetime import timedelta
 from typing import Any
 
 from lambdas.shared import guarding, instance
@@ -8,15 +9,21 @@ from lambdas.shared.commands import CommandProcessor
 from lambdas.splitting import control_wiring as wiring
 from lambdas.splitting import target_wiring
 from lambdas.splitting.wiring import dead_letters
+from signalbox.aws.shared.batch_calls import hide
 from signalbox.control.envelope import Envelope
 from signalbox.errors import RejectedError
 from signalbox.kept.settings import principal_of
 from signalbox.queues import QueueName
-from signalbox.splitting.control.commands import COMMANDS
+from signalbox.splitting.control.commands import COMMANDS, Reconcile, Stop
 from signalbox.splitting.control.protocol import REPLY_MARK
 from signalbox.task_time import TaskTime
 
 RECONCILE, STRAYS, KEPT = "reconcile", "strays", "kept"
+# What sessions wait for comes again after this time if the function is killed, not after that of the queue, which must
+# exceed the time-out. It exceeds a run of a chain, and its lock for the next one.
+REPEATED_AFTER = timedelta(seconds=20)
+
+Caller = tuple[str, str]
 
 logger = logging.getLogger(__name__)
 
@@ -37,16 +44,19 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     raise RejectedError(f"unknown task {event['task']!r}; known: {RECONCILE}, {STRAYS}, {KEPT}")
 
 
-def _caller(_record: dict[str, Any], sender_id: str) -> str:
-    """Return the principal of a sender: IAM lets those send who have the policy of splitting."""
-    return principal_of(sender_id)
+def _caller(record: dict[str, Any], sender_id: str) -> Caller:
+    """Return the principal of a sender and the receipt handle: IAM lets those send who have the policy of splitting."""
+    return principal_of(sender_id), record["receiptHandle"]
 
 
-def _answer(principal: str, envelope: Envelope) -> object:
-    return wiring.service().answer(envelope.command(COMMANDS), principal=principal)
+def _answer(caller: Caller, envelope: Envelope) -> object:
+    (principal, receipt), command = caller, envelope.command(COMMANDS)
+    if isinstance(command, Reconcile | Stop):
+        hide(instance.sqs(), instance.settings().text("CONTROL_QUEUE_URL"), {receipt: REPEATED_AFTER})
+    return wiring.service().answer(command, principal=principal)
 
 
-def _reply_queue(_principal: str) -> QueueName:
+def _reply_queue(_caller: Caller) -> QueueName:
     return QueueName(target_wiring.stage() + REPLY_MARK)
 
 

@@ -147,8 +147,8 @@ class Ledger(Protocol):
     def finish(self, original: QueueName, call_id: str) -> None:
         """Delete the record of a call."""
 
-    def unfinished(self, original: QueueName, *, since: datetime) -> int:
-        """Return the number of calls that began at or after `since` and have not finished."""
+    def unfinished(self, original: QueueName) -> Sequence[datetime]:
+        """Return the begins of the calls that have not finished."""
 
 
 class QueueUses(Protocol):

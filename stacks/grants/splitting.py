@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from aws_cdk import Aws, CfnResource, Stack
 from aws_cdk import aws_iam as iam
 
+from stacks.grants.exchange import READ_QUEUE
 from stacks.grants.permissions import (
     READ_ITEMS,
     WRITE_ITEMS,
@@ -42,11 +43,8 @@ def grant_splitting(splitting: SplittingResources, *, state: State, lake: Histor
     _allow_originals(split, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], config)
     allow(split, ["sqs:SendMessage"], [*temporary, splitting.dead_letters.queue_arn])
     _allow_objects(split, config)
-    allow(
-        control,
-        ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"],
-        [splitting.control_queue.queue_arn],
-    )
+    own = [*READ_QUEUE, "sqs:ChangeMessageVisibility", "sqs:SendMessage"]
+    allow(control, own, [splitting.control_queue.queue_arn])
     allow(control, ["sqs:SendMessage"], [splitting.dead_letters.queue_arn, splitting.replies.queue_arn])
     _allow_originals(control, ["sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], config)
     _allow_originals(control, ["sqs:SendMessage"], config)  # to return unconsumed messages

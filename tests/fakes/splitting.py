@@ -174,8 +174,8 @@ class MemoryLedger:
     def finish(self, original: QueueName, call_id: str) -> None:
         self.calls.pop((original, call_id), None)
 
-    def unfinished(self, original: QueueName, *, since: datetime) -> int:
-        return sum(name == original and began >= since for (name, _), began in self.calls.items())
+    def unfinished(self, original: QueueName) -> Sequence[datetime]:
+        return [began for (name, _), began in self.calls.items() if name == original]
 
 
 @dataclass

@@ -204,7 +204,7 @@ def test_golden_items_are_read(split_table) -> None:
         "queue:trial-split-ann-memes": "no tags",
     }
     assert DynamoHeartbeats(split_table).of(FULL_SPLIT) == {"ann": AT}
-    assert DynamoLedger(split_table).unfinished(MEMES, since=AT) == 1
+    assert DynamoLedger(split_table).unfinished(MEMES) == [AT]
     uses = DynamoQueueUses(split_table)
     assert uses.of([USED, CLOSED]) == {USED: QueueUse(AT), CLOSED: QueueUse(is_closed=True)}
     locks = DynamoLocks(split_table)

@@ -81,6 +81,7 @@ RENDEZVOUS: dict[str, Who] = {
 SPLITTING: dict[str, Who] = {
     "sqs:SendMessage Splitting/Commands": SPLIT_CONTROL | DEVELOPER,
     "sqs:ReceiveMessage Splitting/Commands": SPLIT_CONTROL,
+    "sqs:ChangeMessageVisibility Splitting/Commands": SPLIT_CONTROL,
     "sqs:CreateQueue mirrord-a": SPLIT_CONTROL,
     "sqs:DeleteQueue mirrord-a": SPLIT_CONTROL,
     "sqs:SendMessage mirrord-a": SPLIT | SPLIT_CONTROL,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.infrastructure.exchange.permissions import EXCHANGE
+from tests.infrastructure.exchange.permissions import EXCHANGE, READ_AND_HIDE
 from tests.infrastructure.history.overflow_permissions import DRAIN, OVERFLOW, WRITERS
 from tests.infrastructure.history.permissions import HISTORY, STARTED
 from tests.infrastructure.live.permissions import LIVE
@@ -91,7 +91,7 @@ TABLE: dict[str, dict[str, str]] = {
             "lambda: CreateEventSourceMapping ListEventSourceMappings sqs: ListQueues "
             "xray: PutTelemetryRecords PutTraceSegments"
         ),
-        "Splitting/Commands": "sqs: DeleteMessage GetQueueAttributes ReceiveMessage SendMessage",
+        "Splitting/Commands": f"{READ_AND_HIDE} SendMessage",
         "Splitting/DeadLetters": "sqs: SendMessage",
         "Splitting/Replies": "sqs: SendMessage",
         TEMPORARY: (

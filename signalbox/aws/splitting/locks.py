@@ -1,6 +1,6 @@
 """The table `Splits`: locks of targets, heartbeats, unfinished calls, and uses of temporary queues."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -71,10 +71,10 @@ class DynamoLedger:
         """Delete the record of a call."""
         self.table.write(Delete(_call_key(original, call_id)))
 
-    def unfinished(self, original: QueueName, *, since: datetime) -> int:
-        """Return the number of calls that began at or after `since` and have not finished."""
-        of_queue, is_recent = attr("pk").eq(_call_key(original, "")["pk"]), attr("began_at").gte(milliseconds(since))
-        return sum(1 for _ in self.table.query(of_queue, where=is_recent))
+    def unfinished(self, original: QueueName) -> Sequence[datetime]:
+        """Return the begins of the calls that have not finished."""
+        of_queue = attr("pk").eq(_call_key(original, "")["pk"])
+        return [moment(item["began_at"]) for item in self.table.query(of_queue)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ MAXIMUM_TAG_LENGTH = 256
 # The queue's own times do not fit a return: with a visibility timeout of zero a message would be received twice, with
 # one of hours a killed function would delay the end of a session; and a poll must not last up to 20 seconds. After this
 # time, a command of a killed function comes again, too.
-RETURN_VISIBILITY_SECONDS = 40
+RETURN_VISIBILITY_SECONDS = 20
 RETURN_WAIT_SECONDS = 1  # a poll with any wait queries all SQS servers, one without a wait only some
 WAITING: tuple["QueueAttributeNameType", ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed")
 IN_FLIGHT: "QueueAttributeNameType" = "ApproximateNumberOfMessagesNotVisible"

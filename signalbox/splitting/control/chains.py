@@ -11,7 +11,7 @@ from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import Locks
 
 # How late the next run of a chain may be before another chain may begin.
-GRACE = timedelta(seconds=15)
+GRACE = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)

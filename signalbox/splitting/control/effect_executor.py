@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.control.observation import record_start
+from signalbox.splitting.control.observation import record_stop
 from signalbox.splitting.control.ports import Outlets, Resources, Store
 from signalbox.splitting.control.replays import SessionReplayer
 from signalbox.splitting.control.returned_messages import MessageReturner
@@ -29,7 +29,7 @@ from signalbox.splitting.ports import StoredSplit
 
 QUEUE_ANNOTATION = "queue"
 # Messages are returned by the record as it was read, so only while it is valid (`Timings.settle`).
-RETURNING_FOR = timedelta(seconds=5)
+RETURNING_FOR = timedelta(seconds=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,9 @@ class EffectExecutor:
 
     def _forward(self, split: Split, effect: StartForwarding | StopForwarding | RemoveForwarding) -> None:
         if isinstance(effect, StartForwarding):
-            record_start(self.store.annotations, split, effect.original, now=self.routes.clock.now())
             self.resources.forwarders.start(effect.original)
         elif isinstance(effect, StopForwarding):
+            record_stop(self.store.annotations, split, effect.original, now=self.routes.clock.now())
             self.resources.forwarders.stop(effect.original)
         else:
             self.resources.forwarders.remove(effect.original)

@@ -13,7 +13,7 @@ from signalbox.splitting.model.observed_state import Forwarder, ObservedState, T
 from signalbox.splitting.model.split import Phase, Split, Stage
 from signalbox.splitting.ports import Annotations
 
-STARTED = "forwarding-started"
+STOPPED = "forwarding-stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,18 @@ class SplitObserver:
         closing = [queue.original for queue in split.queues if split.is_closing(queue.original)]
         annotations = self.store.annotations.of(split.target) if closing else {}
         for original in closing:
-            since = _last_start(annotations, original)
-            if since is not None:
-                unfinished = self.store.ledger.unfinished(original, since=since)
-                found[original] = replace(found.get(original, Forwarder()), unfinished=unfinished)
+            found[original] = replace(
+                found.get(original, Forwarder()),
+                unfinished=tuple(self.store.ledger.unfinished(original)),
+                stop_requested_at=_last_stop(annotations, original),
+            )
         return found
 
 
-def record_start(annotations: Annotations, split: Split, original: QueueName, *, now: datetime) -> None:
-    """Record a start of forwarding instead of earlier ones: unfinished calls of those are not counted any more."""
-    earlier = [name for name in annotations.of(split.target) if name.startswith(f"{STARTED}:{original}:")]
-    name = f"{STARTED}:{original}:{now.isoformat()}"
+def record_stop(annotations: Annotations, split: Split, original: QueueName, *, now: datetime) -> None:
+    """Record a request to stop forwarding instead of earlier ones."""
+    earlier = [name for name in annotations.of(split.target) if name.startswith(f"{STOPPED}:{original}:")]
+    name = f"{STOPPED}:{original}:{now.isoformat()}"
     annotations.put(split.target, name, now.isoformat())
     annotations.remove(split.target, [one for one in earlier if one != name])
 
@@ -74,7 +75,7 @@ def _being_emptied(split: Split) -> list[QueueName]:
     return [*ending, *(queue.deployed for queue in split.queues if is_undone)]
 
 
-def _last_start(annotations: Mapping[str, str], original: QueueName) -> datetime | None:
-    prefix = f"{STARTED}:{original}:"
-    starts = [datetime.fromisoformat(text) for name, text in annotations.items() if name.startswith(prefix)]
-    return max(starts, default=None)
+def _last_stop(annotations: Mapping[str, str], original: QueueName) -> datetime | None:
+    prefix = f"{STOPPED}:{original}:"
+    stops = [datetime.fromisoformat(text) for name, text in annotations.items() if name.startswith(prefix)]
+    return max(stops, default=None)

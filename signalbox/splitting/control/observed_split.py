@@ -68,7 +68,7 @@ class ObservedSplit:
         forwarder = self.observed.forwarder(queue.original)
         if not queue.is_fifo or forwarder.state is ForwardingState.ABSENT:
             return True
-        return self.is_still(queue) and self.has_settled(forwarder) and forwarder.unfinished == 0
+        return self.is_still(queue) and self.has_settled(forwarder) and not self._was_early(queue, forwarder)
 
     def is_unread(self, queue: SplitQueue, session: SplitSession) -> bool:
         """Return whether no call forwards messages of a queue by an older record.
@@ -133,7 +133,7 @@ class ObservedSplit:
     def must_run(self, queue: SplitQueue, forwarder: Forwarder) -> bool:
         """Return whether a queue's stopped forwarding is needed."""
         if self.split.is_closing(queue.original):
-            return self.has_settled(forwarder) and forwarder.unfinished > 0  # unfinished calls are completed first
+            return self.has_settled(forwarder) and self._was_early(queue, forwarder)
         return any(session.has_matched for session in self.split.sessions)
 
     def may_stop(self, queue: SplitQueue, forwarder: Forwarder) -> bool:
@@ -142,6 +142,15 @@ class ObservedSplit:
             return True
         if not self.split.is_closing(queue.original) or forwarder.since is None:
             return False
-        # By then, messages that a killed function left in flight have been redelivered and sent again.
-        began = max(forwarder.since, *(session.since for session in self.split.closers(queue.original)))
-        return self.now - began >= queue.visibility + 2 * self.timings.settle
+        killed = (began for began in forwarder.unfinished if began + self.timings.settle <= self.now)
+        left = max([self.split.closing_since(queue.original), *killed])
+        return self.now >= max(self._sent_again(queue, left), forwarder.since + 2 * self.timings.settle)
+
+    def _was_early(self, queue: SplitQueue, forwarder: Forwarder) -> bool:
+        """Return whether forwarding stopped before the messages of a killed call were sent again."""
+        stop = forwarder.stop_requested_at
+        return any(stop is None or stop < self._sent_again(queue, began) for began in forwarder.unfinished)
+
+    def _sent_again(self, queue: SplitQueue, began: datetime) -> datetime:
+        """Return when messages that a call which began at `began` left in flight have been sent again."""
+        return began + queue.visibility + 2 * self.timings.settle

@@ -34,13 +34,14 @@ class ForwardingState(StrEnum):
 class Forwarder:
     """A queue's forwarder and the moment of its last state change.
 
-    `unfinished` counts the calls that began since the forwarder was last started and have not finished; calls are
-    recorded while `Split.is_closing`.
+    `unfinished` has the begins of calls that have not finished, which are recorded while `Split.is_closing`;
+    `stop_requested_at` is when the forwarder was last to stop.
     """
 
     state: ForwardingState = ForwardingState.ABSENT
     since: datetime | None = None
-    unfinished: int = 0
+    unfinished: tuple[datetime, ...] = ()
+    stop_requested_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,6 +206,11 @@ class Split:
         """
         return is_fifo(original) and bool(self.closers(original))
 
+    def closing_since(self, original: QueueName) -> datetime:
+        """Return from when on forwarding calls of a closing queue record their start and end."""
+        owners = [one.since for one in self.closers(original) if one.may_own(original)]
+        return min(owners) if owners else max(one.since for one in self.sessions)
+
     def closers(self, original: QueueName) -> tuple[SplitSession, ...]:
         """Return the ending sessions for which the forwarding of a FIFO queue pauses."""
         used = [one for one in self.sessions if one.phase is Phase.ENDING and one.has_matched]

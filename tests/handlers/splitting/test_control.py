@@ -11,6 +11,7 @@ from typing import Any
 import boto3
 import pytest
 
+from lambdas.shared import instance
 from lambdas.splitting import control, control_wiring, target_wiring, wiring
 from lambdas.splitting.control import handler
 from signalbox.aws.kept.settings import DynamoKeepSettings
@@ -154,6 +155,23 @@ def test_a_reconcile_creates_the_queues_and_requests_the_next_one(stage):
     assert reply["queues"][0]["temporary"] in stage.temporary_queues()
 
 
+def test_what_sessions_wait_for_comes_again_soon_after_a_kill(stage):
+    started(stage)
+    hidden = []
+    instance.sqs().meta.events.register(
+        "provide-client-params.sqs.ChangeMessageVisibilityBatch", lambda params, **_: hidden.append(params)
+    )
+    (reconcile,) = stage.bodies(stage.control_queue_url)
+    commands = [record_of(reconcile), *(stage.command(one, target=APP, session="ann") for one in ("heartbeat", "stop"))]
+
+    for number, record in enumerate(commands):
+        handler(batch(record | {"receiptHandle": f"h-{number}"}), None)
+
+    entries = [entry for params in hidden for entry in params["Entries"]]
+    assert {params["QueueUrl"] for params in hidden} == {stage.control_queue_url}
+    assert [(one["ReceiptHandle"], one["VisibilityTimeout"]) for one in entries] == [("h-0", 20), ("h-2", 20)]
+
+
 def test_an_audit_has_the_recipient_of_a_message(stage):
     stub_events(EVENTS, database="signalbox_lake")
 
@@ -244,9 +262,12 @@ def test_a_command_is_executed_without_its_reply_queue(stage):
 
 def test_the_schedule_requests_a_reconcile_for_each_split(stage):
     started(stage)
-    assert handler({"task": "reconcile"}, None) == {"woken": 0}  # its chain of rounds already exists
+    lock = {"pk": f"split#{APP}", "sk": "lock"}
 
-    stage.table.delete_item(Key={"pk": f"split#{APP}", "sk": "lock"})
+    stage.table.put_item(Item=lock | {"holder": "a chain", "until": 10**15})
+    assert handler({"task": "reconcile"}, None) == {"woken": 0}
+
+    stage.table.delete_item(Key=lock)
     assert handler({"task": "reconcile"}, None) == {"woken": 1}
 
 

@@ -5,11 +5,15 @@ from collections.abc import Iterator
 import pytest
 
 from lambdas.splitting import control_wiring
+from lambdas.splitting.control import REPEATED_AFTER
 from signalbox.aws.shared import dynamodb
+from signalbox.aws.splitting.queues import RETURN_VISIBILITY_SECONDS
 from signalbox.queues import QueueName
 from signalbox.splitting.control import commands
+from signalbox.splitting.control.chains import GRACE
 from signalbox.splitting.control.command_handlers import FILTER_TIME
-from signalbox.splitting.control.reconcile_loop import LATER
+from signalbox.splitting.control.effect_executor import RETURNING_FOR
+from signalbox.splitting.control.reconcile_loop import LATER, RUN_LENGTH
 from signalbox.splitting.forwarding.decider import RECORD_AGE
 from signalbox.splitting.queues.policy import Splittable, policy_document
 from stacks.settings.config import settings
@@ -190,9 +194,14 @@ def test_discovery_reads_the_policies_of_the_named_roles(otherwise):
 
 def test_an_ordered_session_ends_within_two_minutes_of_the_last_kill(stage):
     split = stage.every("AWS::Lambda::Function")["Splitting/Split"]["Properties"]["Timeout"]
-    command = stage.every("AWS::SQS::Queue")["Splitting/Commands"]["Properties"]["VisibilityTimeout"]
+    forwarded = SQS_VISIBILITY_SECONDS + 3 * (split + RECORD_AGE.total_seconds())
 
-    assert command + SQS_VISIBILITY_SECONDS + 3 * (split + RECORD_AGE.total_seconds()) + 2 * LATER.total_seconds() < 120
+    assert REPEATED_AFTER.total_seconds() == RETURN_VISIBILITY_SECONDS
+    assert REPEATED_AFTER.total_seconds() + forwarded + 2 * LATER.total_seconds() < 100
+
+
+def test_a_command_of_a_killed_function_comes_again_after_a_run_and_its_lock_for_the_next():
+    assert RUN_LENGTH + RETURNING_FOR + LATER + GRACE < REPEATED_AFTER
 
 
 def test_times_and_names_follow_from_the_settings(otherwise):

@@ -77,12 +77,12 @@ def actions(record: Split, found: ObservedState) -> list[Action]:
     return list(next_actions(record, found, now=NOW, timings=TIMINGS))
 
 
-def on(since: datetime = LONG_AGO) -> Forwarder:
-    return Forwarder(ON, since)
+def on(since: datetime = LONG_AGO, *unfinished: datetime) -> Forwarder:
+    return Forwarder(ON, since, unfinished)
 
 
-def off(since: datetime = LONG_AGO, unfinished: int = 0) -> Forwarder:
-    return Forwarder(OFF, since, unfinished)
+def off(since: datetime = LONG_AGO, *unfinished: datetime) -> Forwarder:
+    return Forwarder(OFF, since, unfinished, stop_requested_at=since)
 
 
 def ending(name: SessionId = ANN, *originals: QueueName, since: datetime = LONG_AGO, **fields: object) -> SplitSession:

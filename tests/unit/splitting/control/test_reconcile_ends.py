@@ -97,12 +97,22 @@ QUEUES = {"ann_orders_fifo": holding(2), "bob_orders_fifo": holding(), "deployed
     ("forwarder", "since", "expected"),
     [
         pytest.param(on(), ago(149), [], id="what killed functions left comes back first"),
-        pytest.param(on(ago(149)), LONG_AGO, [], id="and does so in each round"),
+        pytest.param(on(ago(119)), LONG_AGO, [], id="and has time for it in each round"),
+        pytest.param(on(ago(120)), LONG_AGO, [StopForwarding(ORDERS)], id="a round has had time"),
+        pytest.param(on(LONG_AGO, ago(149)), LONG_AGO, [], id="a call was killed: what it left comes back first"),
+        pytest.param(on(LONG_AGO, ago(150)), LONG_AGO, [StopForwarding(ORDERS)], id="what it left has come back"),
+        pytest.param(on(LONG_AGO, ago(59)), LONG_AGO, [StopForwarding(ORDERS)], id="a call that may still run"),
         pytest.param(Forwarder(ON), LONG_AGO, [], id="a round of unknown age"),
         pytest.param(on(), ago(150), [StopForwarding(ORDERS)], id="then forwarding pauses"),
         pytest.param(Forwarder(ForwardingState.STOPPING, NOW), LONG_AGO, [], id="and is waited for"),
         pytest.param(off(ago(59)), LONG_AGO, [], id="until nothing runs any more"),
-        pytest.param(off(unfinished=1), LONG_AGO, [StartForwarding(ORDERS)], id="a function was killed: another round"),
+        pytest.param(
+            off(ago(60), ago(209)), LONG_AGO, [StartForwarding(ORDERS)], id="a call was killed: another round"
+        ),
+        pytest.param(
+            off(ago(60), ago(210)), LONG_AGO, [ReturnMessages("ann-orders.fifo", ORDERS)], id="killed, and sent again"
+        ),
+        pytest.param(Forwarder(OFF, ago(60), (LONG_AGO,)), LONG_AGO, [StartForwarding(ORDERS)], id="an unknown stop"),
         pytest.param(off(), LONG_AGO, [ReturnMessages("ann-orders.fifo", ORDERS)], id="what is left is returned"),
         pytest.param(
             Forwarder(), LONG_AGO, [ReturnMessages("ann-orders.fifo", ORDERS)], id="also when never forwarded"
@@ -114,6 +124,23 @@ def test_in_a_fifo_queue_forwarding_pauses_while_messages_are_returned(forwarder
 
     assert actions(record, observed(TargetState.TEMPORARY, forwarder, **QUEUES)) == expected
     assert record.is_closing(ORDERS)
+
+
+def test_sessions_that_end_one_after_the_other_do_not_put_off_the_pause():
+    """From the first end on, calls are recorded."""
+    ends = ending(ANN, ORDERS, since=ago(150)), ending(BOB, ORDERS, since=ago(1))
+    copies = ending(SessionId("eve"), ORDERS, since=ago(200), stolen=frozenset())
+
+    def found(*sessions: SplitSession) -> list[Action]:
+        return actions(fifo(*sessions), observed(TargetState.TEMPORARY, on(), **QUEUES, eve_orders_fifo=holding()))
+
+    assert found(*ends, session(SessionId("eve"), Phase.READY, ORDERS)) == [StopForwarding(ORDERS)]
+    assert found(copies, *ends[1:]) == [DeleteTemporaryQueue("eve-orders.fifo")]
+    unmatched = ending(BOB, ORDERS, since=ago(1), effective_at=None)
+    assert found(copies, unmatched) == [
+        DeleteTemporaryQueue("eve-orders.fifo"),
+        DeleteTemporaryQueue("bob-orders.fifo"),
+    ]
 
 
 def test_forwarding_resumes_when_the_session_is_removed():
@@ -152,7 +179,9 @@ def test_the_last_session_stays_until_its_fifo_queue_is_not_forwarded_any_more()
 
     assert actions(record, observed(TargetState.TEMPORARY, on(), **deployed)) == [StopForwarding(ORDERS)]
     assert actions(record, observed(TargetState.TEMPORARY, off(ago(30)), **deployed)) == []
-    assert actions(record, observed(TargetState.TEMPORARY, off(unfinished=2), **deployed)) == [StartForwarding(ORDERS)]
+    assert actions(record, observed(TargetState.TEMPORARY, off(SETTLED, ago(100)), **deployed)) == [
+        StartForwarding(ORDERS)
+    ]
     assert actions(record, observed(TargetState.TEMPORARY, off(), **deployed)) == [ForgetSession(ANN)]
 
 
@@ -261,7 +290,7 @@ def test_only_an_unused_fifo_queue_is_closed(use, expected):
         ),
         pytest.param(QueueUse(ago(119)), off(ago(100)), [], id="used lately"),
         pytest.param(QueueUse(ago(120)), off(ago(59)), [], id="functions may still run"),
-        pytest.param(QueueUse(ago(120)), off(ago(100), unfinished=1), [StartForwarding(ORDERS)], id="a killed call"),
+        pytest.param(QueueUse(ago(120)), off(ago(100), ago(101)), [StartForwarding(ORDERS)], id="a killed call"),
     ],
 )
 def test_a_used_fifo_queue_is_deleted_when_forwarding_has_paused(use, forwarder, expected):

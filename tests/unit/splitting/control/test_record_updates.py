@@ -6,10 +6,8 @@ import pytest
 
 from signalbox.splitting.control.record_updates import RecordChanged, changed, check_unchanged, save_action
 from signalbox.splitting.model.actions import ForgetSession, ForgetSplit, MoveSession, MoveSplit
-from signalbox.splitting.model.observed_state import ForwardingState
 from signalbox.splitting.model.split import Phase, Stage, ended
 from tests.fakes.splitting import MemorySplits
-from tests.unit.splitting.control.control_stage import APP, ORDERS, ControlStage
 from tests.unit.splitting.control.observed_states import ANN, NOW, session, split
 
 
@@ -57,18 +55,3 @@ def test_a_changed_split_is_not_deleted():
         save_action(splits, seen, ForgetSplit(), now=NOW)
     assert save_action(splits, newer, ForgetSplit(), now=NOW) is None
     assert splits.every() == []
-
-
-def test_no_call_is_unfinished_if_forwarding_never_started():
-    stage = ControlStage(ORDERS).ready("ann")
-    stage.pass_time(10, alive=["ann"])
-    stage.stop("ann")
-    stage.memory.annotations.annotations.clear()
-    stage.memory.ledger.begin(ORDERS, "somebody's", now=stage.time.now())
-    seen = stage.memory.splits.find(APP)
-    assert seen is not None
-
-    observed = stage.observer.observe(seen.split, stage.reader.of_split(seen), now=stage.time.now())
-
-    assert observed.forwarder(ORDERS).state is ForwardingState.ON
-    assert observed.forwarder(ORDERS).unfinished == 0

@@ -402,8 +402,11 @@ def test_a_reconcile_returns_messages_only_while_its_record_is_valid():
     assert sum(rounds) == 60
 
 
-@pytest.mark.parametrize(("killed", "starts"), [(False, 2), (True, 3)], ids=["none", "one"])
-def test_forwarding_continues_until_every_call_since_its_start_has_finished(killed, starts):
+@pytest.mark.parametrize(
+    ("killed_after", "starts"),
+    [pytest.param(None, 2, id="none"), pytest.param(1, 2, id="early"), pytest.param(45, 3, id="just before it stops")],
+)
+def test_forwarding_continues_until_what_killed_calls_left_is_sent_again(killed_after, starts):
     stage, begun = ControlStage(ORDERS), []
     start = stage.forwarders.start
     stage.forwarders.start = lambda original: [begun.append(original), start(original)]
@@ -411,17 +414,18 @@ def test_forwarding_continues_until_every_call_since_its_start_has_finished(kill
     stage.pass_time(10, alive=["ann", "bob"])
     stage.memory.uses.extend(stage.session_queue("ann", ORDERS), until=stage.time.now())
     stage.stop("ann")
-    if killed:
+    if killed_after is not None:
+        stage.pass_time(killed_after, alive=["bob"])
         stage.memory.ledger.begin(ORDERS, "killed", now=stage.time.now())
 
-    stage.pass_time(200, alive=["bob"])
+    stage.pass_time(100, alive=["bob"])
 
     split = stage.split()
     assert split is not None
     assert [session.session_id for session in split.sessions] == ["bob"]
     assert stage.forwarders.states[ORDERS].state is ForwardingState.ON
     assert begun == [ORDERS] * starts
-    assert sum(name.startswith("forwarding-started") for name in stage.memory.annotations.of(APP)) == 1
+    assert sum(name.startswith("forwarding-stopped") for name in stage.memory.annotations.of(APP)) == 1
 
 
 def test_an_abandoned_split_ends_in_every_stage():

@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -106,7 +105,8 @@ class Simulation:
         self.splits = 0
         self.gone: set[str] = set()
         self.invocations: list[Invocation] = []
-        self.unfinished: Counter[QueueName] = Counter()
+        self.unfinished: dict[QueueName, tuple[datetime, ...]] = {}
+        self.stops: dict[QueueName, datetime] = {}
         self.uses = MemoryQueueUses()
         self.fuse: int | None = None
         self.chance: Random | None = None
@@ -209,7 +209,10 @@ class Simulation:
             for name, queue in self.queues.items()
             if name not in ORIGINALS
         }
-        forwarders = {name: replace(one, unfinished=self.unfinished[name]) for name, one in self.forwarders.items()}
+        forwarders = {
+            name: replace(one, unfinished=self.unfinished.get(name, ()), stop_requested_at=self.stops.get(name))
+            for name, one in self.forwarders.items()
+        }
         return ObservedState(target, forwarders, temporary)
 
     def control(self) -> tuple[Action, ...]:
@@ -242,9 +245,9 @@ class Simulation:
                 self._switch({queue.original: queue.original for queue in self.split.queues})
                 self.switches_back += 1
             case StartForwarding(original):
-                self.unfinished[original] = 0
                 self.forwarders[original] = Forwarder(ForwardingState.STARTING, self.now)
             case StopForwarding(original):
+                self.stops[original] = self.now
                 self.forwarders[original] = Forwarder(ForwardingState.STOPPING, self.now)
             case RemoveForwarding(original):
                 del self.forwarders[original]
@@ -294,7 +297,8 @@ class Simulation:
         if self.seconds - work.began > FUNCTION_TIMEOUT:
             return
         is_closing = work.split.is_closing(work.original)
-        self.unfinished[work.original] += is_closing
+        before = self.unfinished.get(work.original, ())
+        self.unfinished[work.original] = (*before, self.now) if is_closing else before
         Messages(self).forward(
             work.original,
             work.original,
@@ -304,7 +308,7 @@ class Simulation:
             how="forward",
             uses=work.recorder,
         )
-        self.unfinished[work.original] -= is_closing
+        self.unfinished[work.original] = before
 
     def consume(self, consumer: str, original: QueueName, *, crash: bool = False) -> None:
         """Receive a message from the consumer's queue, and delete it unless the consumer crashes."""
