@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 # The share of the function's timeout that all filters may use: sending ten messages to ten queues needs the rest.
 FILTER_SHARE = 0.5
+# The share of it in which messages of a group are begun after the half in which failed calls are repeated.
+SENDING_SHARE = 0.25
 # The share of it in which S3 calls begin, and how long each may take to connect and to answer: messages are forwarded
 # without metadata while S3 does not answer.
 PATIENCE = 0.1
@@ -74,5 +76,14 @@ def _splitter() -> Splitter:
         patience=timeout * PATIENCE,
         parallel_map=parallel_map,
     )
-    sender = BatchSender(wiring.sender(), uses, wiring.dead_letters(), wiring.ledger(), wiring.queues(), now)
+    latest = -(timeout * SENDING_SHARE).total_seconds()
+    sender = BatchSender(
+        wiring.sender(),
+        uses,
+        wiring.dead_letters(),
+        wiring.ledger(),
+        wiring.queues(),
+        now,
+        is_late=lambda: instance.seconds_left() < latest,
+    )
     return Splitter(Decider(wiring.splits(), uses, limits, now, objects), wiring.kept(), sender, instance.record, now)

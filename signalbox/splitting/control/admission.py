@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import ConsumedQueue
-from signalbox.splitting.model.claims import DEPLOYED, SessionId
+from signalbox.splitting.model.claims import DEPLOYED, Mode, SessionId
 from signalbox.splitting.model.records import MAXIMUM_BYTES, longest
-from signalbox.splitting.model.session_config import QueueId, SessionConfig
+from signalbox.splitting.model.session_config import EVERY_QUEUE, QueueId, SessionConfig
 from signalbox.splitting.model.split import (
     JOINABLE,
     Phase,
@@ -29,6 +29,10 @@ MINIMUM_RECEIVES = 2
 # Of all sessions of a split. Their samples share one item. Another has all annotations, some of which are needed to
 # undo it: its variables, `REASON_BYTES` of notes on each temporary queue, and `KEPT` problems of `PROBLEM_BYTES`.
 MAXIMUM_TEMPORARY_QUEUES, MAXIMUM_VARIABLES_BYTES = 200, 150_000
+
+MAXIMUM_MIRRORS = 40
+"""The most sessions that mirror a queue. Each message is sent to each of them, and has an event for each; ten messages
+of a FIFO group are 410 calls in a row, 4 of the 10 s of a call."""
 
 
 class SessionRejected(RejectedError):
@@ -117,6 +121,7 @@ def with_session(
     _check_request(split, request)
     for queue in split.queues:
         _check_modes(split, queue, request)
+        _check_mirrors(split, queue, request)
         _check_metadata(queue, request)
     session = SplitSession(
         session_id=request.session_id,
@@ -188,6 +193,23 @@ def _check_modes(split: Split, queue: SplitQueue, request: AdmissionRequest) -> 
     for other in split.sessions:  # those that end may still be given messages
         if is_exclusive and queue.original in other.stolen:
             raise SplitEnding(f"session {other.session_id!r} still has queue {queue.queue_id!r}, and is ending")
+
+
+def _check_mirrors(split: Split, queue: SplitQueue, request: AdmissionRequest) -> None:
+    if len(split.live) < MAXIMUM_MIRRORS or not request.parsed_config.mirrors(queue.queue_id):
+        return
+    if sum(_mirrors(one, queue.queue_id) for one in split.live) >= MAXIMUM_MIRRORS:
+        raise SessionRejected(
+            f"queue {queue.queue_id!r}: {MAXIMUM_MIRRORS} sessions mirror it, the most for a queue, since each message "
+            "is sent to every one; end one of them, or take messages with queue_mode steal"
+        )
+
+
+def _mirrors(session: SplitSession, queue_id: QueueId) -> bool:
+    """Return whether a session mirrors a queue, by its stored config, without compiling its filters."""
+    queues = json.loads(session.config)["feature"]["split_queues"]
+    entries = queues if isinstance(queues, Mapping) else {one["queue_id"]: one for one in queues}
+    return bool(entries.get(queue_id, entries.get(EVERY_QUEUE, {})).get("queue_mode") == Mode.MIRROR)
 
 
 def _check_metadata(queue: SplitQueue, request: AdmissionRequest) -> None:

@@ -46,7 +46,7 @@ class _Progress:
 
 @dataclass(frozen=True, slots=True)
 class BatchSender:
-    """Sends decided batches."""
+    """Sends decided batches. Once it `is_late`, no further message of a group is begun, so that no call is killed."""
 
     sender: QueueSender
     uses: UseRecorder
@@ -54,6 +54,7 @@ class BatchSender:
     ledger: Ledger
     queues: SplitQueues
     now: Callable[[], datetime]
+    is_late: Callable[[], bool] = lambda: False
 
     def send(self, decided: DecidedBatch, *, call_id: str) -> SentMessages:
         """Send the messages of a batch; record the call first while the forwarding of their queue is about to pause."""
@@ -69,6 +70,8 @@ class BatchSender:
         while ready := work.batch.take_ready():
             for call in batches(chain.from_iterable(ready)):
                 self._send(call, work)
+            if self.is_late():  # after the first message, so that each call makes progress
+                break
         return SentMessages(work.batch.not_done(), work.refused, work.lost_copies, work.copies, work.is_certain)
 
     def finish(self, decided: DecidedBatch, sent: SentMessages, *, call_id: str) -> None:

@@ -10,10 +10,11 @@ from signalbox.kept.objects import KeptObject
 from signalbox.messages import Message, MessageId, size_bytes
 from signalbox.queues import QueueName
 from signalbox.splitting.model.claims import Decision, FilterOutcome, SessionId
-from signalbox.splitting.model.split import Split, SplitQueue, SplitSession, shortened
+from signalbox.splitting.model.split import REASON_BYTES, Split, SplitQueue, SplitSession, shortened
 from signalbox.splitting.model.target import Target
 
 CAPABILITY = "splitting"
+COPY_REASON_BYTES = 100  # of the verdict of a copy: a message may have many
 NO_COPIES: Mapping[QueueName, MessageId] = MappingProxyType({})
 
 
@@ -213,7 +214,8 @@ def _verdict(decision: Decision, session_id: SessionId | None) -> dict[str, str]
     A filter's reason quotes the filter, never the message; a filter may be long, and each message has its reason.
     """
     matches = [one for one in decision.verdicts if one.session == session_id and one.outcome is FilterOutcome.MATCH]
-    return {"verdict": shortened(matches[0].reason)} if matches else {}
+    most = COPY_REASON_BYTES if session_id in decision.copies else REASON_BYTES
+    return {"verdict": shortened(matches[0].reason, most)} if matches else {}
 
 
 def _number(message: Message, name: str) -> int | None:

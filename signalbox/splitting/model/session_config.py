@@ -77,6 +77,10 @@ class SessionConfig:
         """Return whether the session can own messages of a queue."""
         return self.claim(SessionId(""), queue_id).mode is not Mode.MIRROR and self.claims(queue_id)
 
+    def mirrors(self, queue_id: QueueId) -> bool:
+        """Return whether the session can get copies of messages of a queue."""
+        return self.claim(SessionId(""), queue_id).mode is Mode.MIRROR
+
     def claims(self, queue_id: QueueId) -> bool:
         """Return whether the session can get messages of a queue, or copies of them."""
         found = self.claim(SessionId(""), queue_id).filter

@@ -146,6 +146,16 @@ def test_sessions_receive_their_claims_and_the_deployed_consumer_the_rest(stage)
     assert sorted(stage.bodies("mirrord-deployed-memes")) == ["3", "4"]
 
 
+def test_a_call_whose_time_is_over_leaves_the_messages_of_a_group_that_it_has_not_begun(stage):
+    stage.split(session("ann", "red"))
+    late = SimpleNamespace(aws_request_id="call-1", get_remaining_time_in_millis=lambda: -60_000)
+
+    records = [record_of(number, color="red", queue=FIFO) for number in ("1", "2")]
+
+    assert failures(handler(batch(*records), late)) == ["id-2"]
+    assert failures(handler(batch(*records), CONTEXT)) == []
+
+
 def test_s3_events_are_matched_by_the_metadata_of_their_objects(stage):
     entry = {"queue_type": "SQS", "jq_filter": '.S3Metadata.client == "secret"'}
     config = json.dumps({"feature": {"split_queues": {"*": entry}}})

@@ -1,5 +1,6 @@
 """Admission of splits and sessions, and the refused cases."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,6 +10,7 @@ import pytest
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import ConsumedQueue
 from signalbox.splitting.control.admission import (
+    MAXIMUM_MIRRORS,
     AdmissionRequest,
     SessionRejected,
     SplitEnding,
@@ -50,7 +52,7 @@ def begun(found: tuple[ConsumedQueue, ...] = FOUND) -> Split:
 def request(session: str = "ann", *, owner: str = "Ann", queues: object = None) -> AdmissionRequest:
     queues = queues or {"*": {"queue_type": "SQS", "jq_filter": "true"}}
     config = parse_mirrord_file({"feature": {"split_queues": queues}}, PlainLanguages())
-    return AdmissionRequest(SessionId(session), owner, str(queues), config)
+    return AdmissionRequest(SessionId(session), owner, json.dumps({"feature": {"split_queues": queues}}), config)
 
 
 def joined(split: Split, *requests: AdmissionRequest, now: datetime = NOW) -> Split:
@@ -112,6 +114,21 @@ def test_an_exclusive_session_shares_a_queue_with_mirroring_sessions_and_other_q
     assert (ann.exclusive, ann.stolen) == ({"memes"}, {"memes"})
     assert (eve.exclusive, eve.stolen, bob.exclusive, bob.stolen) == (set(), set(), set(), {"orders.fifo"})
     assert [one.session_id for one in joined(begun(), *reversed(sessions)).sessions] == ["bob", "eve", "ann"]
+
+
+def test_one_session_more_than_may_mirror_a_queue_is_refused():
+    """A batch of a FIFO group took longer than the function's time, and a message had 162 KB of history."""
+    of_memes = {"memes": MIRROR_ALL["*"]}
+    others = [request(f"o{n}", queues=SOME_ORDERS) for n in range(5)]
+    mirrors = [request(f"s{n}", queues=of_memes) for n in range(MAXIMUM_MIRRORS - 1)]
+    listed = [{"queue_id": "memes", **MIRROR_ALL["*"]}]
+    full = joined(begun(), *others, *mirrors, request("listed", queues=listed))
+
+    with pytest.raises(SessionRejected, match="queue 'memes': 40 sessions mirror it, the most for a queue"):
+        joined(full, request(queues=MIRROR_ALL))
+    assert joined(full, request("s0", queues=of_memes)) == full
+    assert len(joined(full, request(queues=SOME_ORDERS), request("x", queues={"orders": MIRROR_ALL["*"]})).live) == 47
+    assert len(joined(ended(full, "s0", reason="stopped", now=LATER), request(queues=MIRROR_ALL)).live) == 45
 
 
 @pytest.mark.parametrize("queues", [ALL_OF_MEMES, None])

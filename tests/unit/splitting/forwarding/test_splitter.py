@@ -135,7 +135,7 @@ class SplitterStage:
         self.dead_letters = UnavailableDeadLetters()
         self.queues = MemorySplitQueues(queues={name: MemoryQueue() for name in (STANDARD, FIFO)})
         self.languages = CountingLanguages()
-        self.step = timedelta(0)
+        self.step, self.is_late = timedelta(0), False
         self.kept, self.splits, self.objects = MemoryKeptMessages(), self.store.splits, objects
         self.recorded: list[HistoryEvent] = []
         self.record: Callable[[Sequence[HistoryEvent]], None] = self.recorded.extend
@@ -156,7 +156,9 @@ class SplitterStage:
         self.splitter = Splitter(
             Decider(self.splits, uses, limits, self.now, self.objects),
             self.kept,
-            BatchSender(self.sender, uses, self.dead_letters, self.store.ledger, self.queues, self.now),
+            BatchSender(
+                self.sender, uses, self.dead_letters, self.store.ledger, self.queues, self.now, lambda: self.is_late
+            ),
             self.record,
             self.now,
         )
@@ -267,6 +269,20 @@ def test_a_failed_message_is_redelivered():
 
     assert done.not_done == ("id-1",)
     assert happened(done) == [("routed", "deployed", "id-2", "deployed-memes")]
+
+
+def test_a_call_that_is_late_begins_no_further_message_of_a_group():
+    """Otherwise it is killed, and begins with the first message again, until all are dead letters of the owner."""
+    stage = SplitterStage(session("ann", "red"))
+    stage.is_late = True
+    group = [message(number, "red", group="g") for number in ("1", "2", "3")]
+
+    first = stage.forward(*group, message("4", group="h"), original=FIFO)
+    second = stage.forward(*group[1:], original=FIFO)
+
+    assert (first.not_done, second.not_done) == (("id-2", "id-3"), ("id-3",))
+    assert stage.sent() == {"ann-orders.fifo": ["1", "2"], "deployed-orders.fifo": ["4"]}
+    assert stage.forward(message("5"), message("6", "red")).not_done == ()
 
 
 def test_a_permanently_refused_message_is_dead_lettered_and_delays_nothing():

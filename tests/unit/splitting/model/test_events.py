@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from signalbox.messages import Message
+from signalbox.splitting.control.admission import MAXIMUM_MIRRORS
 from signalbox.splitting.model import events
 from signalbox.splitting.model.claims import Decision, FilterOutcome, Mode, SessionId, SessionVerdict
 from signalbox.splitting.model.split import Stage
@@ -54,6 +55,17 @@ def test_a_long_filter_makes_no_long_event():
     (event,) = events.routed(MESSAGE, Decision(ANN, (), (long,)), split=SPLIT, queue=QUEUE, at=NOW)
 
     assert event.labels["verdict"] == long.reason[:500]
+
+
+def test_a_message_with_the_most_copies_makes_less_history_than_a_publication_for_as_many_queues():
+    names = [SessionId(f"session-{number}") for number in range(MAXIMUM_MIRRORS)]
+    copies = split(Stage.SPLIT, *(session(name, owner="ann@laptop") for name in names))
+    long = [SessionVerdict(name, Mode.MIRROR, FilterOutcome.MATCH, "matches '" + "x" * 9_900) for name in names]
+
+    found = events.routed(MESSAGE, Decision(None, tuple(names), tuple(long)), split=copies, queue=QUEUE, at=NOW)
+
+    assert len(found) == 1 + MAXIMUM_MIRRORS
+    assert sum(len(event.to_json()) for event in found) < 25_000
 
 
 def test_no_event_contains_a_body_or_attributes():
