@@ -11,6 +11,7 @@ from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.connections import DynamoConnectionChecks, LambdaConnections
 from signalbox.aws.exchange.counters import DynamoCounters, DynamoRightsVersion
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
+from signalbox.aws.exchange.items import LEFT
 from signalbox.aws.exchange.queue_metrics import KEPT_FOR, CloudWatchQueueMetrics
 from signalbox.aws.exchange.queues import SqsExchangeQueues
 from signalbox.aws.exchange.route_mappings import RouteMappings
@@ -111,6 +112,7 @@ def ports() -> ControlPorts:
         store=ExchangeStore(
             exchanges=DynamoExchanges(table),
             queues=DynamoQueues(table),
+            left=DynamoQueues(table, LEFT),
             bindings=DynamoBindings(table),
             users=DynamoUsers(table),
             counters=DynamoCounters(table),

@@ -11,6 +11,7 @@ from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.connections import DynamoConnectionChecks
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
+from signalbox.aws.exchange.items import LEFT
 from signalbox.aws.exchange.key_holds import DynamoKeyHolds
 from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads, DynamoRoutingTable
 from signalbox.aws.exchange.sender import SqsExchangeSender
@@ -76,6 +77,7 @@ SETTINGS = QueueSettings(expires=DAY, message_ttl=20.5 * SECOND, prefetch=7, max
 FULL_QUEUE = DeclaredQueue("q_alice_all.fifo", "alice", AT, AT + SECOND, AT + 2 * SECOND, SETTINGS, version=4)
 DELETED_QUEUE = DeclaredQueue("q_gone", None, AT, AT, is_deleting=True)
 QUEUES = (FULL_QUEUE, DELETED_QUEUE, PLAIN_QUEUE)
+LEFT_QUEUE = DeclaredQueue("q_left", "alice", AT, AT)
 
 TO_QUEUE = Binding("xs_plain", ResourceRef(ResourceKind.QUEUE, "q_plain"), Pattern.stored("a.*.#"))
 TO_ALL = Binding("xs_plain", ResourceRef(ResourceKind.QUEUE, "q_plain"), Pattern.stored(""))
@@ -93,6 +95,7 @@ def write_exchanges(table) -> None:
         DynamoExchanges(table).create(exchange)
     for queue in QUEUES:
         DynamoQueues(table).create(queue)
+    DynamoQueues(table, LEFT).create(LEFT_QUEUE)
     for binding in (TO_QUEUE, TO_ALL, TO_EXCHANGE):
         DynamoBindings(table).bind(binding)
     DynamoUsers(table).put(USER)
@@ -290,6 +293,7 @@ def test_golden_records_are_read(exchange_table) -> None:
     assert exchanges.find("xs_live.fifo").live.rules == RULES
     assert exchanges.find("xs_alt").alternate == "xs_plain"
     assert queues.every() == list(QUEUES)
+    assert DynamoQueues(exchange_table, LEFT).every() == [LEFT_QUEUE]
     assert users.every() == [USER]
     assert list(users.live_only()) == [LIVE_ONLY]
     assert users.find_all(["alice", "lee", "mia"]) == {"alice": USER, "lee": LIVE_ONLY}

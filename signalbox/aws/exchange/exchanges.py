@@ -14,7 +14,7 @@ from signalbox.aws.exchange.items import (
     USER,
     arvados_key,
     exchange_item,
-    partition,
+    named_key,
     queue_item,
     record_key,
     sender_key,
@@ -67,7 +67,7 @@ class DynamoExchanges:
         # The heads go first: a new exchange of that name must start its numbers at one.
         if self.find(exchange.name) == exchange:
             self._forget_numbers(exchange.resource)
-        return _is_deleted(self.table, exchange.resource, exchange.version)
+        return _is_deleted(self.table, record_key(exchange.resource), exchange.version)
 
     def arvados_realm(self) -> ExchangeName | None:
         """Return the name of the exchange that was last made the realm of Arvados' clients, or None."""
@@ -81,38 +81,39 @@ class DynamoExchanges:
 
     def _forget_numbers(self, exchange: ResourceRef) -> None:
         _delete_matching(self.table, attr("pk").eq(HEAD + exchange.name))
-        _delete_counters(self.table, exchange)
+        _delete_counters(self.table, record_key(exchange))
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoQueues:
-    """`Queues` over the table `Exchanges`."""
+    """`Queues` over the table `Exchanges`: those of a kind, `LEFT` or those that are declared."""
 
     table: DynamoTable
+    kind: str = ResourceKind.QUEUE
 
     def find(self, name: DeclaredName) -> DeclaredQueue | None:
         """Return a queue, or None."""
-        item = self.table.get(record_key(ResourceRef(ResourceKind.QUEUE, name)))
+        item = self.table.get(named_key(self.kind, name))
         return QUEUE_RECORD.read(item) if item else None
 
     def every(self, *, prefix: str = "") -> Sequence[DeclaredQueue]:
         """Return all queues whose names begin so, by name, eventually consistent."""
-        return list(map(QUEUE_RECORD.read, _named(self.table, ResourceKind.QUEUE, prefix)))
+        return list(map(QUEUE_RECORD.read, _named(self.table, self.kind, prefix)))
 
     def create(self, queue: DeclaredQueue) -> bool:
         """Store a new record; return whether none existed."""
-        return self.table.write(Put(queue_item(queue), IS_NEW))
+        return self.table.write(Put(queue_item(queue, self.kind), IS_NEW))
 
     def save(self, queue: DeclaredQueue, *, replacing: DeclaredQueue) -> DeclaredQueue | None:
         """Store a changed record with the next version; return None if the stored one differs from `replacing`."""
         stored = replace(queue, version=replacing.version + 1)
-        return stored if _replaces(self.table, queue_item(stored), replacing.version) else None
+        return stored if _replaces(self.table, queue_item(stored, self.kind), replacing.version) else None
 
     def record_heartbeat(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
         """Store a consumer heartbeat with the next version; return None if the queue is missing or being deleted."""
         item = self.table.written(
             Update(
-                record_key(ResourceRef(ResourceKind.QUEUE, name)),
+                named_key(self.kind, name),
                 sets={"consumed_at": milliseconds(now)},
                 adds={"version": 1},
                 condition=EXISTS & attr(IS_DELETING).not_exists(),
@@ -122,8 +123,9 @@ class DynamoQueues:
 
     def forget(self, queue: DeclaredQueue) -> bool:
         """Delete a record and its counters; return whether it was unchanged since it was read."""
-        _delete_counters(self.table, queue.resource)
-        return _is_deleted(self.table, queue.resource, queue.version)
+        key = named_key(self.kind, queue.name)
+        _delete_counters(self.table, key)
+        return _is_deleted(self.table, key, queue.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,12 +196,12 @@ class DynamoUsers:
             self.table.transact(*map(Delete, keys))
 
 
-def _named(table: DynamoTable, kind: ResourceKind, prefix: str) -> Iterable[Item]:
-    return table.of_kind(kind, attr("pk").begins_with(partition(ResourceRef(kind, prefix))))
+def _named(table: DynamoTable, kind: str, prefix: str) -> Iterable[Item]:
+    return table.of_kind(kind, attr("pk").begins_with(named_key(kind, prefix)["pk"]))
 
 
-def _delete_counters(table: DynamoTable, resource: ResourceRef) -> None:
-    _delete_matching(table, attr("pk").eq(partition(resource)) & attr("sk").begins_with(MINUTE))
+def _delete_counters(table: DynamoTable, record: Item) -> None:
+    _delete_matching(table, attr("pk").eq(record["pk"]) & attr("sk").begins_with(MINUTE))
 
 
 def _delete_matching(table: DynamoTable, condition: Expression) -> None:
@@ -210,5 +212,5 @@ def _replaces(table: DynamoTable, item: Item, version: int) -> bool:
     return table.write(Put(item, attr("version").eq(version)))
 
 
-def _is_deleted(table: DynamoTable, resource: ResourceRef, version: int) -> bool:
-    return table.write(Delete(record_key(resource), attr("version").eq(version)))
+def _is_deleted(table: DynamoTable, record: Item, version: int) -> bool:
+    return table.write(Delete(record, attr("version").eq(version)))

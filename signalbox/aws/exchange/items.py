@@ -27,6 +27,7 @@ from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 USER = "user"
+LEFT = "left"
 # The value of `kind` of users without an IAM identity. Whatever lists the users with identities and control queues does
 # not read them.
 LIVE_ONLY_USER, NO_IDENTITY = "live_user", ""
@@ -43,7 +44,12 @@ def partition(resource: ResourceRef) -> str:
 
 def record_key(resource: ResourceRef) -> Item:
     """Return the key of the record of an exchange or a queue."""
-    return {"pk": partition(resource), "sk": str(resource.kind)}
+    return named_key(resource.kind, resource.name)
+
+
+def named_key(kind: str, name: str) -> Item:
+    """Return the key of the record of a kind and a name."""
+    return {"pk": f"{kind}#{name}", "sk": str(kind)}
 
 
 def user_key(name: UserName) -> Item:
@@ -119,9 +125,9 @@ def exchange_item(exchange: ExchangeRecord) -> Item:
     return record_key(exchange.resource) | {"kind": str(ResourceKind.EXCHANGE)} | EXCHANGE_RECORD.write(exchange)
 
 
-def queue_item(queue: DeclaredQueue) -> Item:
+def queue_item(queue: DeclaredQueue, kind: str) -> Item:
     """Return the item of a queue's record."""
-    return record_key(queue.resource) | {"kind": str(ResourceKind.QUEUE)} | QUEUE_RECORD.write(queue)
+    return named_key(kind, queue.name) | {"kind": str(kind)} | QUEUE_RECORD.write(queue)
 
 
 def binding_items(binding: Binding) -> Iterable[Item]:

@@ -122,7 +122,7 @@ class DeletionService:
         self._end_use(resource)
         lost = self._size(name).total
         self.ports.sqs.delete(name)
-        dead_letters = self._without_dead_letters(name)
+        dead_letters = self._without_dead_letters(record)
         self._forget(resource)
         self.ports.record([events.deleted(record, user=self.caller.name, at=self.ports.now(), reason=reason)])
         return {
@@ -192,11 +192,17 @@ class DeletionService:
     def _size(self, name: QueueName) -> QueueSize:
         return self.ports.sqs.sizes([name]).get(name, QueueSize(0))
 
-    def _without_dead_letters(self, name: QueueName) -> dict[str, object] | None:
-        """Delete the dead-letter queue if it is empty; otherwise return its document, for a user to inspect it."""
-        dead = dead_letter_name(name)
+    def _without_dead_letters(self, record: ExchangeRecord | DeclaredQueue) -> dict[str, object] | None:
+        """Delete the dead-letter queue if it is empty; otherwise return its document, for a user to inspect it.
+
+        One that stays counts as a queue of its owner, until the sweep finds it empty.
+        """
+        dead = dead_letter_name(self.ports.names.queue(record.name))
         count = self._size(dead).total
         if count:
+            owner = record.owner if isinstance(record, DeclaredQueue) else record.created_by
+            now = self.ports.now()
+            self.ports.store.left.create(DeclaredQueue(DeclaredName(record.name), owner, now, now))
             document = Presenter(self.ports.names, self.ports.queue_url).queue_in_sqs(dead)
             return {**document, "waiting": count}
         self.ports.sqs.delete(dead)

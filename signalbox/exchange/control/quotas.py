@@ -19,21 +19,28 @@ class QuotaExceeded(RejectedError):
 
 
 def refuse_declaration(caller: Caller, resource: ResourceRef, ports: ControlPorts) -> None:
-    """Refuse a new exchange or queue of a user who has declared as many as the quota. Raises `QuotaExceeded`."""
+    """Refuse a new exchange or queue of a user who has declared as many as the quota. Raises `QuotaExceeded`.
+
+    A deleted one counts while its dead-letter queue is left.
+    """
     if caller.role in WITHOUT_QUOTA:
         return
     store, quota = ports.store, ports.config.user_quota
-    beginnings = caller.beginnings(Right.CONFIGURE, resource.kind)
-    if resource.kind is ResourceKind.QUEUE:
-        declarers = [one.owner for beginning in beginnings for one in store.queues.every(prefix=beginning)]
-    else:
-        declarers = [one.created_by for beginning in beginnings for one in store.exchanges.every(prefix=beginning)]
-        quota = -(-quota // SHARE_OF_EXCHANGES)
-    declared = declarers.count(caller.name)
-    if declared >= quota:
+    is_queue = resource.kind is ResourceKind.QUEUE
+    declared, left = set[str](), set[str]()
+    for beginning in caller.beginnings(Right.CONFIGURE, resource.kind):
+        left |= {one.name for one in store.left.every(prefix=beginning) if one.owner == caller.name}
+        if is_queue:
+            declared |= {one.name for one in store.queues.every(prefix=beginning) if one.owner == caller.name}
+        else:
+            declared |= {one.name for one in store.exchanges.every(prefix=beginning) if one.created_by == caller.name}
+    left -= {*declared, resource.name}
+    if len(declared) + len(left) >= (quota if is_queue else -(-quota // SHARE_OF_EXCHANGES)):
+        dead = f" and {len(left)} deleted ones with dead letters" if left else ""
+        remedy = "delete one" if declared else "take their dead letters, which ends them within a day"
         raise QuotaExceeded(
-            f"user {str(caller.name)!r} has {declared} {resource.kind}s, and exchange_user_quota allows no more: "
-            f"delete one, or have an administrator declare {resource} or raise the setting"
+            f"user {str(caller.name)!r} has {len(declared)} {resource.kind}s{dead}, and exchange_user_quota allows no "
+            f"more: {remedy}, or have an administrator declare {resource} or raise the setting"
         )
 
 

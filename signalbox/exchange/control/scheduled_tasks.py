@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from signalbox.control.orphan_queues import FoundQueues, OrphanQueues
+from signalbox.control.orphan_queues import STRAY_AGE, FoundQueues, OrphanQueues
 from signalbox.exchange.control.caller import Caller
 from signalbox.exchange.control.deletion import DeletionService
 from signalbox.exchange.model.control_ports import ChangedMeanwhile, ControlPorts
@@ -13,6 +13,7 @@ from signalbox.exchange.model.names import dead_letter_name, is_existing
 from signalbox.exchange.model.records import DeclaredQueue, latest
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, QueueUrl, queue_name
+from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.task_time import TaskTime
 
 # SQS publishes a value each minute, some minutes late.
@@ -117,13 +118,28 @@ class ExchangeQueueSweeper:
         """Delete the empty queues that belong to no record, and yield their names.
 
         Queues with messages are kept, and so are the dead letters of deleted resources until they are consumed or
-        expire.
+        expire. Only a queue that is on no record at all costs a call for its tags.
         """
+        now = self.ports.now()
+        left = [one for one in self.ports.store.left.every() if now - one.created_at >= STRAY_AGE]
+        for some in time.half().parts(left):
+            yield from filter(None, self.ports.parallel_map(self._without_left, some))
         listed = [url for family in FAMILIES for url in self._strays.listed(prefix=self.ports.names.prefix + family)]
         # Read after the queues were listed, so that a queue that was declared since then is kept.
         known = set(self._known())
         for part in time.parts(url for url in listed if queue_name(url) not in known):
             yield from self._deleted(part)
+
+    def _without_left(self, left: DeclaredQueue) -> QueueName | None:
+        """Delete the dead-letter queue of a deleted resource if it is empty, and return its name."""
+        store, dead = self.ports.store, dead_letter_name(self.ports.names.queue(left.name))
+        is_declared_again = store.queues.find(left.name) or store.exchanges.find(ExchangeName(left.name))
+        if not is_declared_again:
+            if any(size.total for size in self.ports.sqs.sizes([dead]).values()):
+                return None
+            self.ports.sqs.delete(dead)
+        store.left.forget(left)
+        return None if is_declared_again else dead
 
     def _deleted(self, unknown: Sequence[QueueUrl]) -> Iterator[QueueName]:
         strays = list(self._strays.old(unknown, now=self.ports.now()))
@@ -140,8 +156,9 @@ class ExchangeQueueSweeper:
         return OrphanQueues(self.queues, self.ports.names.stage, CAPABILITY, self.parallel_map)
 
     def _known(self) -> Iterator[QueueName]:
-        records: Sequence[str] = [one.name for one in self.ports.store.exchanges.every()]
-        for name in [*records, *(one.name for one in self.ports.store.queues.every())]:
+        store = self.ports.store
+        names: list[str] = [one.name for one in store.exchanges.every()]
+        for name in [*names, *(one.name for queues in (store.queues, store.left) for one in queues.every())]:
             queue = self.ports.names.queue(name)
             yield from (queue, dead_letter_name(queue))
 

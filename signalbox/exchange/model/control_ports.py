@@ -56,10 +56,11 @@ class StageConfig:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeStore:
-    """The stored records."""
+    """The stored records. `left` are deleted exchanges and queues whose dead-letter queues have messages."""
 
     exchanges: Exchanges
     queues: Queues
+    left: Queues
     bindings: Bindings
     users: Users
     counters: Counters

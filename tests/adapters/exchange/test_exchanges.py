@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers, UsersChanged
+from signalbox.aws.exchange.items import LEFT
 from signalbox.aws.exchange.routing_table import DynamoRoutingTable
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.events import ADMINISTRATOR
@@ -183,6 +184,17 @@ class TestQueues:
         assert queues.forget(QUEUE)
         assert not queues.forget(QUEUE)
         assert queues.find(QUEUE.name) is None
+
+
+def test_a_left_queue_is_none_that_is_declared(exchange_table) -> None:
+    declared, left = DynamoQueues(exchange_table), DynamoQueues(exchange_table, LEFT)
+    left.create(QUEUE)
+    assert (declared.find(QUEUE.name), declared.every(), left.every(prefix="q_alice")) == (None, [], [QUEUE])
+    declared.create(QUEUE)
+
+    assert left.forget(QUEUE)
+
+    assert (declared.find(QUEUE.name), left.every()) == (QUEUE, [])
 
 
 class TestUsers:

@@ -48,7 +48,7 @@ class ExchangeStage:
     def __init__(self) -> None:
         self.time = MemoryTime()
         self.exchanges = MemoryExchanges()
-        self.queues = MemoryQueues()
+        self.queues, self.left = MemoryQueues(), MemoryQueues()
         self.bindings = MemoryBindings(self.exchanges, self.queues)
         self.users = MemoryUsers({user.name: user for user in USERS})
         self.counters = MemoryCounters()
@@ -60,7 +60,7 @@ class ExchangeStage:
         self.grants, self.groups = MemoryGrants(), MemoryGroups()
         self.former_events: dict[str, int] = {}  # of realms: in how many commands they are deleted
         self.ports = ControlPorts(
-            store=ExchangeStore(self.exchanges, self.queues, self.bindings, self.users, self.counters),
+            store=ExchangeStore(self.exchanges, self.queues, self.left, self.bindings, self.users, self.counters),
             sqs=self.sqs,
             mappings=self.mappings,
             metrics=self.metrics,

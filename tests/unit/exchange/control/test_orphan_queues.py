@@ -46,6 +46,46 @@ def test_young_filled_and_foreign_queues_are_kept():
     assert sorted(sweep.found.asked_for_tags) == ["xs_splits", "xs_theirs"]  # AWS allows few such calls
 
 
+def left_queues(sweep: Sweep, count: int) -> list[str]:
+    """Declare and delete queues with a dead letter each, two days ago; return the dead-letter queues."""
+    for number in range(count):
+        sweep.stage.ask("declare_queue", queue=f"q_alice_{number}")
+        sweep.add(f"q_alice_{number}-dlq", waiting=1)
+        sweep.stage.ask("delete_queue", queue=f"q_alice_{number}")
+    sweep.stage.time.pass_by(timedelta(days=2))
+    return [f"q_alice_{number}-dlq" for number in range(count)]
+
+
+def test_dead_letter_queues_of_deleted_queues_are_deleted_when_they_are_empty_without_a_call_for_tags():
+    """Before, a sweep looked at the tags of each, four a second: a hundred a day."""
+    sweep = Sweep()
+    names = left_queues(sweep, 500)
+
+    assert list(sweep.desk.delete_strays(sweep.stage.task_time())) == []
+
+    sweep.stage.sqs.held.clear()
+    runs = [list(sweep.desk.delete_strays(sweep.stage.task_time())) for _ in range(2)]
+    assert (sorted(runs[0]), runs[1]) == (sorted(names), [])
+    assert (sweep.stage.sqs.queues, sweep.stage.left.records) == ({}, {})
+    assert sweep.found.asked_for_tags == []
+
+
+def test_a_dead_letter_queue_is_kept_for_a_day_and_with_a_queue_that_is_declared_again():
+    sweep = Sweep()
+    (name,) = left_queues(sweep, 1)
+    sweep.stage.sqs.held.clear()
+    sweep.stage.ask("declare_queue", queue="q_alice_0")
+
+    assert list(sweep.desk.delete_strays(sweep.stage.task_time())) == []
+    assert (name in sweep.stage.sqs.queues, sweep.stage.left.records) == (True, {})
+
+    sweep.stage.sqs.held[QueueName(name)] = QueueSize(1)
+    sweep.stage.ask("delete_queue", queue="q_alice_0")
+    sweep.stage.sqs.held.clear()
+    assert list(sweep.desk.delete_strays(sweep.stage.task_time())) == []
+    assert name in sweep.stage.sqs.queues
+
+
 def test_strays_of_others_are_deleted_while_some_cost_more_time_than_a_run_has():
     sweep = Sweep()
     tags = sweep.found.tags

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from signalbox.exchange.control.quotas import MAXIMUM_BINDINGS, QuotaExceeded
+from signalbox.exchange.model.records import QueueSize
 from signalbox.sarracenia.rights.names import UserName
 from tests.unit.exchange.control.stage import ALICE, BOB, FEED, ExchangeStage
 
@@ -34,6 +35,30 @@ def test_a_user_declares_up_to_the_quota_and_again_after_a_deletion(stage, comma
     stage.ask(command, **{field: f"{name}_more"})
     stage.ask(command.replace("declare", "delete"), user=ALICE, **{field: f"{name}_1"})
     stage.ask(command, user=ALICE, **{field: f"{name}_next"})
+
+
+@pytest.mark.parametrize(
+    ("command", "field", "name", "quota"),
+    [("declare_queue", "queue", "q_alice", 10), ("declare_exchange", "exchange", "xs_alice", 2)],
+)
+def test_a_deleted_one_counts_while_its_dead_letters_are_left(stage, command, field, name, quota):
+    """Before, each deletion with a dead letter left a queue of SQS, without any bound."""
+    for number in range(quota):
+        stage.ask(command, user=ALICE, **{field: f"{name}_{number}"})
+        stage.sqs.held[f"{name}_{number}-dlq"] = QueueSize(1)
+        stage.ask(command.replace("declare", "delete"), user=ALICE, **{field: f"{name}_{number}"})
+
+    with pytest.raises(QuotaExceeded) as refused:
+        stage.ask(command, user=ALICE, **{field: f"{name}_more"})
+    assert str(refused.value) == (
+        f"user 'alice' has 0 {field}s and {quota} deleted ones with dead letters, and exchange_user_quota allows no "
+        "more: take their dead letters, which ends them within a day, or have an administrator declare "
+        f"{field} '{name}_more' or raise the setting"
+    )
+    assert len(stage.sqs.queues) == quota
+    stage.ask(command, user=ALICE, **{field: f"{name}_0"})  # its dead-letter queue is in use again
+    with pytest.raises(QuotaExceeded, match=f"1 {field}s and {quota - 1} deleted ones .* delete one"):
+        stage.ask(command, user=ALICE, **{field: f"{name}_more"})
 
 
 @pytest.mark.parametrize(
