@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 
 VERSION = 1
+LONGEST_LINE = 100_000  # bytes; Firehose refuses a call with a record of more than 1,000 KiB
+CUT = 500  # characters of each text of an event that would be longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,18 @@ class HistoryEvent:
         row |= {f.name: getattr(self, f.name) for f in fields(self)}
         row["occurred_at"] = _timestamp_text(self.occurred_at)
         row["labels"] = dict(self.labels)
-        return json.dumps({name: value for name, value in row.items() if value is not None}, separators=(",", ":"))
+        line = _line(row)
+        return line if len(line) <= LONGEST_LINE else _line({name: _cut(name, value) for name, value in row.items()})
+
+
+def _line(row: Mapping[str, object]) -> str:
+    return json.dumps({name: value for name, value in row.items() if value is not None}, separators=(",", ":"))
+
+
+def _cut(name: str, value: object) -> object:
+    if isinstance(value, dict):
+        return {label: _cut(label, text) for label, text in value.items()}
+    return value[:CUT] if isinstance(value, str) and name != "event_id" else value
 
 
 def _timestamp_text(moment: datetime) -> str:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
 # Firehose bills each record in steps of 5 KB and an event has about 230 bytes, so a record contains many events; the
-# format conversion reads consecutive JSON documents. PutRecordBatch accepts 4 MiB.
-RECORD_BYTES, BATCH_RECORDS = 100_000, 30
+# format conversion reads consecutive JSON documents. PutRecordBatch accepts 500 records, of 4 MiB together.
+RECORD_BYTES, CALL_BYTES = 100_000, 4_000_000
 ATTEMPTS = 3  # what is left goes to the overflow queue
 MESSAGE_BYTES = 1_000_000  # SQS accepts 1 MiB
 
+Value = TypeVar("Value")
 Record = list[str]  # the lines of a Firehose record
 
 logger = logging.getLogger(__name__)
@@ -38,9 +39,9 @@ class DeliveryStream:
 
     def put(self, lines: Sequence[str]) -> list[str]:
         """Put lines in at most three attempts, and return those that Firehose refused in all of them."""
-        records = list(_groups(lines, RECORD_BYTES))
-        batches = [records[start : start + BATCH_RECORDS] for start in range(0, len(records), BATCH_RECORDS)]
-        return [line for batch in batches for record in self._still_refused(batch) for line in record]
+        records = list(_groups(lines, RECORD_BYTES, size=_bytes))
+        calls = _groups(records, CALL_BYTES, size=lambda record: sum(map(_bytes, record)))
+        return [line for call in calls for record in self._still_refused(call) for line in record]
 
     def _still_refused(self, records: list[Record]) -> list[Record]:
         for _ in islice(self.backoff.attempts(), ATTEMPTS):
@@ -71,7 +72,7 @@ class Overflow:
 
     def put(self, lines: Sequence[str]) -> list[str]:
         """Send lines, and return those that SQS refused."""
-        return [line for message in _groups(lines, MESSAGE_BYTES) for line in self._send(message)]
+        return [line for message in _groups(lines, MESSAGE_BYTES, size=_bytes) for line in self._send(message)]
 
     def _send(self, lines: Sequence[str]) -> Sequence[str]:
         try:
@@ -106,16 +107,19 @@ class NoHistory:
         """Write nothing."""
 
 
-def _groups(lines: Sequence[str], limit: int) -> Iterator[list[str]]:
-    """Yield the lines in groups of at most `limit` bytes; a longer line is a group of its own."""
-    group: list[str] = []
+def _bytes(line: str) -> int:
+    return len(line.encode())
+
+
+def _groups(values: Sequence[Value], limit: int, *, size: Callable[[Value], int]) -> Iterator[list[Value]]:
+    """Yield values in groups of at most `limit` bytes; a larger one is a group of its own."""
+    group: list[Value] = []
     room = limit
-    for line in lines:
-        size = len(line.encode())
-        if group and size > room:
+    for value in values:
+        if group and size(value) > room:
             yield group
             group, room = [], limit
-        group.append(line)
-        room -= size
+        group.append(value)
+        room -= size(value)
     if group:
         yield group

@@ -194,8 +194,8 @@ def _replayed(section: Section) -> ReplayedMessage:
     return ReplayedMessage(
         exchange=_exchange(section),
         properties=_properties(section),
-        message_id=_message_id(section),
-        publisher=section.text("publisher") or None,
+        message_id=MessageId(_printable(section, "message_id", section.required_text("message_id"))),
+        publisher=_printable(section, "publisher", section.text("publisher")) or None,
         published_at=published_at or 0,
     )
 
@@ -210,11 +210,10 @@ def _status(section: Section) -> Command:
     return Status(names)
 
 
-def _message_id(section: Section) -> MessageId:
-    text = section.required_text("message_id")
-    if len(text) > MAXIMUM_MESSAGE_ID or not all("!" <= character <= "~" for character in text):
-        section.problem("message_id", f"expected {MAXIMUM_MESSAGE_ID} printable characters at most, not {shown(text)}")
-    return MessageId(text)
+def _printable(section: Section, field: str, text: str | None) -> str:
+    if text and (len(text) > MAXIMUM_MESSAGE_ID or not all("!" <= character <= "~" for character in text)):
+        section.problem(field, f"expected {MAXIMUM_MESSAGE_ID} printable characters at most, not {shown(text)}")
+    return text or ""
 
 
 REPLAYED_FIELDS = ("exchange", "routing_key", "body", "headers", "message_id", "publisher", "published_at")

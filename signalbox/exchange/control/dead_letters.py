@@ -9,7 +9,7 @@ from signalbox.exchange.model.control_ports import ControlPorts
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.records import DeclaredQueue
 from signalbox.history.event import HistoryEvent
-from signalbox.messages import Message
+from signalbox.messages import Message, size_bytes
 from signalbox.task_time import TaskTime
 
 # Of a queue in one run, about: a part of the queues is read within the reserve of a task, so that none is killed.
@@ -47,10 +47,10 @@ class DeadLetterService:
 
 
 def _first(messages: Iterable[Message]) -> Iterator[Message]:
-    """Yield messages until their bodies have `MOST_BYTES`."""
+    """Yield messages until they have `MOST_BYTES`."""
     size = 0
     for message in messages:
         yield message
-        size += len(message.body)
+        size += size_bytes(message)
         if size >= MOST_BYTES:
             return

@@ -12,7 +12,7 @@ from signalbox.exchange.messages.headers import HEADERS, OWN_NAMES, headers_text
 from signalbox.exchange.model.records import GroupBy, OrderBy
 from signalbox.exchange.model.topics import InvalidRoutingKey, RoutingKey, parse_routing_key, shown
 from signalbox.messages import MAXIMUM_BYTES, TRACE_HEADER, Attribute, Message, MessageId, size_bytes
-from signalbox.sarracenia.rights.names import ExchangeName
+from signalbox.sarracenia.rights.names import ExchangeName, InvalidExchangeName, parse_exchange_name
 
 # `live` holds the metadata that a session adds to its publications.
 TOPIC, PUBLISHER, LIVE, MESSAGE_ID = "topic", "publisher", "live", "message_id"
@@ -28,6 +28,7 @@ GROUPS_OF = {
 }
 KEPT_CHARACTERS = 100_000  # of a dead letter's body, if the reason would not fit otherwise
 REASON_CHARACTERS = 1_000
+NAME_LENGTH = 200  # of SQS message ids, user names, and SenderIds, whose parts have 21 and 64 characters
 NUMBER_LENGTH = 14  # milliseconds since 1970 have 13 digits until 2286
 
 
@@ -36,7 +37,7 @@ class InvalidPublication(RejectedError):
 
 
 class InvalidDelivery(RejectedError):
-    """Raised when a message of a queue was not sent by an exchange."""
+    """Raised when a message of a queue was not sent by an exchange: it lacks a property, or has an impossible one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +161,9 @@ class DeliveredMessage:
             key=_topic_of(message, problems),
             body=message.body,
             attributes=unpacked(attributes, problems, without=OWN_NAMES),
-            exchange=ExchangeName(_text(attributes, "exchange", problems)),
-            message_id=MessageId(_text(attributes, MESSAGE_ID, problems)),
-            publisher=_text(attributes, PUBLISHER, problems),
+            exchange=_exchange(attributes, problems),
+            message_id=MessageId(_name(attributes, MESSAGE_ID, problems)),
+            publisher=_name(attributes, PUBLISHER, problems),
             published_at=_moment(attributes, "published_at", problems) or _missing("published_at", problems),
             sequence=_number(attributes, "sequence", problems),
             expires_at=_moment(attributes, "expires_at", problems),
@@ -278,6 +279,21 @@ def _text(attributes: Mapping[str, Attribute], name: str, problems: Problems) ->
         problems.add(name, "is missing")
         return ""
     return attribute.text
+
+
+def _exchange(attributes: Mapping[str, Attribute], problems: Problems) -> ExchangeName:
+    try:
+        return parse_exchange_name(_text(attributes, "exchange", problems))
+    except InvalidExchangeName as error:
+        problems.add("exchange", str(error))
+        return ExchangeName("")
+
+
+def _name(attributes: Mapping[str, Attribute], name: str, problems: Problems) -> str:
+    text = _text(attributes, name, problems)
+    if len(text) > NAME_LENGTH or not text.isprintable():
+        problems.add(name, f"expected {NAME_LENGTH} printable characters at most, not {shown(text)}")
+    return text
 
 
 def _number(attributes: Mapping[str, Attribute], name: str, problems: Problems) -> int | None:

@@ -93,13 +93,30 @@ def test_only_refused_records_are_retried() -> None:
 
 
 def test_refused_events_share_messages_within_the_limit_of_sqs() -> None:
-    long = [events.dead_letter(f"m{n}", at=START, reason="r" * 600_000) for n in range(2)]
+    long = [events.dead_letter(f"m{n}", at=START, reason="r" * 90_000) for n in range(12)]
     queue = Queue()
 
-    history(Stream(fails=9), queue).write([*EVENTS, *long])
+    history(Stream(fails=99), queue).write([*EVENTS, *long])
 
-    assert [body.count("\n") for body in queue.bodies] == [4, 1]
+    assert [body.count("\n") for body in queue.bodies] == [14, 1]
     assert "".join(queue.bodies) == "".join(event.to_json() + "\n" for event in [*EVENTS, *long])
+
+
+def test_a_long_line_spoils_no_call_of_others() -> None:
+    """A message of the overflow queue of an earlier version may hold lines of any length."""
+
+    class Limited(Stream):
+        def put_record_batch(self, *, DeliveryStreamName: str, Records: list[dict]) -> dict:  # noqa: N803
+            assert sum(len(record["Data"]) for record in Records) <= 4 * 2**20
+            return super().put_record_batch(DeliveryStreamName=DeliveryStreamName, Records=Records)
+
+    stream = Limited()
+    lines = [f'"{number}{"x" * 900_000}"\n' for number in range(6)]
+
+    assert DeliveryStream(stream, "history", AT_ONCE).put([*lines, '"short"\n']) == []
+
+    assert len(stream.taken) == 7
+    assert stream.calls == 2
 
 
 def test_events_refused_by_firehose_and_sqs_are_logged_and_raise_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -123,10 +140,10 @@ def test_many_events_share_a_record_which_firehose_bills_in_steps_of_five_kiloby
 def test_a_call_stays_within_the_limits_of_put_record_batch() -> None:
     stream = Stream()
 
-    history(stream).write([events.dead_letter(str(n), at=START, reason="r" * 90_000) for n in range(31)])
+    history(stream).write([events.dead_letter(str(n), at=START, reason="r" * 90_000) for n in range(45)])
 
     assert stream.calls == 2
-    assert len(stream.taken) == 31
+    assert len(stream.taken) == 45
 
 
 def test_no_events_make_no_call() -> None:

@@ -49,6 +49,18 @@ def test_of_an_events_duplicates_the_earliest_remains_in_order_of_time():
     assert unique_events([late, other, early]) == [early, other]
 
 
+@pytest.mark.parametrize(
+    "long", [{"reason": "x" * 100_001}, {"labels": {"publisher": "é" * 100_000}}], ids=["text", "label"]
+)
+def test_an_event_is_shorter_than_firehose_accepts_whatever_its_texts_are(long):
+    line = event(**long).to_json()
+
+    found = parse_event(json.loads(line))
+    assert len(line) < 5_000
+    assert found.event_id == event().event_id
+    assert 500 in {len(found.reason or ""), *map(len, found.labels.values())}
+
+
 def test_a_parsed_document_is_the_event_that_wrote_it():
     one = event(
         at=NOON + timedelta(milliseconds=7),

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from signalbox.exchange.control.dead_letters import DeadLetterService
 from signalbox.exchange.messages.end_events import NOT_DELETED, ReplayOrigin
 from signalbox.exchange.messages.replayed_messages import original_of_dead_letter
@@ -74,6 +76,26 @@ def test_the_announced_file_of_a_dead_message_finds_it():
 
     (event,) = stage.events
     assert len(event.labels["file"]) == 32
+
+
+@pytest.mark.parametrize("name", ["exchange", "message_id", "publisher"])
+@pytest.mark.parametrize("text", ["x" * 900_000, "xs_a\nforged,line", "é" * 201])
+def test_what_no_exchange_writes_is_no_property_of_a_dead_letter(name: str, text: str):
+    """Who may send to a queue may set the attributes of a copy."""
+    stage = stage_with(replace(DIED, attributes={**COPY, name: Attribute("String", text)}))
+
+    recorded(stage)
+
+    (event,) = stage.events
+    assert (event.message_id, event.source, dict(event.labels)) == ("copy-1", None, {"copy": "copy-1"})
+    assert len(event.to_json()) < 1_000
+
+
+def test_a_run_reads_5_mb_of_a_queue_with_attributes_of_any_length():
+    large = replace(DIED, attributes={**COPY, "header": Attribute("String", "x" * 900_000)})
+    stage = stage_with(*(replace(large, message_id=MessageId(f"copy-{number}")) for number in range(60)))
+
+    assert recorded(stage) == 6
 
 
 def test_only_queues_that_grew_are_read_and_what_the_router_put_there_is_not_recorded_again():
