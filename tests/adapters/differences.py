@@ -20,6 +20,7 @@ DIFFERENCES: dict[str, str] = {
     "exchange/test_queues.py::test_a_queue_names_its_key": ATTRIBUTES,
     "exchange/test_queues.py::test_both_are_encrypted_and_take_nothing_without_tls": ATTRIBUTES,
     "exchange/test_queues.py::test_made_again_a_queue_has_the_new_settings_and_its_messages": ATTRIBUTES,
+    "exchange/test_queues.py::test_settings_of_a_queue_on_record_change_without_a_call_for_tags": ATTRIBUTES,
     "exchange/test_users.py::test_a_boundary_of_the_stage_bounds_a_new_user": KEYS,
     "exchange/test_users.py::test_a_control_queue_follows_the_administrators": KEYS,
     "exchange/test_users.py::test_a_foreign_identity_is_not_changed[make]": KEYS,

@@ -6,6 +6,7 @@ import string
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.errors import translate_read_errors
@@ -61,7 +62,8 @@ class SqsExchangeQueues:
             **(ORDERED if queue.resource.is_ordered else {}),
         }
         retention = {"MessageRetentionPeriod": _seconds(DEAD_LETTER_RETENTION)}
-        self.queues.make(dead_letters, common | retention, tags, sources=[queue.name])
+        make = partial(self.queues.make, is_ours=queue.is_on_record)
+        make(dead_letters, common | retention, tags, sources=[queue.name])
         settings = {
             "MessageRetentionPeriod": _seconds(queue.retention),
             "VisibilityTimeout": _seconds(queue.visibility),
@@ -69,7 +71,7 @@ class SqsExchangeQueues:
         if queue.maximum_receives is not None:
             redrive = {"deadLetterTargetArn": self.queues.arn(dead_letters), "maxReceiveCount": queue.maximum_receives}
             settings["RedrivePolicy"] = json.dumps(redrive)
-        self.queues.make(queue.name, common | settings, tags)
+        make(queue.name, common | settings, tags)
         return CreatedQueue(queue.name, QueueUrl(self.queues.url(queue.name)))
 
     def delete(self, name: QueueName) -> None:

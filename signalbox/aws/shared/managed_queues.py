@@ -43,12 +43,19 @@ class OwnQueues:
         return self.arn_prefix + name
 
     def make(
-        self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str], *, sources: Sequence[QueueName] = ()
+        self,
+        name: str,
+        attributes: Mapping[str, str],
+        tags: Mapping[str, str],
+        *,
+        sources: Sequence[QueueName] = (),
+        is_ours: bool = False,
     ) -> None:
         """Create a queue, or set the attributes of the existing queue with the same tags.
 
-        It takes the dead letters of `sources`, and of no other queue. Its own dead-letter queue may be new. Raises
-        `ForeignQueue`, `EffectRefused` and `EffectFailed`.
+        It takes the dead letters of `sources`, and of no other queue. Its own dead-letter queue may be new. With
+        `is_ours`, no tags are read: AWS allows few such calls. Raises `ForeignQueue`, `EffectRefused` and
+        `EffectFailed`.
         """
         # Callers give attributes of CreateQueue.
         policies = {
@@ -59,27 +66,21 @@ class OwnQueues:
 
         def make() -> None:
             with found_late(NOT_YET_THERE), translate_write_errors(_queue(name)):
-                self._make(name, queue_attributes, tags, sources=sources)
+                try:
+                    self.sqs.create_queue(QueueName=name, Attributes=queue_attributes, tags=tags)
+                except self.sqs.exceptions.QueueNameExists:
+                    if not is_ours:
+                        self._check_tags(name, tags)
+                    changed = {key: value for key, value in queue_attributes.items() if key not in NOT_SET_AGAIN}
+                    self.sqs.set_queue_attributes(QueueUrl=self.url(name), Attributes=changed)
+                    self._guard.restrict(QueueName(name), sources=sources)
 
         when_usable(make, missing=QueueTooNew, sleep=self.sleep)
 
-    def _make(
-        self,
-        name: str,
-        attributes: "Mapping[QueueAttributeNameType, str]",
-        tags: Mapping[str, str],
-        *,
-        sources: Sequence[QueueName],
-    ) -> None:
-        try:
-            self.sqs.create_queue(QueueName=name, Attributes=attributes, tags=tags)
-        except self.sqs.exceptions.QueueNameExists as error:
-            found = self.sqs.list_queue_tags(QueueUrl=self.url(name)).get("Tags", {})
-            if any(found.get(key) != value for key, value in tags.items()):
-                raise ForeignQueue(f"{_queue(name)} exists and is not managed by this stage: {found}") from error
-            changed = {key: value for key, value in attributes.items() if key not in NOT_SET_AGAIN}
-            self.sqs.set_queue_attributes(QueueUrl=self.url(name), Attributes=changed)
-            self._guard.restrict(QueueName(name), sources=sources)
+    def _check_tags(self, name: str, tags: Mapping[str, str]) -> None:
+        found = self.sqs.list_queue_tags(QueueUrl=self.url(name)).get("Tags", {})
+        if any(found.get(key) != value for key, value in tags.items()):
+            raise ForeignQueue(f"{_queue(name)} exists and is not managed by this stage: {found}")
 
     @property
     def _guard(self) -> RedriveGuard:

@@ -64,7 +64,7 @@ class DeclarationService:
             self._make_arvados_realm(command.exchange)
         if stored is None:
             refuse_declaration(self.caller, resource, self.ports)
-        wanted = exchange_queue_spec(command.exchange, self.ports)
+        wanted = replace(exchange_queue_spec(command.exchange, self.ports), is_on_record=stored is not None)
         self.ports.sqs.make(wanted)
         if stored is None:  # before the record, so that every exchange on record has its retry queue
             self.ports.mappings.connect(self.ports.names.retry_queue(command.exchange))
@@ -87,7 +87,8 @@ class DeclarationService:
         if stored is None:
             refuse_declaration(self.caller, resource, self.ports)
         settings = command.patch.apply_to(stored.settings if stored else QueueSettings())
-        self.ports.sqs.make(declared_queue_spec(resource, settings, self.ports))
+        wanted = declared_queue_spec(resource, settings, self.ports)
+        self.ports.sqs.make(replace(wanted, is_on_record=stored is not None))
         queue = self._stored_queue(command, stored, settings)
         return Presenter(self.ports.names, self.ports.queue_url).queue(queue)
 

@@ -191,7 +191,7 @@ class User:
 class QueueSpec:
     """The settings of an SQS queue to create; `resource` is the exchange or declared queue that it belongs to.
 
-    SQS dead-letters a message after `maximum_receives`, or never.
+    SQS dead-letters a message after `maximum_receives`, or never. With `is_on_record` it may exist, and is the stage's.
     """
 
     name: QueueName
@@ -199,6 +199,7 @@ class QueueSpec:
     retention: timedelta
     visibility: timedelta
     maximum_receives: int | None = None
+    is_on_record: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,19 @@ def test_made_again_a_queue_has_the_new_settings_and_its_messages(queues, sqs, w
     assert queues.sizes([wanted.name])[wanted.name].total == 1
 
 
+def test_settings_of_a_queue_on_record_change_without_a_call_for_tags(queues: SqsExchangeQueues, sqs) -> None:
+    """AWS allows five such calls a second, which one user's declarations took."""
+    queues.make(WANTED)
+    without_tags = failing(queues, "list_queue_tags", error("RequestThrottled"))
+    changed = replace(WANTED, maximum_receives=2)
+
+    without_tags.make(replace(changed, is_on_record=True))
+
+    assert json.loads(attributes_of(sqs, NAME)["RedrivePolicy"])["maxReceiveCount"] == 2
+    with pytest.raises(EffectFailed):
+        without_tags.make(replace(changed, maximum_receives=3))
+
+
 @pytest.mark.parametrize(
     "tags",
     [

@@ -152,6 +152,17 @@ def test_settings_that_are_left_out_stay(stage):
     assert stage.kinds() == [("declared", "queue")] * 2
 
 
+@pytest.mark.parametrize(("command", "field"), [("declare_queue", "queue"), ("declare_exchange", "exchange")])
+def test_only_a_queue_of_what_is_on_record_is_the_stages_without_a_look(stage, command, field):
+    name = {"queue": "q_a", "exchange": "xs_a"}[field]
+
+    stage.ask(command, **{field: name})
+    assert not stage.sqs.queues[name].is_on_record
+
+    stage.ask(command, **{field: name})
+    assert stage.sqs.queues[name].is_on_record
+
+
 def test_declaring_again_is_a_sign_of_life(stage):
     stage.ask("declare_queue", queue="q_a")
     stage.time.pass_by(timedelta(hours=1))
