@@ -93,7 +93,11 @@ class ExpiryService:
         if size is not None and not activity.is_measured:
             return False
         measured = replace(queue, consumed_at=latest(queue.consumed_at, activity.received_at))
-        return bool(expired([measured], now, delay=delay))
+        is_unused = bool(expired([measured], now, delay=delay))
+        if not is_unused:
+            # It is looked at again when this use is as old: CloudWatch bills each look.
+            self.ports.store.queues.save(measured, replacing=queue)
+        return is_unused
 
     def _is_deleted(self, queue: DeclaredQueue) -> bool:
         try:

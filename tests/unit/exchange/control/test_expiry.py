@@ -85,6 +85,17 @@ def test_a_queue_that_is_polled_without_heartbeats_is_kept(stage):
     assert stage.delete_expired() == ["q_a"]
 
 
+def test_the_metrics_of_a_queue_that_is_polled_without_heartbeats_are_read_as_seldom_as_it_could_expire(stage):
+    """CloudWatch bills each look: 5.8 USD a day for 100 queues that were looked at each minute."""
+    for minute in range(120):
+        stage.metrics.activities["q_a"] = QueueActivity(received_at=START + minute * MINUTE, removed=0)
+        assert stage.delete_expired() == []
+        stage.time.pass_by(MINUTE)
+
+    assert len(stage.metrics.asked) == 120 // 30 - 1
+    assert stage.queues.records["q_a"].consumed_at == START + 90 * MINUTE
+
+
 def test_a_queue_that_is_polled_while_its_metrics_are_silent_is_kept(stage):
     """SQS publishes metrics up to 15 minutes after a queue has become active, and here even later."""
     stage.metrics.silent.add("q_a")
