@@ -13,7 +13,7 @@ from signalbox.aws.exchange.sent_copies import DynamoSentCopies
 from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
-from signalbox.aws.live.router_log import DynamoRouterLog
+from signalbox.aws.live.router_log import DynamoKilobyteCounter, DynamoRouterLog
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.exchange.messages.publications import TrustedSenders
@@ -32,6 +32,7 @@ from signalbox.live.admin.denies import CachedDenies
 from signalbox.live.router.decoding import metadata_problem
 from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.router.distributor import Distributor
+from signalbox.live.router.write_limits import PublisherLimits
 from signalbox.queues import QueueName
 
 
@@ -138,6 +139,7 @@ def distributor() -> Distributor:
         now=instance.CLOCK.now,
         longest_write=timeout(),
         sent=sent_copies(),
+        limits=PublisherLimits(DynamoKilobyteCounter(table, instance.CLOCK.now), instance.CLOCK.now),
         is_late=instance.is_late,
     )
 

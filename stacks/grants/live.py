@@ -41,8 +41,7 @@ def grant_live_routing(exchange: ExchangeResources, *, live: LiveResources, stat
     """Grant the router the log, subscribers, denies and outboxes, and the control plane grants, secrets and inboxes."""
     route, control = exchange.functions["route"], exchange.functions["control"]
     # A transaction needs the rights to its single writes.
-    writes = ("dynamodb:PutItem", "dynamodb:DeleteItem")
-    allow_items(route, state.live_table, actions=(*READ_ITEMS, *writes, *BATCHES[:2]))
+    allow_items(route, state.live_table, actions=(*READ_ITEMS, *WRITE_ITEMS, *BATCHES[:2]))
     allow(route, ["sqs:SendMessage"], [live.outbox.queue_arn])
     allow_items(control, state.live_table, actions=(*READ_ITEMS, *WRITE_ITEMS, *BATCHES[:2]))
     allow(control, ["sqs:SendMessage"], [live.inbox.queue_arn])

@@ -209,6 +209,11 @@ def opened_key(connection: ConnectionId, at: datetime) -> Item:
     return {"pk": opened_partition(at), "sk": connection}
 
 
+def written_key(publisher: str, period: int) -> Item:
+    """Return the key of the KB that a publisher has written in a period."""
+    return {"pk": f"written#{publisher}", "sk": number_key(period)}
+
+
 def second_key(at: datetime) -> Item:
     """Return the key of the counters of a second; `at` is in the second."""
     return {"pk": f"second#{int(at.timestamp())}", "sk": "connections"}

@@ -1,26 +1,46 @@
 """The logs of topics as the router writes them: a batch's events and numbers in one transaction.
 
-A transaction costs twice the write units of its writes. It writes heads only where no other function writes to them at
-the same time; where it fails nevertheless, for example because DynamoDB throttles one of the items, nothing is written,
-and the router writes the heads first and then the events.
+A transaction costs twice the write units of its writes, so large events are written without one. It writes heads only
+where no other function writes to them at the same time; where it fails nevertheless, for example because DynamoDB
+throttles one of the items, nothing is written, and the router writes the heads first and then the events.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from botocore.exceptions import ClientError
 
 from signalbox.aws.exchange.routing_table import DynamoHeads, head_update
-from signalbox.aws.live.log import DynamoTopicLog
-from signalbox.aws.shared.dynamodb import MAXIMUM_TRANSACTION, DynamoTable, ItemBusy, reasons, transact
-from signalbox.aws.shared.expressions import Write
+from signalbox.aws.live.items import written_key
+from signalbox.aws.live.log import EVENT, TEXT, DynamoTopicLog
+from signalbox.aws.shared.dynamodb import MAXIMUM_TRANSACTION, DynamoTable, ItemBusy, reasons, transact, ttl
+from signalbox.aws.shared.expressions import Put, Update, Write, attr
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.routing.ports import HeadChange
 from signalbox.live.log.events import LoggedEvent
 from signalbox.sarracenia.rights.names import ExchangeName
 
 logger = logging.getLogger(__name__)
+
+MAXIMUM_BYTES = 50_000  # of the events of a transaction
+WRITTEN_KEPT_FOR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoKilobyteCounter:
+    """`KilobyteCounter` over the table `Live`: an item for each publisher and period."""
+
+    table: DynamoTable
+    now: Callable[[], datetime]
+
+    def add(self, publisher: str, kilobytes: int, *, period: int, most: int) -> bool:
+        """Add to the KB of a period unless they would exceed `most`; return whether they were added."""
+        written, expires_at = attr("kilobytes"), ttl(self.now() + WRITTEN_KEPT_FOR)
+        is_below = written.not_exists() | written.lte(most - kilobytes)
+        key = written_key(publisher, period)
+        return self.table.write(Update(key, sets=expires_at, adds={"kilobytes": kilobytes}, condition=is_below))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +58,10 @@ class DynamoRouterLog:
         self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings, heads: Sequence[HeadChange]
     ) -> bool:
         """Append events to the logs of their topics and store `heads`, all or nothing; return whether it was done."""
+        logged = self.log.changes(realm, events, live)
         changes: list[tuple[DynamoTable, Write]] = [(self.heads.table, head_update(realm, one)) for one in heads]
-        changes += [(self.log.table, one) for one in self.log.changes(realm, events, live)]
-        if len(changes) > MAXIMUM_TRANSACTION:
+        changes += [(self.log.table, one) for one in logged]
+        if len(changes) > MAXIMUM_TRANSACTION or sum(map(_size, logged)) > MAXIMUM_BYTES:
             return False
         cause: object = "a condition does not hold"
         try:
@@ -54,3 +75,7 @@ class DynamoRouterLog:
         else:
             logger.warning("%d writes are made one after the other: %s", len(changes), cause)
         return is_stored
+
+
+def _size(write: Write) -> int:
+    return sum(len(write.item.get(name, "")) for name in (EVENT, TEXT)) if isinstance(write, Put) else 0

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from signalbox.errors import UnavailableError
@@ -26,6 +26,7 @@ from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.denied_routes import RouteDenies
 from signalbox.exchange.routing.ports import RoutingTable
 from signalbox.exchange.routing.sequences import Head
+from signalbox.fifo import FifoBatch
 from signalbox.messages import Message, MessageId, size_bytes
 from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -47,6 +48,21 @@ class ReadBatch:
     entries: Sequence[Entry]
     heads: Mapping[RoutingKey, Head]
     read_at: datetime
+
+    @property
+    def new(self) -> Sequence[Publication]:
+        """Return the publications that have no number yet."""
+        found = (entry for entry in self.entries if isinstance(entry, Publication))
+        return [one for one in found if _place(one, self.heads)[1] == math.inf]
+
+    def without(self, refused: Collection[MessageId]) -> "tuple[ReadBatch, tuple[MessageId, ...]]":
+        """Return the batch without messages and those behind them in their groups, and which these are."""
+        work = FifoBatch([(entry.message, entry) for entry in self.entries], is_fifo=True)
+        for message_id in refused:
+            work.fail(message_id)
+        entries = work.unblocked()
+        left = (entry.message.message_id for entry in self.entries if entry not in entries)
+        return replace(self, entries=entries), tuple(left)
 
     @property
     def received(self) -> Mapping[ResourceRef, Mapping[str, int]]:

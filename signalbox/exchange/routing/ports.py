@@ -194,6 +194,9 @@ Delivery = Callable[[], Distribution]
 class LiveDelivery(Protocol):
     """Delivers publications of a live exchange to its connections."""
 
+    def refused(self, publications: Sequence[Publication]) -> Collection[MessageId]:
+        """Return those of new publications that must be received again before they are stored."""
+
     def store(self, exchange: ExchangeRecord, published: Sequence[NumberedPublication]) -> Delivery:
         """Store publications, in order, in the log; return their delivery to subscribed connections."""
 

@@ -1,7 +1,7 @@
 """The router: sends each publication to every queue with a matching binding, or accounts for it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from signalbox.exchange.messages.publications import Publication
@@ -69,6 +69,9 @@ class Router:
 
     def _route_live(self, batch: ReadBatch, live: LiveDelivery) -> RoutingResult:
         """Store numbers and logs of publications, deliver them to connections, copy and acknowledge them."""
+        batch, left = batch.without(live.refused(batch.new))
+        if not batch.entries:
+            return RoutingResult(left, ())
         logged = self._logged_at_once(batch, live) or self._logged(batch, live)
         work, sent = logged.numbers.fifo_batch(batch.entries), list[SentCopy]()
         if any(isinstance(entry, Publication) and entry.routes.queues for entry in batch.entries):
@@ -85,7 +88,7 @@ class Router:
         )
         result = self._finish(report, work, routed, last, delivered=sent)
         self._release(batch, logged.numbers, result)
-        return result
+        return replace(result, not_done=(*result.not_done, *left))
 
     def _logged_at_once(self, batch: ReadBatch, live: LiveDelivery) -> _Logged | None:
         """Store the heads together with the logs; return None if nothing was stored."""

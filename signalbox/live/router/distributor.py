@@ -28,6 +28,7 @@ from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.decoding import logged_event, publication_metadata
 from signalbox.live.router.directory import SubscriberLookup
 from signalbox.live.router.publication_metadata import AcknowledgementTarget
+from signalbox.live.router.write_limits import PublisherLimits
 from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.codec import serialize, size_bytes
 from signalbox.live.wamp.messages import PublicationId, Published
@@ -131,8 +132,13 @@ class Distributor:
     now: Callable[[], datetime] = field(kw_only=True)
     longest_write: timedelta = field(kw_only=True)
     sent: SentCopies = field(kw_only=True)
+    limits: PublisherLimits = field(kw_only=True)
     is_late: Callable[[], bool] = field(kw_only=True)
     part_copies: int = PART_COPIES
+
+    def refused(self, publications: Sequence[Publication]) -> Collection[MessageId]:
+        """Return those of new publications whose publishers have written as much as one may in some seconds."""
+        return self.limits.refused(publications)
 
     def store(self, exchange: ExchangeRecord, published: Sequence[ToConnections]) -> Delivery:
         """Append publications to the logs; return their distribution in their order."""

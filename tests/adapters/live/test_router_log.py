@@ -1,5 +1,7 @@
 """The router's log: events and numbers in one transaction."""
 
+import secrets
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from signalbox.aws.exchange.routing_table import DynamoHeads
 from signalbox.aws.live.log import DynamoTopicLog
-from signalbox.aws.live.router_log import DynamoRouterLog
+from signalbox.aws.live.router_log import DynamoKilobyteCounter, DynamoRouterLog
 from signalbox.aws.shared.expressions import attr
 from signalbox.exchange.model.records import LiveSettings, Retention
 from signalbox.exchange.model.topics import RoutingKey
@@ -84,6 +86,23 @@ def test_more_writes_than_a_transaction_takes_are_not_tried(log: DynamoRouterLog
     assert not log.append_with(REALM, events, live=LIVE, heads=[HeadChange(TOPIC, FIRST, Head())])
 
     assert logged(log) == []
+
+
+def test_large_events_are_written_without_a_transaction_which_costs_twice(log: DynamoRouterLog) -> None:
+    large = replace(event(1), payload=Payload((secrets.token_hex(60_000),)))
+
+    assert not log.append_with(REALM, [large], live=LIVE, heads=[HeadChange(TOPIC, FIRST, Head())])
+
+    assert (logged(log), log.heads.read(REALM, [TOPIC])) == ([], {})
+
+
+def test_what_is_written_is_counted_for_each_publisher_and_period_up_to_the_most(live_table) -> None:
+    counter = DynamoKilobyteCounter(live_table, lambda: NOW)
+
+    assert [counter.add("mallory", 50, period=7, most=120) for _ in range(3)] == [True, True, False]
+    assert counter.add("mallory", 60, period=8, most=100)
+    assert counter.add("alice", 60, period=7, most=100)
+    assert live_table.get({"pk": "written#mallory", "sk": f"{7:016d}"})["kilobytes"] == 100
 
 
 @pytest.mark.parametrize(

@@ -49,12 +49,16 @@ class Live:
     """Whether a transaction fails, so that heads are stored before the logs."""
     at_once: list[str] = field(default_factory=list)
     failing: set[str] = field(default_factory=set)
+    refusing: set[str] = field(default_factory=set)
     unacknowledged: set[str] = field(default_factory=set)
     delivered: list[tuple[str, int]] = field(default_factory=list)
     acknowledged: list[str] = field(default_factory=list)
     notes: list[str | None] = field(default_factory=list)
     headers: list[dict[str, str | None]] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
+
+    def refused(self, publications: Sequence[Publication]) -> Collection[MessageId]:
+        return {one.message.message_id for one in publications if one.message.body in self.refusing}
 
     def store_with(
         self, exchange: ExchangeRecord, published: Sequence[NumberedPublication], heads: Sequence[HeadChange]
@@ -137,6 +141,45 @@ def test_publishers_are_acknowledged_after_all_deliveries(world_and_live, copies
     world.route(LOG)
 
     assert live.steps == ["delivered", "acknowledged"]
+
+
+def test_a_refused_publication_and_all_behind_it_in_its_group_are_left_without_a_number(world_and_live) -> None:
+    world, live = world_and_live
+    world.bind(LOG, "#", queue="q_log.fifo")
+    for topic, body in (("a.b", "0"), ("a.b", "1"), ("c", "2"), ("a.b", "3")):
+        world.publish(LOG, topic, body)
+    live.refusing = {"1"}
+
+    left = world.route(LOG).not_done
+
+    assert len(left) == 2
+    assert (live.delivered, world.bodies("q_log.fifo")) == ([("0", 1), ("2", 1)], ["0", "2"])
+    live.refusing = set()
+    world.moment += VISIBILITY
+    world.route(LOG)
+    assert live.delivered[2:] == [("1", 2), ("3", 3)]
+
+
+def test_a_publication_with_a_number_is_not_refused(world_and_live) -> None:
+    """It is in the log, and others may wait for it."""
+    world, live = world_and_live
+    world.publish(LOG, "a.b", "0")
+    live.failing = {"0"}
+    assert world.route(LOG).not_done
+    live.failing, live.refusing = set(), {"0"}
+    world.moment += VISIBILITY
+
+    assert world.route(LOG).not_done == ()
+
+
+def test_a_batch_of_which_all_is_refused_writes_nothing(world_and_live) -> None:
+    world, live = world_and_live
+    world.publish(LOG, "a.b", "0")
+    live.refusing = {"0"}
+
+    result = world.route(LOG)
+
+    assert (len(result.not_done), result.events, live.at_once, live.steps) == (1, (), [], [])
 
 
 def test_live_delivery_ignores_exchanges_that_are_not_live() -> None:

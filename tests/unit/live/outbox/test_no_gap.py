@@ -47,6 +47,7 @@ from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.live import MemoryConnections, MemoryTopicLog
+from tests.fakes.live_limits import unlimited
 from tests.fakes.parallel import last_first
 from tests.unit.exchange.routing.naive_sqs import as_received
 from tests.unit.exchange.routing.routing_world import MemorySentCopies
@@ -223,6 +224,7 @@ class World:
             now=lambda: NOW,
             longest_write=timedelta(),
             sent=MemorySentCopies(),
+            limits=unlimited(),
             is_late=lambda: False,
         )
 
