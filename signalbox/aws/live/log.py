@@ -6,9 +6,7 @@ An event costs one write unit per KB of its compressed size, and a retained even
 costs one unit more, as does a later one every `COVERED / 2`.
 """
 
-import json
 import time
-import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -33,14 +31,14 @@ from signalbox.aws.live.items import (
     topic_sort_key,
     topics_partition,
 )
+from signalbox.aws.live.stored_events import event_with_cost, stored_event
 from signalbox.aws.shared.dynamodb import MAXIMUM_WRITES, DynamoTable, milliseconds, moment, ttl
-from signalbox.aws.shared.expressions import Delete, Item, Put, attr
+from signalbox.aws.shared.expressions import Delete, Expression, Item, Put, attr
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.arvados.rows import row_of
-from signalbox.live.log.documents import event_document, event_of, json_text
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.read_limits import QUERY, SMALL, TOPIC, InstanceReads, ReadBudget, event_cost
+from signalbox.live.log.read_limits import QUERY, SMALL, TOPIC, InstanceReads, ReadBudget
 from signalbox.live.log.retention import retention_of
 from signalbox.live.log.selection import is_logged
 from signalbox.live.wamp.audience import UNRESTRICTED
@@ -49,7 +47,7 @@ from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName
 
-COMPRESSED_FROM = 1_000  # characters; a smaller item costs one unit anyway
+LEAST_PAGE = 100  # of a topic's events: the newest ones may be for other sessions
 KNOWN_TOPICS = 100_000  # that a router remembers to be in the table
 TTL_ROOM = timedelta(hours=1)
 # A topic's item covers the events that are logged within this time, and is written again in the second half of it: what
@@ -66,7 +64,7 @@ ROWS_OF_A_PARTITION = timedelta(seconds=ROWS_SECONDS)
 ROWS_AT_ONCE = 250  # of a partition: ids mostly rise with time, so a request reads few rows of the later ones
 ROW_AGES = [number * ROWS_OF_A_PARTITION for number in range(ROWS_KEPT_FOR // ROWS_OF_A_PARTITION + 2)]
 
-EVENT, TEXT, UNTIL = "event", "text", "until"
+UNTIL = "until"
 
 
 @dataclass(slots=True)
@@ -133,11 +131,10 @@ class DynamoTopicLog:
         """Yield the events of `events`, newest first, and also expired ones whose number is `sequence` or larger."""
         retention = retention_of(topic, live.rules, otherwise=live.retention)
         kept = 0
-        self._spend(QUERY)
-        limit = min((one for one in (retention.count, page) if one), default=None)
+        limit = min((one for one in (retention.count, page and max(page, LEAST_PAGE)) if one), default=None)
         pages = {} if limit is None else {"Limit": min(limit, 2**31 - 1)}  # DynamoDB refuses a larger one
         log = attr("pk").eq(log_partition(realm, topic))
-        for item in self.table.query(log, ScanIndexForward=False, **pages):
+        for item in self._query(log, ScanIndexForward=False, **pages):
             event = self._spent_for(item)
             is_expired = kept == retention.count or (retention.age is not None and now - event.at > retention.age)
             is_requested = sequence is not None and (event.sequence or 0) >= sequence
@@ -208,14 +205,11 @@ class DynamoTopicLog:
         return False
 
     def _rows(self, partition: str, number: int) -> Iterator[Item]:
-        self._spend(QUERY)
-        return self.table.query(
-            attr("pk").eq(partition) & attr("sk").gt(row_sort_key(max(number, 0))), Limit=ROWS_AT_ONCE
-        )
+        return self._query(attr("pk").eq(partition) & attr("sk").gt(row_sort_key(max(number, 0))), Limit=ROWS_AT_ONCE)
 
     def _items(self, realm: ExchangeName, events: Iterable[LoggedEvent], live: LiveSettings) -> Iterator[Item]:
         for event in events:
-            document = _compressed(event)
+            document = stored_event(event)
             expires_at = _expires_at(event, live)
             yield log_key(realm, event.topic, event.sequence or 0) | document | _ttl(expires_at)
             row = row_of(event) if live.arvados and is_logged(event) else None
@@ -252,7 +246,12 @@ class DynamoTopicLog:
 
     def _with_prefix(self, partition: str, prefix: str) -> Iterator[Item]:
         """Yield the partition's items of topics with a prefix, in their order."""
-        return self.table.query(attr("pk").eq(partition) & attr("sk").begins_with(topic_sort_key(RoutingKey(prefix))))
+        return self._query(attr("pk").eq(partition) & attr("sk").begins_with(topic_sort_key(RoutingKey(prefix))))
+
+    def _query(self, condition: Expression, **options: object) -> Iterator[Item]:
+        for page in self.table.pages(condition, **options):
+            self._spend(QUERY)
+            yield from page
 
 
 def _recent_rows(realm: ExchangeName, now: datetime) -> Sequence[str]:
@@ -285,16 +284,3 @@ def _evicted(realm: ExchangeName, event: LoggedEvent, live: LiveSettings) -> Ite
         number = (event.sequence or 0) - retention.count - KEPT_BEHIND
         if number > 0:
             yield log_key(realm, event.topic, number)
-
-
-def _compressed(event: LoggedEvent) -> Item:
-    text = json_text(event_document(event))
-    if len(text) < COMPRESSED_FROM:
-        return {TEXT: text}
-    return {EVENT: zlib.compress(text.encode(errors="surrogatepass"))}
-
-
-def event_with_cost(item: Item) -> tuple[LoggedEvent, int]:
-    """Return the event of an item, and the cost of its read."""
-    text = item.get(TEXT) or zlib.decompress(item[EVENT]).decode(errors="surrogatepass")
-    return event_of(json.loads(text)), event_cost(text)

@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.items import retained_partition, topic_of, topic_sort_key, topics_partition
-from signalbox.aws.live.log import EVENT, TEXT, event_with_cost
+from signalbox.aws.live.stored_events import EVENT, TEXT, event_with_cost
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.shared.expressions import Item, attr

@@ -14,9 +14,10 @@ from botocore.exceptions import ClientError
 
 from signalbox.aws.exchange.routing_table import DynamoHeads, head_update
 from signalbox.aws.live.items import written_key
-from signalbox.aws.live.log import EVENT, TEXT, DynamoTopicLog
+from signalbox.aws.live.log import DynamoTopicLog
+from signalbox.aws.live.stored_events import size_of
 from signalbox.aws.shared.dynamodb import MAXIMUM_TRANSACTION, DynamoTable, ItemBusy, reasons, transact, ttl
-from signalbox.aws.shared.expressions import Put, Update, Write, attr
+from signalbox.aws.shared.expressions import Update, Write, attr
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.routing.ports import HeadChange
 from signalbox.live.log.events import LoggedEvent
@@ -61,7 +62,7 @@ class DynamoRouterLog:
         logged = self.log.changes(realm, events, live)
         changes: list[tuple[DynamoTable, Write]] = [(self.heads.table, head_update(realm, one)) for one in heads]
         changes += [(self.log.table, one) for one in logged]
-        if len(changes) > MAXIMUM_TRANSACTION or sum(map(_size, logged)) > MAXIMUM_BYTES:
+        if len(changes) > MAXIMUM_TRANSACTION or sum(map(size_of, logged)) > MAXIMUM_BYTES:
             return False
         cause: object = "a condition does not hold"
         try:
@@ -75,7 +76,3 @@ class DynamoRouterLog:
         else:
             logger.warning("%d writes are made one after the other: %s", len(changes), cause)
         return is_stored
-
-
-def _size(write: Write) -> int:
-    return sum(len(write.item.get(name, "")) for name in (EVENT, TEXT)) if isinstance(write, Put) else 0

@@ -12,12 +12,23 @@ import pytest
 from signalbox.aws.live import log as live_log
 from signalbox.aws.live.items import log_partition
 from signalbox.aws.live.log import COVERED, KEPT_BEHIND, TOPICS_AT_ONCE, DynamoTopicLog
+from signalbox.aws.live.stored_events import event_with_cost
 from signalbox.aws.shared.dynamodb import DynamoTable, ItemBusy
+from signalbox.aws.shared.expressions import attr
 from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.records import LiveSettings, Retention
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.read_limits import CREDIT, MAXIMUM_OF_REQUEST, POST, SMALL, PastTooLarge, ReadsBusy, event_cost
+from signalbox.live.log.read_limits import (
+    CREDIT,
+    MAXIMUM_OF_REQUEST,
+    POST,
+    QUERY,
+    SMALL,
+    PastTooLarge,
+    ReadsBusy,
+    event_cost,
+)
 from signalbox.live.outbox.backfill import BackfillReader
 from signalbox.live.outbox.items import BackfillRequest, ItemId
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
@@ -383,6 +394,22 @@ def test_any_number_of_past_events_may_be_requested() -> None:
 
     assert list(log.newest_first(REALM, A, None, live=LiveSettings(retention=Retention()), now=NOW, page=2**53)) == []
     assert limits == [2**31 - 1]
+
+
+def test_the_last_event_above_many_for_others_is_read_in_pages_of_which_each_counts(log, monkeypatch) -> None:
+    log.append(REALM, [event(number, audience=FOR_JOE) for number in range(1, 301)], live=LIVE)
+    calls, query = [], log.table.client.query
+    monkeypatch.setattr(log.table.client, "query", lambda **given: calls.append(given) or query(**given))
+    request = BackfillRequest(ItemId("i"), TopicPattern.parse(A), get_retained=False, history=LastEvents(1))
+
+    with log.request("eve") as limited:
+        reader = BackfillReader(limited, REALM, LIVE, NOW)
+        backfill = reader.read(request, Listener(SessionId(7), "eve", "subscriber"), deferred={}, posted={})
+
+    read = len(calls)
+    assert (backfill.events, read in (3, 4)) == ((), True)  # DynamoDB returns an empty last page
+    costs = [event_with_cost(item)[1] for item in log.table.query(attr("pk").eq(log_partition(REALM, A)))]
+    assert limited.budget.spent == sum(costs) + read * QUERY
 
 
 def test_past_rows_are_a_debt_of_their_reader(log) -> None:
