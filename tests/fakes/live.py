@@ -270,6 +270,7 @@ class MemoryTopicLog:
     small: int = 1_000  # rows of a request
     readers: list[Hashable] = field(default_factory=list)
     rows: int = 0
+    listed: list[datetime] = field(default_factory=list)
     parallel_map: ParallelMap = serial_map
 
     def count_post(self, size: int) -> None:
@@ -308,11 +309,15 @@ class MemoryTopicLog:
                 self.taken += 1
                 yield one
 
-    def topics(self, realm: ExchangeName, pattern: TopicPattern) -> Mapping[RoutingKey, datetime]:
+    def topics(
+        self, realm: ExchangeName, pattern: TopicPattern, *, since: datetime, named: Collection[RoutingKey] = ()
+    ) -> Mapping[RoutingKey, datetime]:
         if self.problem is not None:
             raise self.problem
+        self.listed.append(since)
         logs = {topic: log for topic, log in self.logged[realm].items() if pattern.matches(topic)}
-        return {topic: max(event.logged_at for event in log) for topic, log in logs.items()}
+        newest = {topic: max(event.logged_at for event in log) for topic, log in logs.items()}
+        return {topic: at for topic, at in newest.items() if at >= since or topic in named}
 
     def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
         events = (event for log in self.logged[realm].values() for event in log if is_logged(event))
@@ -330,7 +335,7 @@ class MemoryTopicLog:
 
     def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
         found: dict[tuple[RoutingKey, bool], LoggedEvent] = {}
-        for topic in self.topics(realm, pattern):
+        for topic in self.topics(realm, pattern, since=datetime.min.replace(tzinfo=UTC)):
             for event in self.logged[realm][topic]:
                 if event.is_retained:
                     found[topic, event.audience == UNRESTRICTED] = event

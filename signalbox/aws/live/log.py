@@ -7,15 +7,16 @@ costs one unit more, as does a later one every `COVERED / 2`.
 """
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 from operator import itemgetter
 from threading import Lock
+from typing import Any
 from weakref import WeakValueDictionary
 
 from signalbox.aws.live.items import (
@@ -39,7 +40,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.arvados.rows import row_of
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.read_limits import QUERY, SMALL, TOPIC, InstanceReads, ReadBudget
-from signalbox.live.log.retention import retention_of
+from signalbox.live.log.retention import LONG_AGO, NEVER, retention_of
 from signalbox.live.log.selection import is_logged
 from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.codec import MAXIMUM_FRAME_BYTES
@@ -53,7 +54,6 @@ TTL_ROOM = timedelta(hours=1)
 # A topic's item covers the events that are logged within this time, and is written again in the second half of it: what
 # another instance writes at the same moment covers the first half, too. The numbers of a topic, in its head, stay.
 COVERED = timedelta(hours=1)
-NEVER, LONG_AGO = datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)
 TOPICS_AT_ONCE = 100  # of which the events are deleted together
 # Events beyond a log's retention count that are kept, because a pending backfill may still include them.
 KEPT_BEHIND = 1_000
@@ -156,12 +156,17 @@ class DynamoTopicLog:
         later = attr("pk").eq(log_partition(realm, topic)) & attr("sk").gt(number_key(sequence))
         return (event_with_cost(item)[0] for item in self.table.query(later))
 
-    def topics(self, realm: ExchangeName, pattern: TopicPattern) -> dict[RoutingKey, datetime]:
-        """Return the topics with events that match a pattern, each with a time after which none was logged."""
+    def topics(
+        self, realm: ExchangeName, pattern: TopicPattern, *, since: datetime, named: Collection[RoutingKey] = ()
+    ) -> dict[RoutingKey, datetime]:
+        """Return the topics with events since a time that match a pattern, as `TopicLog` does."""
         if pattern.match is MatchPolicy.EXACT:
             return {RoutingKey(pattern.uri): NEVER}
         found: dict[RoutingKey, datetime] = {}
-        for item in self._with_prefix(topics_partition(realm), pattern.literal_prefix):
+        until = attr(UNTIL)  # DynamoDB passes over the others: thousands of them cost the request no more than a page
+        is_later = None if since == LONG_AGO else until.not_exists() | until.gte(milliseconds(since))
+        recent = self._with_prefix(topics_partition(realm), pattern.literal_prefix, where=is_later)
+        for item in chain(recent, self.table.get_all([_topic_key(realm, topic) for topic in named])):
             self._spend(TOPIC)
             if pattern.matches(topic_of(item)):
                 found[topic_of(item)] = moment(item[UNTIL]) if UNTIL in item else NEVER
@@ -244,11 +249,12 @@ class DynamoTopicLog:
         self._spend(cost)
         return event
 
-    def _with_prefix(self, partition: str, prefix: str) -> Iterator[Item]:
+    def _with_prefix(self, partition: str, prefix: str, *, where: Expression | None = None) -> Iterator[Item]:
         """Yield the partition's items of topics with a prefix, in their order."""
-        return self._query(attr("pk").eq(partition) & attr("sk").begins_with(topic_sort_key(RoutingKey(prefix))))
+        begins = attr("sk").begins_with(topic_sort_key(RoutingKey(prefix)))
+        return self._query(attr("pk").eq(partition) & begins, where=where)
 
-    def _query(self, condition: Expression, **options: object) -> Iterator[Item]:
+    def _query(self, condition: Expression, **options: Any) -> Iterator[Item]:  # noqa: ANN401 - those of `pages`
         for page in self.table.pages(condition, **options):
             self._spend(QUERY)
             yield from page

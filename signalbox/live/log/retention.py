@@ -2,18 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from signalbox.exchange.model.records import LiveSettings, Retention
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.wamp.audience import UNRESTRICTED
 
+NEVER, LONG_AGO = datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)
+
 
 def retention_of(topic: RoutingKey, rules: Mapping[str, Retention], *, otherwise: Retention) -> Retention:
     """Return the retention of a topic: the rule of its longest matching prefix, compared by characters."""
     prefixes = [prefix for prefix in rules if topic.startswith(prefix)]
     return rules[max(prefixes, key=len)] if prefixes else otherwise
+
+
+def oldest_kept(live: LiveSettings, *, now: datetime) -> datetime:
+    """Return the time since which a realm's events were logged that have not expired."""
+    ages = [one.age for one in (live.retention, *live.rules.values()) if one.age is not None]
+    return LONG_AGO if len(ages) <= len(live.rules) else now - max(ages)
 
 
 def may_have_events(topic: RoutingKey, until: datetime, live: LiveSettings, *, now: datetime) -> bool:

@@ -1,13 +1,14 @@
 """The backfill of a subscription: the logged events that it receives before its first live event."""
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.retention import may_have_events
+from signalbox.live.log.retention import NEVER, may_have_events, oldest_kept
 from signalbox.live.log.selection import admits, backfill_page, in_order, is_logged, latest_retained
 from signalbox.live.outbox.decisions import WATERMARKS_KEPT_FOR, SequenceNumbers
 from signalbox.live.outbox.items import BackfillRequest
@@ -27,6 +28,7 @@ from signalbox.sarracenia.rights.names import ExchangeName
 # A client that resumes after a known point receives all later events and none before it. `LastEvents` gives no such
 # bound.
 LOGS_AT_ONCE = 100
+RECENT = [timedelta(hours=hours) for hours in (1, 6, 36)]
 ResumePoint = AfterTopicSequences | AfterPublication | AfterSequence | AfterTime
 
 
@@ -65,14 +67,13 @@ class BackfillReader:
         """
         # The retained events are read before the logs, so an event newer than the retained one follows it.
         latest = self.log.retained(self.realm, request.pattern) if request.get_retained else []
-        topics = dict.fromkeys(deferred, datetime.max.replace(tzinfo=UTC)) | dict(self._topics(request, deferred))
         # Events before a publication are known by its position in the log.
         ends = {} if isinstance(request.history, AfterPublication) else posted
 
         def log_of(topic: RoutingKey) -> Sequence[LoggedEvent]:
             return self._log(topic, request.history, listener, deferred.get(topic), ends.get(topic, -1))
 
-        logs = list(self._logs(request.history, listener, log_of, topics))
+        logs = list(self._logs(request, listener, log_of, deferred))
         logged = in_order(logs)
         selected = _selected(logged, request, listener, deferred)
         retained = [one for one in latest_retained(latest, listener) if one.publication not in selected]
@@ -82,33 +83,47 @@ class BackfillReader:
             settled=dict(self._settled(logs)) if isinstance(request.history, ResumePoint) else {},
         )
 
-    def _topics(self, request: BackfillRequest, deferred: SequenceNumbers) -> Iterator[tuple[RoutingKey, datetime]]:
-        """Yield the topics that may have requested events, except deferred ones, each with the time of its newest."""
-        history = request.history
-        for topic, until in self.log.topics(self.realm, request.pattern).items() if history else ():
-            is_before = (isinstance(history, AfterTime) and until <= history.at) or (
-                isinstance(history, AfterTopicSequences) and until < history.since and topic not in history.numbers
-            )
-            if topic not in deferred and not is_before and may_have_events(topic, until, self.live, now=self.now):
-                yield topic, until
+    def _topics(
+        self, request: BackfillRequest, deferred: SequenceNumbers
+    ) -> Iterator[tuple[datetime, Mapping[RoutingKey, datetime]]]:
+        """Yield topics that may have requested events, each with the time of its newest, in parts.
+
+        Topics that are in no part so far have had no event since the part's time. For the last events, topics without
+        one for hours are listed only if others have too few.
+        """
+        history, oldest = request.history, oldest_kept(self.live, now=self.now)
+        yield NEVER, dict.fromkeys(deferred, NEVER)
+        if isinstance(history, LastEvents):
+            starts = [*(one for one in (self.now - ago for ago in RECENT) if one > oldest), oldest]
+        elif isinstance(history, AfterTime):
+            starts = [max(history.at, oldest)]
+        else:
+            starts = [max(history.since, oldest) if isinstance(history, AfterTopicSequences) else oldest]
+        named = map(RoutingKey, history.numbers) if isinstance(history, AfterTopicSequences) else ()
+        for since in starts if history else ():
+            found = self.log.topics(self.realm, request.pattern, since=since, named=[*named]).items()
+            yield since, {one: at for one, at in found if may_have_events(one, at, self.live, now=self.now)}
 
     def _logs(
         self,
-        history: BackfillStart | None,
+        request: BackfillRequest,
         listener: Listener,
         log_of: Callable[[RoutingKey], Sequence[LoggedEvent]],
-        topics: Mapping[RoutingKey, datetime],
+        deferred: SequenceNumbers,
     ) -> Iterator[Sequence[LoggedEvent]]:
         """Read the logs of topics; of the last events, those with the newest first, until no other has a later one."""
-        if not isinstance(history, LastEvents):
-            yield from self.log.parallel_map(log_of, topics)
-            return
-        left, times = sorted(topics, key=topics.__getitem__, reverse=True), list[datetime]()
-        while left and sum(at > topics[left[0]] for at in times) < history.count:
-            some, left = left[:LOGS_AT_ONCE], left[LOGS_AT_ONCE:]
-            for log in self.log.parallel_map(log_of, some):
-                times += [one.at for one in log if _is_past(one, listener)]
-                yield log
+        count = request.history.count if isinstance(request.history, LastEvents) else math.inf
+        times, read = list[datetime](), set[RoutingKey]()
+        for since, topics in self._topics(request, deferred):
+            left = sorted((one for one in topics if one not in read), key=topics.__getitem__, reverse=True)
+            read.update(left)
+            while left and sum(at > topics[left[0]] for at in times) < count:
+                some, left = left[:LOGS_AT_ONCE], left[LOGS_AT_ONCE:]
+                for log in self.log.parallel_map(log_of, some):
+                    times += [one.at for one in log if _is_past(one, listener)]
+                    yield log
+            if sum(at >= since for at in times) >= count:
+                return
 
     def _settled(self, logs: Iterable[Sequence[LoggedEvent]]) -> Iterator[tuple[RoutingKey, int]]:
         """Yield the last sequence number of each log, unless it is too old for its live event to be in the outbox."""

@@ -3,7 +3,7 @@
 Every method lets service errors propagate: the caller's message is redelivered, so every call may be made twice.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -74,8 +74,13 @@ class TopicLog(Protocol):
         Events are read as they are taken: `page` in one read, or all kept ones.
         """
 
-    def topics(self, realm: ExchangeName, pattern: TopicPattern) -> Mapping[RoutingKey, datetime]:
-        """Return the topics with events that match a pattern, each with a time after which none was logged."""
+    def topics(
+        self, realm: ExchangeName, pattern: TopicPattern, *, since: datetime, named: Collection[RoutingKey] = ()
+    ) -> Mapping[RoutingKey, datetime]:
+        """Return the topics with events that match a pattern, each with a time after which none was logged.
+
+        All with events that were logged since a time are among them, and those of `named`.
+        """
 
     def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
         """Return up to two retained events of each topic: the latest unrestricted and the latest restricted one."""

@@ -10,7 +10,7 @@ from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.get_events import get_events_result
 from signalbox.live.log.history_request import HistoryRequest, InvalidArgument
 from signalbox.live.log.read_limits import PastTooLarge, ReadsBusy
-from signalbox.live.log.retention import may_have_events
+from signalbox.live.log.retention import may_have_events, oldest_kept
 from signalbox.live.log.selection import history_page, in_order
 from signalbox.live.model.effects import AnswerCall
 from signalbox.live.model.events import Cause
@@ -116,7 +116,7 @@ def _logged(log: TopicLog, context: CallContext, pattern: TopicPattern, query: H
     """Return the kept events of the topics that a pattern matches, or of the topic that the query names."""
     live = context.access().live or LiveSettings()
     realm, now = context.realm, context.cause.at
-    found = log.topics(realm, pattern).items()
+    found = log.topics(realm, pattern, since=oldest_kept(live, now=now)).items()
     topics = [one for one, until in found if query.topic in (None, one) and may_have_events(one, until, live, now=now)]
     if len(topics) > MAXIMUM_TOPICS:
         raise InvalidArgument(f"topic: {len(topics)} match, and one call reads at most {MAXIMUM_TOPICS}: name one")

@@ -29,6 +29,7 @@ from signalbox.live.log.read_limits import (
     ReadsBusy,
     event_cost,
 )
+from signalbox.live.log.retention import LONG_AGO, NEVER
 from signalbox.live.outbox.backfill import BackfillReader
 from signalbox.live.outbox.items import BackfillRequest, ItemId
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
@@ -87,7 +88,7 @@ def test_many_events_are_written_in_several_calls(log) -> None:
     log.append(REALM, [event(number, f"trial.{number % 30}") for number in range(1, 61)], live=LIVE)
 
     assert numbers(log, RoutingKey("trial.7")) == [7, 37]
-    assert len(log.topics(REALM, ALL)) == 30
+    assert len(log.topics(REALM, ALL, since=LONG_AGO)) == 30
 
 
 def test_a_log_follows_its_retention(log) -> None:
@@ -137,7 +138,7 @@ def test_a_deleted_realm_leaves_nothing_to_the_next_of_its_name(log, live_table)
 
     assert {one["pk"] for one in live_table.scan()["Items"]} == {f"log#{other}#{A}", f"topics#{other}"}
     log.append(REALM, [event(1)], live=live)
-    assert list(log.topics(REALM, ALL)) == [A]
+    assert list(log.topics(REALM, ALL, since=LONG_AGO)) == [A]
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -162,7 +163,7 @@ def test_a_topic_tells_until_when_its_events_were_logged_in_few_writes(log, live
     for one in minutes:
         writes += len(log.changes(REALM, [one], LIVE)) - 1
         log.append(REALM, [one], live=LIVE)
-        (until,) = log.topics(REALM, ALL).values()
+        (until,) = log.topics(REALM, ALL, since=LONG_AGO).values()
         assert one.logged_at + COVERED / 2 <= until + timedelta(minutes=1)
 
     assert writes == 4
@@ -171,7 +172,7 @@ def test_a_topic_tells_until_when_its_events_were_logged_in_few_writes(log, live
 def test_a_topic_of_an_earlier_version_may_have_events_of_any_time(log, live_table) -> None:
     live_table.put_item(Item={"pk": f"topics#{REALM}", "sk": f".{A}"})
 
-    assert log.topics(REALM, ALL) == {A: live_log.NEVER}
+    assert log.topics(REALM, ALL, since=LONG_AGO) == {A: NEVER}
 
 
 @pytest.mark.parametrize(
@@ -197,6 +198,26 @@ def test_topics_of_others_without_requested_events_do_not_end_a_subscription(log
         backfill = reader.read(request, Listener(SessionId(7), "joe", "subscriber"), deferred={}, posted={})
 
     assert len(backfill.events) == found
+
+
+@pytest.mark.parametrize(
+    ("history", "found"),
+    [(LastEvents(10), 10), (AfterTopicSequences(NOW - timedelta(minutes=5), {"trial.70": 0}), 12)],
+)
+def test_topics_whose_events_are_older_than_the_request_cost_nothing(log, history, found, monkeypatch) -> None:
+    """A user with 79,000 topics ended each subscription with history above them until their events expired."""
+    monkeypatch.setattr(live_log, "TOPIC", MAXIMUM_OF_REQUEST // 30)
+    old = [event(n, f"trial.{n}", sequence=1, at=NOW - timedelta(hours=20)) for n in range(60, 120)]
+    log.append(REALM, [*old, *(event(n, sequence=n) for n in range(1, 12))], live=LIVE)
+    request = BackfillRequest(ItemId("i"), ALL, get_retained=False, history=history)
+
+    with log.request("joe") as limited:
+        reader = BackfillReader(limited, REALM, LIVE, NOW)
+        backfill = reader.read(request, Listener(SessionId(7), "joe", "subscriber"), deferred={}, posted={})
+
+    assert len(backfill.events) == found
+    with log.request("ann") as limited, pytest.raises(PastTooLarge):
+        limited.topics(REALM, ALL, since=NOW - timedelta(hours=21))
 
 
 def test_the_topic_of_events_that_never_expire_stays(log, live_table) -> None:
@@ -229,7 +250,7 @@ def test_topics_are_found_by_pattern(log, uri, match, found) -> None:
     log.append(REALM, [event(1, topic, is_retained=True) for topic in topics], live=LIVE)
     pattern = TopicPattern.parse(uri, match)
 
-    assert list(log.topics(REALM, pattern)) == found
+    assert list(log.topics(REALM, pattern, since=LONG_AGO)) == found
     assert sorted(one.topic for one in log.retained(REALM, pattern)) == found
 
 
@@ -245,7 +266,7 @@ def test_the_empty_topic_has_a_log(log) -> None:
     log.append(REALM, [event(1, "", is_retained=True)], live=LIVE)
 
     assert numbers(log, RoutingKey("")) == [1]
-    assert list(log.topics(REALM, ALL)) == [""]
+    assert list(log.topics(REALM, ALL, since=LONG_AGO)) == [""]
 
 
 def test_the_number_of_remembered_topics_is_limited(log, monkeypatch) -> None:
@@ -253,7 +274,11 @@ def test_the_number_of_remembered_topics_is_limited(log, monkeypatch) -> None:
     for topic in (A, B, RoutingKey("trial.c")):
         log.append(REALM, [event(1, topic)], live=LIVE)
 
-    assert list(log.topics(REALM, TopicPattern.parse("trial", MatchPolicy.PREFIX))) == ["trial.a", "trial.b", "trial.c"]
+    assert list(log.topics(REALM, TopicPattern.parse("trial", MatchPolicy.PREFIX), since=LONG_AGO)) == [
+        "trial.a",
+        "trial.b",
+        "trial.c",
+    ]
 
 
 def test_unprocessed_writes_are_retried_and_finally_raised(log, monkeypatch) -> None:
@@ -330,7 +355,7 @@ def test_a_request_reads_a_limited_part_of_the_log(log) -> None:
         assert [next(newest).sequence for _ in range(3)] == [40, 39, 38]
 
     with log.request("carol") as limited:
-        assert ([*limited.topics(REALM, ALL)], len(limited.retained(REALM, ALL))) == ([A, B], 1)
+        assert ([*limited.topics(REALM, ALL, since=LONG_AGO)], len(limited.retained(REALM, ALL))) == ([A, B], 1)
         assert len(limited.events(REALM, B, live=LIVE, now=NOW)) == 1
     log.count_post(1)
     assert len(numbers(log)) == 40  # a router and an export have no limit

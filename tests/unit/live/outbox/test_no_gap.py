@@ -78,9 +78,9 @@ class Log(MemoryTopicLog):
         self.step()
         return super().newest_first(*given, **limits)
 
-    def topics(self, realm: ExchangeName, pattern: TopicPattern) -> Mapping[RoutingKey, datetime]:
+    def topics(self, *given: Any, **limits: Any) -> Mapping[RoutingKey, datetime]:
         self.step()
-        return super().topics(realm, pattern)
+        return super().topics(*given, **limits)
 
     def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
         self.step()
