@@ -14,6 +14,11 @@ def cases() -> list[dict[str, Any]]:
     return found
 
 
+def goodbyes() -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads(FILE.read_text())["goodbyes"]
+    return found
+
+
 def expanded(events: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the events, and of an entry with `topics` an event in each topic."""
     for event in events:

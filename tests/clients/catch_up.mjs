@@ -44,9 +44,10 @@ const [client, cases, module] = process.argv.slice(2);
 const loaded = await import(pathToFileURL(module).href);
 const create = { page, example }[client];
 if (!create) throw new Error(`no such client: ${client}`);
-/** @type {{ cases: Case[] }} */
+/** @type {{ cases: Case[], goodbyes: { reason: string, message: string }[] }} */
 const document = JSON.parse(readFileSync(cases, "utf8"));
 for (const one of document.cases) run(one, create(one.subscription));
+if (client === "example") document.goodbyes.forEach(endWith);
 
 /**
  * @param {Options} subscription
@@ -93,6 +94,16 @@ function example({ match, last }) {
     caughtUp: (at) => cursor.caughtUp(Date.parse(at)),
     gaps: null,
   };
+}
+
+/** @param {{ reason: string, message: string }} goodbye */
+function endWith(goodbye) {
+  /** @type {string[]} */
+  const failures = [];
+  const failed = (/** @type {Error} */ error) => failures.push(error.message);
+  new loaded.Live({ url: "", realm: "r", user: "u", ticket: "t", failed });
+  const isOver = /** @type {any} */ (globalThis).connection.onclose("closed", goodbye);
+  assert.deepEqual([isOver, failures], [true, [`${goodbye.reason} ${goodbye.message}`]]);
 }
 
 /**

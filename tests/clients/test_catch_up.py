@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_the_page_catches_up() -> None:
 
 
 def test_the_page_goes_on_without_past_events_that_are_too_many() -> None:
-    run(str(tools.node()), str(FOLDER / "omit_past.mjs"), str(CHECKOUT / "web" / "wamp.js"))
+    run(str(tools.node()), str(FOLDER / "omit_past.mjs"), str(CHECKOUT / "web" / "wamp.js"), str(catch_up.FILE))
 
 
 @pytest.fixture
@@ -129,12 +129,61 @@ def test_the_python_example_catches_up(library: ModuleType, case: dict[str, Any]
     assert delivered == catch_up.delivered(case, "by_procedure")
 
 
+@pytest.mark.parametrize("goodbye", catch_up.goodbyes(), ids=lambda one: one["reason"])
+def test_the_python_example_ends_with_a_goodbye(
+    library: ModuleType, monkeypatch: pytest.MonkeyPatch, goodbye: dict[str, str]
+) -> None:
+    monkeypatch.setattr(library, "ApplicationError", Refused)
+    failures = list[str]()
+    live = library.Live(url="ws://x/", realm="x.fifo", user="ann", ticket="t", failed=failures.append)
+
+    assert live._is_refused(Refused(goodbye["reason"], goodbye["message"]))
+    assert failures == [goodbye["message"]]
+
+
+def test_the_python_example_delivers_live_events_after_a_history_that_is_refused(
+    library: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "ApplicationError", Refused)
+    monkeypatch.setattr(library, "CHECK_SECONDS", 60)
+    failures, delivered = list[str](), list[int]()
+    live = library.Live(url="ws://x/", realm="x.fifo", user="ann", ticket="t", failed=failures.append)
+    live.follow("trial.log", lambda event: delivered.append(event.publication), last=3)
+    (subscription,) = live.subscriptions
+    event = {"topic": "trial.log", "publication": 1}
+
+    asyncio.run(live._joined(RefusingSession(lambda: _deliver(subscription, [event])), None))
+    _deliver(subscription, [{**event, "publication": 2}])
+
+    assert (failures, delivered) == (["trial.log: too many past events"], [1, 2])
+
+
+@dataclass
+class RefusingSession:
+    """A session that refuses history, before which a live event arrives."""
+
+    receive: Callable[[], None]
+
+    async def subscribe(self, *_: Any) -> Any:
+        return SimpleNamespace(id=7)
+
+    async def call(self, *_: Any, **query: Any) -> None:
+        self.receive()
+        raise Refused("wamp.error.payload_size_exceeded", "too many past events")
+
+    def is_attached(self) -> bool:
+        return False
+
+
 class Refused(Exception):
     """An error of WAMP, as Autobahn raises it."""
 
-    def __init__(self, error: str) -> None:
+    def __init__(self, error: str, message: str = "") -> None:
         super().__init__(error)
-        self.error = error
+        self.error, self.message = error, message
+
+    def error_message(self) -> str:
+        return self.message
 
 
 class Lost(Exception):

@@ -10,7 +10,8 @@ from autobahn.asyncio.component import Component, run
 from autobahn.wamp.exception import ApplicationError, TransportLost
 from autobahn.wamp.types import EventDetails, SubscribeOptions
 
-REFUSALS = {f"wamp.error.{name}" for name in ("authentication_failed", "authorization_failed", "no_such_realm")}
+NAMES = ("authentication_failed", "authorization_failed", "no_such_realm", "payload_size_exceeded")
+REFUSALS = {"wamp.close.killed", *(f"wamp.error.{name}" for name in NAMES)}
 ENDED = "wamp.error.no_such_subscription"
 CHECK_SECONDS = 60.0  # Autobahn for Python gets no notice of a revoked right, so each subscription is checked
 KEPT_PUBLICATIONS = 100_000  # per subscription, to recognize duplicates
@@ -83,10 +84,16 @@ class Subscription:
             events += found
             has_more = page.kwresults.get("more") and found and not newest_first
             request = {"after_publication": found[-1].publication} if has_more else {}
-        waiting, self.waiting = self.waiting or [], None
-        for event in [*(reversed(events) if newest_first else events), *waiting]:
+        for event in reversed(events) if newest_first else events:
             self.deliver(event)
+        self.go_on()
         self.received_until = self.now()
+
+    def go_on(self) -> None:
+        """Deliver the live events that wait for the history, and later ones at once."""
+        waiting, self.waiting = self.waiting or [], None
+        for event in waiting:
+            self.deliver(event)
 
     def _request(self) -> dict[str, Any]:
         if self.match == "exact" and self.newest is not None:
@@ -147,10 +154,14 @@ class Live:
         options = SubscribeOptions(match=one.match, get_retained=one.latest or None, details_arg="details")
         try:
             subscription = await session.subscribe(one.received, one.topic, options)
-            await one.catch_up(session.call, subscription.id)
         except ApplicationError as error:
             self.failed(f"{one.topic}: {error.error_message()}")
             return
+        try:
+            await one.catch_up(session.call, subscription.id)
+        except ApplicationError as error:
+            self.failed(f"{one.topic}: {error.error_message()}")
+            one.go_on()
         check = asyncio.get_running_loop().create_task(self.check(session, one.topic, subscription.id))
         self.checks.add(check)
         check.add_done_callback(self.checks.discard)

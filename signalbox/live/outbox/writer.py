@@ -34,7 +34,7 @@ from signalbox.live.outbox.snapshots import ConnectionSnapshot, ConnectionSnapsh
 from signalbox.live.outbox.wamp_dialect import WampDialect
 from signalbox.live.wamp import uris
 from signalbox.live.wamp.codec import serialize
-from signalbox.live.wamp.messages import Abort
+from signalbox.live.wamp.messages import Goodbye
 from signalbox.messages import MessageId
 
 MAXIMUM_BACKLOG = 10_000  # events of a topic that a client may be behind
@@ -118,14 +118,15 @@ class _BatchWriter:
                     break
             self._finish()
         except PastTooLarge as problem:
-            self._abort(str(problem))
+            self._end(str(problem))
         return result
 
-    def _abort(self, problem: str) -> None:
+    def _end(self, problem: str) -> None:
         """End a session whose record has no room for what it has been sent, or that requests too many past rows."""
         delivery = self.delivery
-        text = serialize(Abort({"message": problem}, uris.PAYLOAD_SIZE_EXCEEDED))
-        delivery.post(text + delivery.snapshot.separator, is_repeatable=False)
+        if delivery.snapshot.dialect is Dialect.WAMP:  # ABORT is for sessions that have not joined
+            text = serialize(Goodbye({"message": problem}, uris.PAYLOAD_SIZE_EXCEEDED))
+            delivery.post(text + delivery.snapshot.separator, is_repeatable=False)
         delivery.result.outcome, delivery.result.not_done = DeliveryOutcome.TOO_LARGE, ()
         delivery.advance(replace(delivery.outbox, pending_backfills={}, watermarks={}))
         self._finish()
@@ -166,7 +167,7 @@ class _BatchWriter:
 
     def _post_reply(self, item: Reply, waited: timedelta) -> DeliveryOutcome:
         delivery = self.delivery
-        action = reply_action(item.item_id, delivery.outbox, waited=waited - self.redelivered_after)
+        action = reply_action(item.item_id, delivery.outbox, waited=waited)
         if action is ItemAction.CLOSE:
             is_unconfirmed = delivery.outbox.unconfirmed_reply is not None
             return DeliveryOutcome.UNCONFIRMED if is_unconfirmed else DeliveryOutcome.TOO_SLOW
@@ -184,9 +185,9 @@ class _BatchWriter:
         return REPLY_OUTCOMES[result]
 
     def _waited(self, incoming: ReceivedItem) -> timedelta:
-        """Return how long an item has waited for the client to receive earlier ones, not counting its own backfill."""
+        """Return how long an item waits for the client at least, without its own backfill and one redelivery."""
         since = max(filter(None, (incoming.queued_at, self.delivery.outbox.caught_up_at)))
-        return self.delivery.now() - since
+        return self.delivery.now() - since - self.redelivered_after
 
     def _post_batch(self, item: EventBatch, waited: timedelta) -> DeliveryOutcome:
         delivery = self.delivery
@@ -213,7 +214,7 @@ class _BatchWriter:
                 break
             self._complete(candidate)
             dialect, snapshot = self._dialect, delivery.current()
-            action = dialect.action(candidate, snapshot, waited=waited - self.redelivered_after)
+            action = dialect.action(candidate, snapshot, waited=waited)
             if action is ItemAction.CLOSE or (action is ItemAction.POST and self._is_far_behind(candidate, waited)):
                 return DeliveryOutcome.TOO_SLOW
             if action is ItemAction.POST and not frame.add(candidate.event, dialect.text(candidate, snapshot)):

@@ -25,6 +25,7 @@ from signalbox.clients.live.session import (
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.options import LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from tests.cases import catch_up
 
 LOGS = TopicPattern.parse("logs.", MatchPolicy.PREFIX)
 SUBSCRIPTION = 17
@@ -281,10 +282,11 @@ def test_too_many_past_events_are_reported_and_new_ones_follow_also_in_later_ses
     assert "get_retained" not in options[1]
 
 
-def test_a_client_answers_goodbye_and_raises_its_reason(world: World) -> None:
-    client = world.client([WELCOME, [6, {"message": "enough"}, "wamp.close.killed"]])
+@pytest.mark.parametrize("goodbye", catch_up.goodbyes(), ids=lambda one: one["reason"])
+def test_a_client_answers_goodbye_and_raises_its_reason(world: World, goodbye: dict[str, str]) -> None:
+    client = world.client([WELCOME, [6, {"message": goodbye["message"]}, goodbye["reason"]]])
 
-    with pytest.raises(SessionClosed, match="enough"):
+    with pytest.raises(SessionClosed, match=goodbye["message"]):
         client.receive()
 
     assert world.lines[0].sent[-1] == [6, {}, "wamp.close.goodbye_and_out"]

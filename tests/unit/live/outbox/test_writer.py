@@ -282,6 +282,14 @@ def test_a_client_with_a_large_backlog_is_disconnected_and_the_check_waits_five_
     assert world.deliver(event_batch(event(1), item="c"), waited=waited).outcome is DeliveryOutcome.TOO_SLOW
 
 
+def test_a_redelivered_batch_looks_for_no_backlog_of_a_fast_client(world: World) -> None:
+    world.newest_number, world.redelivered_after = MAXIMUM_BACKLOG + 2, timedelta(seconds=30)
+    waited = world.redelivered_after + BACKLOG_CHECKED_AFTER
+
+    assert world.deliver(event_batch(event(1)), waited=waited).outcome is DeliveryOutcome.DONE
+    assert world.looks == 0
+
+
 def test_a_backfill_that_runs_out_of_time_continues_where_it_stopped(world: World) -> None:
     world.log.append(REALM, *(event(number) for number in range(1, 11)))
     world.seconds_per_post = 1
@@ -357,7 +365,7 @@ def test_a_session_ends_whose_record_has_no_room_for_the_topics_of_events_that_w
     result = world.deliver(subscribed(), event_batch(*events))
 
     assert (result.outcome, result.not_done) == (DeliveryOutcome.TOO_LARGE, ())
-    assert world.posted()[-1][2] == "wamp.error.payload_size_exceeded"
+    assert world.posted()[-1] == [6, {"message": "too many topics"}, "wamp.error.payload_size_exceeded"]
     assert CONNECTION in world.connections.closed
     assert world.outbox.pending_backfills == world.outbox.watermarks == {}
 
