@@ -13,17 +13,14 @@ MOST_REQUESTS, COUNTED_FOR = 3, timedelta(seconds=10)
 
 
 def network_number(address: str) -> int | None:
-    """Return a number of the network of an address, or None for a loopback address, which only a local stage sees.
-
-    Which other addresses are public depends on the version of Python, and no limit holds for None.
-    """
+    """Return a number of the network of an address, or None for loopback, a local stage's, which no limit bounds."""
     try:
         found = ip_address(address)
     except ValueError:
         return 0
     if isinstance(found, IPv6Address):
         found = found.ipv4_mapped or found
-    if found.is_loopback:
+    if found.is_loopback:  # not `is_private`, which has other addresses in each version of Python
         return None
     prefix = IPV6_PREFIX if isinstance(found, IPv6Address) else found.max_prefixlen
     return zlib.crc32(ip_network((found, prefix), strict=False).network_address.packed)

@@ -58,8 +58,8 @@ class Offers(Protocol):
     def close(self, record: RendezvousRecord, *, state: OfferState, reply: str) -> RendezvousRecord | None:
         """Move an open offer to a final state and return the record, or return None if it was already final."""
 
-    def renew(self, record: RendezvousRecord, *, receipt_handle: str) -> bool:
-        """Store the newest receipt handle of an open offer's message; return False if the offer is not open."""
+    def renew(self, record: RendezvousRecord, *, receipt_handle: str) -> None:
+        """Store the newest receipt handle of an offer's message, which `answer` returns with the record."""
 
 
 class ProxyPaces(Protocol):

@@ -105,12 +105,10 @@ class MemoryOffers:
             return None
         return self._finish(stored, state, reply)
 
-    def renew(self, record: RendezvousRecord, *, receipt_handle: str) -> bool:
+    def renew(self, record: RendezvousRecord, *, receipt_handle: str) -> None:
         stored = self.stored.get(_key(record))
-        if stored is None or stored.state not in OPEN_STATES:
-            return False
-        self._store(replace(stored, receipt_handle=receipt_handle))
-        return True
+        if stored is not None and stored.state in OPEN_STATES:
+            self._store(replace(stored, receipt_handle=receipt_handle))
 
     def _finish(self, record: RendezvousRecord, state: OfferState, reply: str) -> RendezvousRecord:
         final = self._move(record, state, reply=reply, session_description="")

@@ -59,6 +59,7 @@ FINAL = {"session_description": "", "reply": '{"answer":"a"}', "receipt_handle":
 ANSWERED_OFFER = offer("answered", **FULL | MATCHED | FINAL | {"state": OfferState.ANSWERED})
 EXPIRED = {"state": OfferState.EXPIRED, "reply": '{"error":"e"}'}
 EXPIRED_OFFER = offer("ampcache:expired", method=RendezvousMethod.AMP, **EXPIRED)
+POLL = ProxyPoll("p1", "standalone", Nat.UNKNOWN, 0, None)
 OFFERS = (SPARSE_OFFER, PARKED_OFFER, MATCHED_OFFER, ANSWERED_OFFER, EXPIRED_OFFER)
 
 WEBEXT, BADGE = ProxyKind(Nat.RESTRICTED, "webext"), ProxyKind(Nat.UNKNOWN, "badge")
@@ -72,8 +73,9 @@ def write_rendezvous(table, monkeypatch: pytest.MonkeyPatch) -> None:
     for record in (SPARSE_OFFER, PARKED_OFFER, offer("matched", **FULL), offer("answered", **FULL)):
         offers.open(record)
     for record in (MATCHED_OFFER, replace(ANSWERED_OFFER, available_at=AT + 20 * SECOND)):
-        offers.claim(record, proxy=ProxyPoll("p1", "standalone", Nat.UNKNOWN, 0, None), now=AT, until=AT + 20 * SECOND)
+        offers.claim(record, proxy=POLL, now=AT, until=AT + 20 * SECOND)
     offers.answer(ANSWERED_OFFER, sid="p1", reply='{"answer":"a"}', now=AT)
+    offers.renew(PARKED_OFFER, receipt_handle="r-2")
     expired = offer("ampcache:expired", method=RendezvousMethod.AMP)
     offers.open(expired)
     offers.close(expired, state=OfferState.EXPIRED, reply='{"error":"e"}')
@@ -136,6 +138,8 @@ def test_golden_items_are_read(rendezvous_table) -> None:
     offers = DynamoOffers(rendezvous_table, KEPT_FOR)
     assert [offers.find(record) for record in OFFERS] == list(OFFERS)
     assert offers.matched_by("p1", since=AT) in (MATCHED_OFFER, ANSWERED_OFFER)
+    offers.claim(PARKED_OFFER, proxy=POLL, now=AT, until=AT + 20 * SECOND)
+    assert offers.answer(PARKED_OFFER, sid="p1", reply="a", now=AT + 20 * SECOND).receipt_handle == "r-2"
     assert DynamoPaces(rendezvous_table).all() == {
         ProxyGroup.RESTRICTED: replace(first_pace(AT), polls={WEBEXT: 4}, networks={17: 4}),
         ProxyGroup.UNRESTRICTED: PACE,

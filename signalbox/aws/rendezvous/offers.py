@@ -37,6 +37,8 @@ SOUGHT_RECORDS = 100
 SOUGHT_PAGE_SIZE = 8
 # After the lease of the client's queue, so that a late copy of an offer is recognised.
 KEPT_FOR = timedelta(hours=1)
+# The broker queue delivers a message again after this time at the earliest, with another receipt handle.
+RECEIVED_AGAIN, RENEWED = timedelta(seconds=3), {"pk": "receipt"}
 # The mark between the time and the client in a sort key; the times have 13 digits until the year 2286.
 MARK = "#"
 # A character that comes after the mark and every digit.
@@ -111,7 +113,11 @@ class DynamoOffers:
         is_mine = attr("state").eq(OfferState.MATCHED) & attr("sid").eq(sid)
         in_time = attr("deadline").gt(milliseconds(now))
         answered = replace(record, available_at=now)
-        return self._finish(answered, OfferState.ANSWERED, reply=reply, condition=is_mine & in_time)
+        found = self._finish(answered, OfferState.ANSWERED, reply=reply, condition=is_mine & in_time)
+        if found is None or now < found.created_at + RECEIVED_AGAIN:
+            return found
+        renewed = self.table.get(_key(found) | RENEWED) or {}
+        return replace(found, receipt_handle=renewed.get("receipt_handle", found.receipt_handle))
 
     def close(self, record: RendezvousRecord, *, state: OfferState, reply: str) -> RendezvousRecord | None:
         """Move an open offer to a final state and return the record, or return None if it was already final."""
@@ -131,9 +137,10 @@ class DynamoOffers:
         del item["session_description"]
         return parse_record(item | final)
 
-    def renew(self, record: RendezvousRecord, *, receipt_handle: str) -> bool:
-        """Store the newest receipt handle of an open offer's message; return False if the offer is not open."""
-        return self.table.write(Update(_key(record), sets={"receipt_handle": receipt_handle}, condition=IS_OPEN))
+    def renew(self, record: RendezvousRecord, *, receipt_handle: str) -> None:
+        """Store the newest receipt handle of an offer's message."""
+        # Not in the record: the offers of a pool share the 1,000 write units a second of its partition key.
+        self.table.write(Put(_key(record) | RENEWED | {"receipt_handle": receipt_handle} | ttl(record.deadline)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,9 +99,8 @@ class OfferService:
         return DeliveryResult(done=True, events=(events.offer(draft, "stale", at=self.clock.now(), reason=TIMED_OUT),))
 
     def _stay(self, record: RendezvousRecord, delivery: OfferDelivery) -> DeliveryResult:
-        if not self.offers.renew(record, receipt_handle=delivery.receipt_handle):
-            # Answered at the same time, perhaps with the older receipt handle: the next delivery deletes the message.
-            return DeliveryResult(done=False)
+        # An answer at the same time may have the older receipt handle: the next delivery deletes the message.
+        self.offers.renew(record, receipt_handle=delivery.receipt_handle)
         return DeliveryResult(done=False, hidden_until=hidden_until(record, self.clock.now()))
 
     def _parsed(self, delivery: OfferDelivery) -> tuple[RendezvousRecord, str | None]:

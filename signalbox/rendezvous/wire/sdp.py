@@ -13,8 +13,9 @@ TYPES = ("offer", "pranswer", "answer", "rollback")
 _PREFERENCE = {"host": 126, "prflx": 110, "srflx": 100, "relay": 0}
 _PRIORITY_DIGITS = 10
 
-# Each poll reads the newest records of its pool: strangers must not make them large. 50 candidates have 3 KB.
-MAXIMUM_COMPRESSED_BYTES = 3_000
+# Each poll reads the newest records of its pool, and a record of 2 KB is two write units: strangers must not make them
+# large. 30 candidates have 1.1 KB.
+MAXIMUM_COMPRESSED_BYTES = 1_200
 # In a message, where `<` has six bytes: a proxy reads 100,000 bytes, and a client's queue takes twice as many.
 MAXIMUM_WRITTEN_BYTES = 99_000
 

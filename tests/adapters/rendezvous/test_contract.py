@@ -209,15 +209,17 @@ class TestOffers:
         assert [record.client_id for record in early] == ["c4", "c3", "c2"]
         assert offers.recent(OfferPool.UNRESTRICTED_PROXY, since=START, until=end) == [restricted]
 
-    def test_the_receipt_handle_of_an_open_offer_is_renewed(self, offers: Offers) -> None:
+    @pytest.mark.parametrize(("renewed", "newest"), [([], "h1"), (["h2", "h3"], "h3")])
+    def test_an_answer_has_the_newest_receipt_handle(self, offers: Offers, renewed: list[str], newest: str) -> None:
         offers.open(RECORD)
+        for handle in renewed:
+            offers.renew(RECORD, receipt_handle=handle)
+        offers.claim(RECORD, proxy=P1, now=START + 4 * SECOND, until=START + 9 * SECOND)
 
-        assert offers.renew(RECORD, receipt_handle="h2")
-        closed = expire(offers)
+        answered = offers.answer(RECORD, sid="p1", reply="r", now=START + 4 * SECOND)
 
-        assert closed is not None
-        assert closed.receipt_handle == "h2"
-        assert not offers.renew(RECORD, receipt_handle="h3")
+        assert answered is not None
+        assert answered.receipt_handle == newest
 
 
 class TestQueueLeases:

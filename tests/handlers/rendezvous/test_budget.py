@@ -1,10 +1,14 @@
 """The AWS calls, write units and read units of one rendezvous, in a table: none of them comes back unnoticed."""
 
+import json
+import random
+import string
 from datetime import timedelta
 
 import pytest
 
 from lambdas.rendezvous import offer, proxies, sweep, wiring
+from lambdas.shared import instance
 from signalbox.clients.rendezvous.simulator import sample_offer
 from signalbox.history.prices import USAGES
 from signalbox.rendezvous.wire.offer import offer_body
@@ -83,6 +87,28 @@ def test_a_rendezvous_makes_these_calls_and_writes_these_units(rendezvous):
     found = {kind: units for kind, units in rendezvous.by_kind().items() if kind not in SHARED_CALLS}
 
     assert found == OFFER_CALLS | POLL_CALLS | ANSWER_CALLS | SWEEP_CALLS | UNMATCHED_POLL_CALLS
+
+
+def test_the_largest_offer_writes_four_units_of_its_pool_without_an_answer(stage, monkeypatch):
+    """Of 1,000 a second. Each delivery wrote its record of four units: 50 such offers a second took all of a pool."""
+    stage.expect_proxies()
+    noise = "".join(random.Random(1).choices(string.ascii_letters + string.digits + "+/", k=1_480))  # noqa: S311
+    body = offer_body(json.dumps({"type": "offer", "sdp": f"v=0{noise}"}), "unrestricted")
+    record = stage.received(message("c" * 63, body=body))
+    with ledger() as kept, kept.of("offer"):
+        for number in (1, 2, 3):
+            record["attributes"]["ApproximateReceiveCount"] = str(number)
+            offer.handler(batch(record), None)
+        end = instance.CLOCK.now() + wiring.policy().sqs_patience
+        monkeypatch.setattr(instance.CLOCK, "now", lambda: end)
+        offer.handler(batch(record), None)
+
+    written = {kind: units for kind, units in kept.by_kind().items() if units[1] and "statistics" not in kind}
+    assert written == {
+        ("offer", "PutItem", "offer"): (1, 2),
+        ("offer", "UpdateItem", "offer"): (1, 2),
+        ("offer", "PutItem", "receipt"): (2, 2),
+    }
 
 
 def test_a_hundred_polls_share_a_record_of_history_and_a_write_of_each_counter(stage, monkeypatch):
