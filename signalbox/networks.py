@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
 
-# The network that a home gets (RIPE-690): 256 networks of 2^64 addresses each.
-IPV6_PREFIX = 56
+# The network that a business gets (RIPE-690), that a tunnel broker gives for nothing, and that each address of IPv4 has
+# in 6to4; 256 homes may share one.
+IPV6_PREFIX = 48
 # The costly requests of a network that a function instance serves, in such a time.
 MOST_REQUESTS, COUNTED_FOR = 3, timedelta(seconds=10)
 

@@ -9,14 +9,15 @@ from signalbox.networks import network_number
     ("one", "other"),
     [
         ("8.8.8.8", "::ffff:8.8.8.8"),
-        ("2a00:1450:4001:81b::1", "2a00:1450:4001:8ff:ffff::2"),
+        ("2a00:1450:4001:81b::1", "2a00:1450:4001:ffff:ffff::2"),
+        ("2002:808:808::1", "2002:808:808:ffff::2"),
     ],
 )
 def test_addresses_of_one_customer_are_one_network(one: str, other: str) -> None:
     assert network_number(one) == network_number(other)
 
 
-@pytest.mark.parametrize(("one", "other"), [("8.8.8.8", "8.8.8.9"), ("2a00:1450:4001:81b::1", "2a00:1450:4001:91b::1")])
+@pytest.mark.parametrize(("one", "other"), [("8.8.8.8", "8.8.8.9"), ("2a00:1450:4001:81b::1", "2a00:1450:4002:81b::1")])
 def test_other_addresses_are_other_networks(one: str, other: str) -> None:
     assert network_number(one) != network_number(other)
 
