@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 from zlib import crc32
 
+from botocore.exceptions import ClientError
+
 from signalbox.aws.shared.batch_calls import hide
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.queues import QueueUrl, allow_policy, own_tags, tls_only
@@ -128,7 +130,7 @@ class SqsClientQueues:
             if not self._is_ours(found) or float(found["LastModifiedTimestamp"]) >= before.timestamp():
                 return False
             self.sqs.delete_queue(QueueUrl=queue_url)
-        except self.sqs.exceptions.QueueDoesNotExist:
+        except ClientError:  # it is gone, or its owner denies the call: neither may end the sweep of the others
             return False
         return True
 

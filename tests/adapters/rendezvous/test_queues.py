@@ -265,6 +265,17 @@ def test_old_queues_of_the_stage_are_deleted(queues: SqsClientQueues, sqs) -> No
     assert set(sqs.list_queues()["QueueUrls"]) == others
 
 
+@pytest.mark.parametrize("operation", ["GetQueueAttributes", "DeleteQueue"])
+def test_a_queue_that_denies_a_call_does_not_end_the_sweep(queues: SqsClientQueues, sqs, operation: str) -> None:
+    def deny(**_: object) -> None:
+        raise ClientError({"Error": {"Code": "AccessDenied"}}, operation)
+
+    queues.create(CLIENT, message_id="m1")
+    sqs.meta.events.register(f"before-call.sqs.{operation}", deny)
+
+    assert not queues.delete_old(QueueUrl(URL), before=datetime.now(UTC) + timedelta(minutes=1))
+
+
 def test_a_queue_deleted_during_the_listing_has_no_age_and_no_tags(sqs) -> None:
     url = QueueUrl(sqs.create_queue(QueueName="snowflake-client-a")["QueueUrl"])
     sqs.delete_queue(QueueUrl=url)
