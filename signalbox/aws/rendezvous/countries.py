@@ -8,6 +8,8 @@ from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
 if TYPE_CHECKING:
     from signalbox.rendezvous.reporting.client_address import CountryLookup
 
+IPV6 = 6
+
 
 def country_database(path: Path) -> "CountryLookup":
     """Return the country lookup of a database file; without the file every country is `??`."""
@@ -16,9 +18,10 @@ def country_database(path: Path) -> "CountryLookup":
     import maxminddb  # noqa: PLC0415 - most stages have no database and save its import at cold start
 
     reader = maxminddb.open_database(path)
+    has_ipv6 = reader.metadata().ip_version == IPV6  # otherwise it raises at such an address
 
     def country_lookup(address: str | None) -> str:
-        record = reader.get(address) if address else None
+        record = reader.get(address) if address and (has_ipv6 or ":" not in address) else None
         country = record.get("country") if isinstance(record, dict) else None
         code = country.get("iso_code") if isinstance(country, dict) else None
         return str(code) if code else UNKNOWN_COUNTRY

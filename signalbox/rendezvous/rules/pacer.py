@@ -74,10 +74,7 @@ class Pacer:
         if following and self.paces.replace(group, following, replaced=pace):
             pace = following
         self.stored = {**self.stored, **stored, group: pace}  # those of each shared group, also if its item is gone
-        self.limits[group] = (
-            counted_polls(pace, now=now),
-            served_polls(pace, now=now, target=target),
-        )
+        self.limits[group] = counted_polls(pace, now=now), served_polls(pace, now=now, target=target)
         self.shared_at[group] = now
 
 

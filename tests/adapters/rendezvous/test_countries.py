@@ -34,5 +34,16 @@ def test_the_country_is_read_from_the_file(database: Path, address: str | None, 
     assert country_database(database)(address) == country
 
 
+def test_an_address_of_ipv6_is_unknown_to_a_file_of_ipv4(tmp_path: Path) -> None:
+    writer = MMDBWriter(ip_version=4)
+    writer.insert_network(IPSet(["8.8.4.0/24"]), {"country": {"iso_code": "US"}})
+    path = tmp_path / "country.mmdb"
+    writer.to_db_file(str(path))
+
+    lookup = country_database(path)
+
+    assert (lookup("8.8.4.4"), lookup("2a00:1450::1")) == ("US", "??")
+
+
 def test_without_a_file_every_country_is_unknown(tmp_path: Path) -> None:
     assert country_database(tmp_path / "none.mmdb")("8.8.4.4") == "??"
