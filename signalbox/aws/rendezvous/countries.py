@@ -8,8 +8,6 @@ from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
 if TYPE_CHECKING:
     from signalbox.rendezvous.reporting.client_address import CountryLookup
 
-IPV6 = 6
-
 
 def country_database(path: Path) -> "CountryLookup":
     """Return the country lookup of a database file; without the file every country is `??`."""
@@ -18,7 +16,7 @@ def country_database(path: Path) -> "CountryLookup":
     import maxminddb  # noqa: PLC0415 - most stages have no database and save its import at cold start
 
     reader = maxminddb.open_database(path)
-    has_ipv6 = reader.metadata().ip_version == IPV6  # otherwise it raises at such an address
+    has_ipv6 = reader.metadata().ip_version == 6  # noqa: PLR2004 (an IP version is no magic)
 
     def country_lookup(address: str | None) -> str:
         record = reader.get(address) if address and (has_ipv6 or ":" not in address) else None

@@ -166,14 +166,12 @@ class DynamoQueueLeases:
         return {lease.queue_name for lease in self._leases(attr("sk").gt(begun))}
 
     def _leases(self, times: Expression) -> Iterator[Lease]:
-        keys = merge(*(self._keys(attr("pk").eq(pool) & times) for pool in OfferPool))
-        for sent, client_id in keys:
+        of_pools = (attr("pk").eq(pool) & times for pool in OfferPool)
+        items = (self.table.query(condition, only=["sk"], is_consistent=False) for condition in of_pools)
+        for sent, client_id in merge(*(map(_parse_key, found) for found in items)):
             if RendezvousMethod.SQS is _method(client_id):
                 url = QueueUrl(f"{self.queues_url}{client_id}")
                 yield Lease(queue_name(url), url, events.CAPABILITY, _time(sent) + self.kept_for)
-
-    def _keys(self, condition: Expression) -> Iterator[tuple[str, ClientId]]:
-        return map(_parse_key, self.table.query(condition, only=["sk"], is_consistent=False))
 
 
 def _key(record: RendezvousRecord) -> Item:
