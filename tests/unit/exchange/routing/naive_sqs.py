@@ -57,14 +57,12 @@ class Entry:
 
 @dataclass
 class NaiveQueue:
-    """An SQS queue. A FIFO queue drops duplicates for ever, or never if it is `forgetful`."""
+    """An SQS queue. A FIFO queue drops duplicates for ever."""
 
     name: QueueName
-    is_forgetful: bool = False
     entries: list[Entry] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     count: int = 0
-    received_again: list[Message] = field(default_factory=list)
 
     @property
     def is_fifo(self) -> bool:
@@ -74,7 +72,7 @@ class NaiveQueue:
         if self.is_fifo:
             assert message.group_id is not None
             assert message.deduplication_id is not None
-            if message.deduplication_id in self.seen and not self.is_forgetful:
+            if message.deduplication_id in self.seen:
                 return
             self.seen.add(message.deduplication_id)
         else:
@@ -90,8 +88,6 @@ class NaiveQueue:
             free = [one for one in self.entries if one.invisible_until <= now][::-1]
         for one in free[:number]:
             one.receives += 1
-            if one.receives > 1:
-                self.received_again.append(one.message)
             one.invisible_until = now + VISIBILITY
             system = {**one.message.system_attributes, "ApproximateReceiveCount": str(one.receives)}
             one.message = replace(one.message, system_attributes=system)

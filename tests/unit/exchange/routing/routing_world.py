@@ -270,8 +270,8 @@ class NaiveSqs:
     """Queues, of which some are faulty.
 
     A `closed` queue accepts nothing, a `denied` one by its policy, a `throttled` one since SQS throttles it, and SQS
-    does not know a `missing` one; a `silent` one accepts without answering, a `deaf` one neither accepts nor answers; a
-    `half` open one accepts every other message. No queue accepts a body in `refused`.
+    does not know a `missing` one; a `deaf` one neither accepts nor answers; a `half` open one accepts every other
+    message. No queue accepts a body in `refused`.
     """
 
     burn: Callable[[], None] = lambda: None
@@ -282,8 +282,8 @@ class NaiveSqs:
     calls: list[tuple[QueueName, int]] = field(default_factory=list)
     sent: int = 0
 
-    def make(self, *names: QueueName, is_forgetful: bool = False) -> None:
-        self.queues |= {name: NaiveQueue(name, is_forgetful) for name in names}
+    def make(self, *names: QueueName) -> None:
+        self.queues |= {name: NaiveQueue(name) for name in names}
 
     def send(self, batch: Batch) -> SentBatch:
         assert 1 <= len(batch.deliveries) <= 10
@@ -295,8 +295,6 @@ class NaiveSqs:
         failed = [
             (one, reason) for one in batch.deliveries if (reason := self._problem(batch, one, trouble)) != "taken"
         ]
-        if trouble == "silent":
-            raise EffectFailed("no answer")
         self.burn()
         taken = [one for one in batch.deliveries if one not in [delivery for delivery, _ in failed]]
         ids = {one.message.message_id: copy_id(one.message.message_id, batch.destination) for one in taken}
@@ -330,7 +328,6 @@ class NaiveSqs:
 class World:
     """All tables, queues and functions; a function calls `burn` before and after each of its effects."""
 
-    is_forgetful: bool = False
     maximum_words: int = 100
     moment: float = 0.0
     table: MemoryTable = field(default_factory=MemoryTable)
@@ -349,7 +346,7 @@ class World:
         self.holds = MemoryKeyHolds(self.burn)
         self.heads, self.sqs = MemoryHeads(self.burn, holds=self.holds), NaiveSqs(self.burn, self.now)
         self.table.heads, self.sent = self.heads, MemorySentCopies(self.burn)
-        self.sqs.make(RETRIES, ORDERED_RETRIES, DEAD, is_forgetful=self.is_forgetful)
+        self.sqs.make(RETRIES, ORDERED_RETRIES, DEAD)
         self.refusals = Refusals(self.table, self.sqs.waiting, self.now)
         self.dispatcher = CopyDispatcher(
             self.sqs, self.table, self.refusals, RETRIES, ORDERED_RETRIES, DEAD, lambda: range(1)
@@ -423,7 +420,7 @@ class World:
         if queue and queue not in self.table.queues:
             self.table.queues[DeclaredName(queue)] = self.now()
             name = NAMES.queue(queue)
-            self.sqs.make(name, dead_letter_name(name), is_forgetful=self.is_forgetful)
+            self.sqs.make(name, dead_letter_name(name))
 
     def delete(self, queue: str) -> None:
         del self.table.queues[DeclaredName(queue)]

@@ -1,27 +1,21 @@
 """Exchanges that keep the order of each publisher: the message groups are the publishers."""
 
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.ports import NumberedPublication
 from signalbox.exchange.routing.router import Router
 from signalbox.messages import Message, MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
-from tests.unit.exchange.routing.naive_sqs import VISIBILITY
 from tests.unit.exchange.routing.routing_world import (
     CONTROL_ID,
     HOLD_FOR,
-    NAMES,
     Killed,
     MemoryHeads,
     MemoryKeyHolds,
@@ -245,100 +239,3 @@ def test_a_batch_waits_for_a_key_that_another_router_holds(world, router, holds)
 
     assert live.at_once == []
     assert live.delivered == [("alice 1", 1)]
-
-
-SESSIONS = ["ann", "ben", "cat"]
-
-
-@dataclass
-class Stage:
-    """Publishers, two routers at a time, kills and redeliveries, and what one subscriber gets of all topics."""
-
-    world: World
-    holds: MemoryKeyHolds
-    live: "Subscribed"
-    count: int = 0
-
-    def publish(self, publisher: str, key: str) -> None:
-        self.count += 1
-        properties = MessageProperties.of_publication(key, f"{publisher} {self.count}")
-        message = properties.published(deduplication_id=str(self.count), order_by=OrderBy.PUBLISHER, sender=publisher)
-        self.world.sqs.queues[NAMES.queue(LOG)].send(message)
-
-    def route(self, life: int | None, number: int) -> None:
-        """Route a batch, during which another one may be routed, or at the end of which the function is killed."""
-        self.world.breath = life
-        with suppress(Killed):
-            self.world.route(LOG, number=number)
-        self.world.breath = self.world.interruption = None
-
-    def route_within(self, moment: int, number: int) -> None:
-        self.world.interruption = lambda: self.world.route(LOG, number=number, router=1)
-        self.route(moment, number)
-
-
-lives = st.one_of(st.none(), st.integers(0, 12))
-steps = st.one_of(
-    st.tuples(st.just("publish"), st.sampled_from(SESSIONS), st.sampled_from("ab")),
-    st.tuples(st.just("publish"), st.sampled_from(SESSIONS), st.sampled_from("ab")),
-    st.tuples(st.just("route"), lives, st.integers(1, 10)),
-    st.tuples(st.just("route_within"), st.integers(0, 12), st.integers(1, 10)),
-    st.tuples(st.just("fail"), st.integers(1, 12)),
-    st.tuples(st.just("tick"), st.sampled_from([1, VISIBILITY, 3600])),
-)
-
-
-@given(st.lists(steps, max_size=40))
-def test_every_subscriber_sees_the_order_of_each_publisher_and_of_each_topic(played) -> None:
-    stage = staged()
-    for step in played:
-        match step:
-            case ("tick", seconds):
-                stage.world.moment += seconds
-            case ("fail", number):
-                stage.live.failing = {f"{publisher} {number}" for publisher in SESSIONS}
-            case (name, *arguments):
-                getattr(stage, name)(*arguments)
-    stage.live.failing = set()
-    for _ in range(3 * stage.count + 3):
-        stage.world.moment += VISIBILITY
-        stage.route(None, 10)
-
-    first = list(dict.fromkeys(stage.live.taken))
-    assert len(first) == stage.count
-    for publisher in SESSIONS:
-        said = [int(body.split()[1]) for _, body, _ in first if body.startswith(publisher)]
-        assert said == sorted(said)
-    for topic in "ab":
-        numbers = [number for key, _, number in first if key == topic]
-        assert numbers == list(range(1, len(numbers) + 1))
-    assert stage.holds.held == {}
-
-
-def staged() -> Stage:
-    world = World()
-    world.declare(LOG)
-    world.table.exchanges[LOG] = replace(world.table.exchanges[LOG], live=LiveSettings())
-    live = Subscribed(world, world.holds)
-    world.use(live=live)
-    return Stage(world, world.holds, live)
-
-
-@dataclass
-class Subscribed(Live):
-    """Records events as one subscriber of all topics gets them; the function may be killed before and after each."""
-
-    taken: list[tuple[str, str, int]] = field(default_factory=list)
-
-    def deliver(self, published: Sequence[NumberedPublication]) -> Collection[MessageId]:
-        assert self.world is not None
-        failed: set[MessageId] = set()
-        for one in published:
-            self.world.burn()
-            message = one.publication.message
-            if message.body in self.failing or failed:
-                failed.add(message.message_id)
-            else:
-                self.taken.append((one.publication.properties.key, message.body, one.sequence))
-        self.world.burn()
-        return failed
