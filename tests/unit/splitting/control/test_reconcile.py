@@ -1,4 +1,4 @@
-"""The next actions while a split starts and runs; test_no_loss.py shows that nothing is lost meanwhile."""
+"""The next actions while a split starts and runs."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The next actions while sessions and splits end; test_no_loss.py shows that nothing is lost meanwhile."""
+"""The next actions while sessions and splits end."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
