@@ -20,21 +20,18 @@ from signalbox.local.processes import processes_naming
 from signalbox.local.stage_folder import StageFolder
 from signalbox.rendezvous.wire.nat import Nat
 from tests.handlers.rendezvous.ledger import kind_of
-from tests.handlers.rendezvous.test_kills import CALLS
 from tests.integration.rendezvous.peers import PATIENCE_SECONDS, Asked, Parties
 from tests.patience import Deadline, wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 FUNCTIONS = {"offer": "offer", "poll": "proxies", "answer": "proxies"}
-OF_HISTORY = {("PutRecordBatch", ""), ("UpdateItem", "statistics")}
-KILLS = [
-    (step, call, after)
-    for step, calls in CALLS.items()
-    for call in calls
-    if call not in OF_HISTORY
-    for after in (False, True)
-]
+CALLS = {
+    "offer": [("CreateQueue", ""), ("Query", "pace"), ("PutItem", "offer")],
+    "poll": [("Query", "offer"), ("UpdateItem", "offer")],
+    "answer": [("Query", "offer"), ("UpdateItem", "offer"), ("SendMessage", ""), ("DeleteMessage", "")],
+}
+KILLS = [(step, call, after) for step, calls in CALLS.items() for call in calls for after in (False, True)]
 
 
 @dataclass(eq=False)

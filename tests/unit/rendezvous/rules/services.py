@@ -97,8 +97,8 @@ class World:
     def poll_service(self) -> PollService:
         """Return the service of a function instance."""
         return PollService(
-            offers=Fused(self.offers, self.fuse),
-            pacer=Pacer(Fused(self.paces, self.fuse), self.policy),
+            offers=self.offers,
+            pacer=Pacer(self.paces, self.policy),
             clock=self.clock,
             random=lambda: self.random,
             policy=self.policy,
@@ -106,12 +106,7 @@ class World:
 
     def answer(self, proxy: ProxyPoll, text: str = ANSWER, *, network: int | None = None) -> bool:
         service = AnswerService(
-            Fused(self.offers, self.fuse),
-            Fused(self.client_queues, self.fuse),
-            Fused(self.broker_queue, self.fuse),
-            self.clock,
-            self.policy,
-            self.misses,
+            self.offers, self.client_queues, self.broker_queue, self.clock, self.policy, self.misses
         )
         return service.accept(ProxyAnswer(proxy.sid, text), network=network) is not None
 
