@@ -1,147 +1,18 @@
-"""The permissions of every identity of a stage, as a table; a permission that it does not list fails the test."""
+"""The permissions of every identity of a stage, as the table in `permissions.json`; any other one fails the test."""
 
+import json
 from collections import defaultdict
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.infrastructure.exchange.permissions import EXCHANGE, READ_AND_HIDE
-from tests.infrastructure.history.overflow_permissions import DRAIN, OVERFLOW, WRITERS
-from tests.infrastructure.history.permissions import HISTORY, STARTED
-from tests.infrastructure.live.permissions import LIVE
 from tests.infrastructure.templates import Templates, as_list
 
-OFFERS = "GetItem PutItem Query UpdateItem"
-ITEMS = "DeleteItem GetItem PutItem Query UpdateItem"
-SQS = "arn:<Partition>:sqs:<Region>:<AccountId>"
-CLIENTS = f"{SQS}:snowflake-client-*"
-TEMPORARY = f"{SQS}:mirrord-*"
-MAPPINGS = "arn:<Partition>:lambda:<Region>:<AccountId>:event-source-mapping:*"
-GLUE = "arn:<Partition>:glue:<Region>:<AccountId>"
-KEY_IN_USE = "Decrypt GenerateDataKey"
-OF_DOORS = {
-    "Rendezvous": f"dynamodb: {OFFERS}",
-    "arn:<Partition>:firehose:<Region>:<AccountId>:deliverystream/signalbox-history": "firehose: PutRecordBatch",
-    f"{SQS}:signalbox-history-overflow": "sqs: SendMessage",
-    "StateKey": f"kms: {KEY_IN_USE}",
-}
-# Queries of the history for the recipients of a message.
-AUDIT = {
-    "arn:<Partition>:athena:<Region>:<AccountId>:workgroup/signalbox_lake": (
-        "athena: GetQueryExecution GetQueryResults StartQueryExecution"
-    ),
-    f"{GLUE}:catalog": "glue: GetDatabase GetTable",
-    f"{GLUE}:database/signalbox_lake": "glue: GetDatabase GetTable",
-    f"{GLUE}:database/default": "glue: GetDatabase",
-    f"{GLUE}:table/signalbox_lake/HistoryLake/RawEvents": "glue: GetDatabase GetTable",
-    "History": "s3: GetBucketLocation ListBucket",
-    "History/raw/*": "s3: GetObject",
-    "History/audits/*": "s3: AbortMultipartUpload GetObject PutObject",
-}
-TABLE: dict[str, dict[str, str]] = {
-    "Rendezvous/OfferRole": {
-        "Rendezvous/OfferLogs": "logs: CreateLogStream PutLogEvents",
-        "Rendezvous/Broker": "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes ReceiveMessage",
-        "Rendezvous/DeadOffers": "sqs: SendMessage",
-        CLIENTS: "sqs: CreateQueue GetQueueAttributes SendMessage SetQueueAttributes TagQueue",
-        "Rendezvous": f"dynamodb: {OFFERS}",
-        "HistoryLake/Events": "firehose: PutRecordBatch",
-        "StateKey": f"kms: {KEY_IN_USE}",
-    },
-    "Doors/ProxiesRole": {
-        "Doors/ProxiesLogs": "logs: CreateLogStream PutLogEvents",
-        CLIENTS: "sqs: SendMessage",
-        f"{SQS}:snowflake-broker": "sqs: DeleteMessage",
-        **OF_DOORS,
-    },
-    "Doors/ClientsRole": {"Doors/ClientsLogs": "logs: CreateLogStream PutLogEvents", **OF_DOORS},
-    "Rendezvous/SweepRole": {
-        "Rendezvous/SweepLogs": "logs: CreateLogStream PutLogEvents",
-        "*": "sqs: ListQueues xray: PutTelemetryRecords PutTraceSegments",
-        CLIENTS: "sqs: DeleteQueue GetQueueAttributes ListQueueTags",
-        "Rendezvous/Broker": (
-            "sqs: CreateQueue GetQueueAttributes GetQueueUrl ListDeadLetterSourceQueues SetQueueAttributes"
-        ),
-        "Rendezvous": "dynamodb: Query",
-        "Leases": "dynamodb: DeleteItem GetItem PutItem Query",
-        "Leases/index/by_expiry": "dynamodb: DeleteItem GetItem PutItem Query",
-        "HistoryLake/Events": "firehose: PutRecordBatch",
-        "StateKey": f"kms: {KEY_IN_USE}",
-    },
-    # The client's key is public by design: everyone has the permissions listed here.
-    "Rendezvous/ClientUser": {
-        "Rendezvous/Broker": "sqs: SendMessage",
-        CLIENTS: "sqs: GetQueueUrl ReceiveMessage",
-        "StateKey": f"kms: {KEY_IN_USE}",
-    },
-    "Splitting/SplitRole": {
-        "Splitting/SplitLogs": "logs: CreateLogStream PutLogEvents",
-        "*": "xray: PutTelemetryRecords PutTraceSegments",
-        TEMPORARY: "sqs: SendMessage",
-        "Splitting/DeadLetters": "sqs: SendMessage",
-        "Splits": "dynamodb: DeleteItem GetItem PutItem",
-        "History/kept/*": "s3: PutObject",
-        "HistoryLake/Events": "firehose: PutRecordBatch",
-        "StateKey": f"kms: {KEY_IN_USE}",
-    },
-    "Splitting/ControlRole": {
-        "Splitting/ControlLogs": "logs: CreateLogStream PutLogEvents",
-        "*": (
-            "lambda: CreateEventSourceMapping ListEventSourceMappings sqs: ListQueues "
-            "xray: PutTelemetryRecords PutTraceSegments"
-        ),
-        "Splitting/Commands": f"{READ_AND_HIDE} SendMessage",
-        "Splitting/DeadLetters": "sqs: SendMessage",
-        "Splitting/Replies": "sqs: SendMessage",
-        TEMPORARY: (
-            "sqs: CreateQueue DeleteMessage DeleteQueue GetQueueAttributes ListDeadLetterSourceQueues ListQueueTags "
-            "ReceiveMessage SendMessage SetQueueAttributes TagQueue"
-        ),
-        MAPPINGS: (
-            "lambda: DeleteEventSourceMapping GetEventSourceMapping ListTags TagResource UpdateEventSourceMapping"
-        ),
-        "Splits": f"dynamodb: BatchGetItem {ITEMS}",
-        "Splits/index/by_kind": f"dynamodb: BatchGetItem {ITEMS}",
-        "HistoryLake/Events": "firehose: PutRecordBatch",
-        **AUDIT,
-        "History": "s3: GetBucketLocation ListBucket ListBucketVersions",
-        "History/kept/*": "s3: DeleteObject DeleteObjectVersion GetObject",
-        "StateKey": f"kms: {KEY_IN_USE}",
-    },
-    "Splitting/UserPolicy": {
-        "Splitting/Commands": "sqs: GetQueueUrl SendMessage",
-        "Splitting/Replies": "sqs: ChangeMessageVisibility DeleteMessage GetQueueUrl ReceiveMessage",
-        TEMPORARY: "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes GetQueueUrl ReceiveMessage",
-        "arn:<Partition>:cloudformation:<Region>:<AccountId>:stack/signalbox/*": "cloudformation: DescribeStacks",
-        "StateKey": f"kms: {KEY_IN_USE}",
-    },
-    **EXCHANGE,
-    **LIVE,
-    **DRAIN,
-    "HistoryLake/DeliveryRole": {
-        "History/raw/*": "s3: AbortMultipartUpload GetObject PutObject",
-        "History/errors/*": "s3: AbortMultipartUpload GetObject PutObject",
-        "History": "s3: GetBucketLocation ListBucket ListBucketMultipartUploads",
-        f"{GLUE}:catalog": "glue: GetTable GetTableVersion GetTableVersions",
-        f"{GLUE}:database/signalbox_lake": "glue: GetTable GetTableVersion GetTableVersions",
-        f"{GLUE}:table/signalbox_lake/HistoryLake/RawEvents": "glue: GetTable GetTableVersion GetTableVersions",
-        "HistoryLake/DeliveryLogs": "logs: PutLogEvents",
-        "StateKey": f"kms: {KEY_IN_USE}",
-    },
-    **HISTORY,
-    # Only EventBridge Scheduler assumes it, for the schedules of the stage's group.
-    "Schedules/Role": {
-        **dict.fromkeys(
-            ("Rendezvous/Sweep", "Splitting/Control", "Exchange/Control", "Live/Session"), "lambda: InvokeFunction"
-        ),
-        **{f"{GLUE}:job/{job}/Job": "glue: StartJobRun" for job in STARTED.values()},
-        "Schedules/DeadCalls": "sqs: SendMessage",
-        "StateKey": f"kms: {KEY_IN_USE}",
-    },
-}
-for writer in WRITERS:
-    TABLE[writer] = TABLE[writer] | OVERFLOW
+# By identity and resource, `service: Action Action`. The client's key is public by design: everyone has the permissions
+# of `Rendezvous/ClientUser`. Only EventBridge Scheduler assumes `Schedules/Role`, for the stage's schedule group.
+TABLE: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("permissions.json").read_text(encoding="utf-8"))
 
 
 def granted(stage: Templates) -> dict[str, dict[str, set[str]]]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.infrastructure.history.permissions import REPORTS, STARTED
+from tests.infrastructure.history.jobs import REPORTS, STARTED
 from tests.infrastructure.other_settings import OTHERWISE
 from tests.infrastructure.templates import Templates, as_list, templates
 

@@ -7,7 +7,7 @@ import pytest
 from signalbox.cli.destroy.plan import job_log_prefix
 from stacks.history.jobs import DAILY
 from stacks.shared import packaging
-from tests.infrastructure.history.permissions import REPORTS
+from tests.infrastructure.history.jobs import REPORTS
 from tests.infrastructure.other_settings import ASSET_KEY
 from tests.infrastructure.templates import Templates, templates
 
