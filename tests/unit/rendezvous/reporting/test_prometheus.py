@@ -1,4 +1,7 @@
-"""The page /prometheus; the expected text was recorded from upstream v2.14.1."""
+"""The page /prometheus; the text in `upstream` was recorded from v2.14.1."""
+
+import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -8,95 +11,13 @@ from signalbox.rendezvous.model.pace import ProxyKind
 from signalbox.rendezvous.reporting.prometheus import exposition
 from signalbox.rendezvous.wire.nat import Nat
 
-COUNTERS = {
-    "proxy|AU|unrestricted|standalone": 1,
-    "proxy|??|restricted|webext": 1,
-    "proxy|??|unknown|badge": 1,
-    "proxy|??|unknown|unknown": 1,
-    "proxy|??|unknown|iptproxy": 1,
-    "proxy_nat|restricted": 2,
-    "proxy_type|webext": 2,
-    "proxy_poll|unrestricted|idle|standalone": 1,
-    "proxy_poll|restricted|idle|standalone": 1,
-    "proxy_poll|restricted|idle|webext": 2,
-    "proxy_poll|unknown|idle|badge": 1,
-    "proxy_poll|unknown|idle|unknown": 1,
-    "proxy_poll|unknown|idle|iptproxy": 1,
-    "proxy_poll_with_relay_url|unrestricted|standalone": 1,
-    "proxy_poll_with_relay_url|restricted|standalone": 1,
-    "proxy_poll_with_relay_url|restricted|webext": 2,
-    "proxy_poll_with_relay_url|unknown|badge": 1,
-    "proxy_poll_with_relay_url|unknown|unknown": 1,
-    "proxy_poll_with_relay_url|unknown|iptproxy": 1,
-    "proxy_poll_with_relay_url|unknown|bloco": 1,
-    "proxy_poll_without_relay_url|unknown|bloco": 1,
-    "proxy_poll_rejected_relay_url|unknown|bloco": 2,
-    "proxy_answer|timeout|": 1,
-    "proxy_answer|success|webext": 1,
-    "client_poll|AU|unrestricted|http|denied": 9,
-    "client_poll|??|restricted|http|denied": 1,
-    "client_poll|??|unknown|ampcache|denied": 1,
-    "client_poll|??|unknown|sqs|matched": 1,
-    "client_poll|??|restricted|sqs|timeout": 1,
-    "client_poll|AU|restricted|sqs|timeout": 1,
-}
-
-PAGE = """\
-# HELP snowflake_available_proxies The number of currently available snowflake proxies
-# TYPE snowflake_available_proxies gauge
-snowflake_available_proxies{nat="restricted",type="standalone"} 0
-snowflake_available_proxies{nat="restricted",type="webext"} 0
-snowflake_available_proxies{nat="unknown",type="badge"} 0
-snowflake_available_proxies{nat="unknown",type="iptproxy"} 0
-snowflake_available_proxies{nat="unknown",type="unknown"} 0
-snowflake_available_proxies{nat="unrestricted",type="standalone"} 0
-# HELP snowflake_proxy_total The number of unique snowflake IPs
-# TYPE snowflake_proxy_total counter
-snowflake_proxy_total{cc="??",nat="restricted",type="webext"} 1
-snowflake_proxy_total{cc="??",nat="unknown",type="badge"} 1
-snowflake_proxy_total{cc="??",nat="unknown",type="iptproxy"} 1
-snowflake_proxy_total{cc="??",nat="unknown",type="unknown"} 1
-snowflake_proxy_total{cc="AU",nat="unrestricted",type="standalone"} 1
-# HELP snowflake_rounded_client_poll_total The number of snowflake client polls, rounded up to a multiple of 8
-# TYPE snowflake_rounded_client_poll_total counter
-snowflake_rounded_client_poll_total{cc="??",nat="restricted",rendezvous_method="http",status="denied"} 8
-snowflake_rounded_client_poll_total{cc="??",nat="restricted",rendezvous_method="sqs",status="timeout"} 8
-snowflake_rounded_client_poll_total{cc="??",nat="unknown",rendezvous_method="ampcache",status="denied"} 8
-snowflake_rounded_client_poll_total{cc="??",nat="unknown",rendezvous_method="sqs",status="matched"} 8
-snowflake_rounded_client_poll_total{cc="AU",nat="restricted",rendezvous_method="sqs",status="timeout"} 8
-snowflake_rounded_client_poll_total{cc="AU",nat="unrestricted",rendezvous_method="http",status="denied"} 16
-# HELP snowflake_rounded_proxy_answer_total The number of snowflake proxy answers, rounded up to a multiple of 8
-# TYPE snowflake_rounded_proxy_answer_total counter
-snowflake_rounded_proxy_answer_total{status="success",type="webext"} 8
-snowflake_rounded_proxy_answer_total{status="timeout",type=""} 8
-# HELP snowflake_rounded_proxy_poll_rejected_relay_url_extension_total The number of snowflake proxy polls rejected by Relay URL Extension, rounded up to a multiple of 8
-# TYPE snowflake_rounded_proxy_poll_rejected_relay_url_extension_total counter
-snowflake_rounded_proxy_poll_rejected_relay_url_extension_total{nat="unknown",type="bloco"} 8
-# HELP snowflake_rounded_proxy_poll_total The number of snowflake proxy polls, rounded up to a multiple of 8
-# TYPE snowflake_rounded_proxy_poll_total counter
-snowflake_rounded_proxy_poll_total{nat="restricted",status="idle",type="standalone"} 8
-snowflake_rounded_proxy_poll_total{nat="restricted",status="idle",type="webext"} 8
-snowflake_rounded_proxy_poll_total{nat="unknown",status="idle",type="badge"} 8
-snowflake_rounded_proxy_poll_total{nat="unknown",status="idle",type="iptproxy"} 8
-snowflake_rounded_proxy_poll_total{nat="unknown",status="idle",type="unknown"} 8
-snowflake_rounded_proxy_poll_total{nat="unrestricted",status="idle",type="standalone"} 8
-# HELP snowflake_rounded_proxy_poll_with_relay_url_extension_total The number of snowflake proxy polls with Relay URL Extension, rounded up to a multiple of 8
-# TYPE snowflake_rounded_proxy_poll_with_relay_url_extension_total counter
-snowflake_rounded_proxy_poll_with_relay_url_extension_total{nat="restricted",type="standalone"} 8
-snowflake_rounded_proxy_poll_with_relay_url_extension_total{nat="restricted",type="webext"} 8
-snowflake_rounded_proxy_poll_with_relay_url_extension_total{nat="unknown",type="badge"} 8
-snowflake_rounded_proxy_poll_with_relay_url_extension_total{nat="unknown",type="bloco"} 8
-snowflake_rounded_proxy_poll_with_relay_url_extension_total{nat="unknown",type="iptproxy"} 8
-snowflake_rounded_proxy_poll_with_relay_url_extension_total{nat="unknown",type="unknown"} 8
-snowflake_rounded_proxy_poll_with_relay_url_extension_total{nat="unrestricted",type="standalone"} 8
-# HELP snowflake_rounded_proxy_poll_without_relay_url_extension_total The number of snowflake proxy polls without Relay URL Extension, rounded up to a multiple of 8
-# TYPE snowflake_rounded_proxy_poll_without_relay_url_extension_total counter
-snowflake_rounded_proxy_poll_without_relay_url_extension_total{nat="unknown",type="bloco"} 8
-"""  # noqa: E501 (upstream's lines)
+UPSTREAM = Path(__file__).with_name("upstream")
 
 
 def test_the_page_equals_upstreams():
-    assert exposition(COUNTERS, available={}) == PAGE
+    counters = json.loads((UPSTREAM / "prometheus.json").read_text())
+
+    assert exposition(counters, available={}) == (UPSTREAM / "prometheus.txt").read_text()
 
 
 def test_without_counters_the_page_is_empty():

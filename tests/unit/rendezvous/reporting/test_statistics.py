@@ -1,7 +1,9 @@
-"""The daily statistics and their log block; the expected blocks were recorded from upstream v2.14.1."""
+"""The daily statistics and their log block; the blocks in `upstream` were recorded from v2.14.1."""
 
+import json
 from collections import Counter
 from datetime import date
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,95 +13,9 @@ from signalbox.rendezvous.reporting.counters import Metric
 from signalbox.rendezvous.reporting.statistics import DayStatistics, rounded_up
 
 DAY = date(2026, 11, 21)
-
-EMPTY_BLOCK = """\
-snowflake-stats-end 2026-11-22 00:00:00 (86400 s)
-snowflake-ips\x20
-snowflake-ips-standalone 0
-snowflake-ips-webext 0
-snowflake-ips-badge 0
-snowflake-ips-iptproxy 0
-snowflake-ips-bloco 0
-snowflake-ips-total 0
-snowflake-idle-count 0
-snowflake-proxy-poll-with-relay-url-count 0
-snowflake-proxy-poll-without-relay-url-count 0
-snowflake-proxy-rejected-for-relay-url-count 0
-client-denied-count 0
-client-restricted-denied-count 0
-client-unrestricted-denied-count 0
-client-snowflake-match-count 0
-client-snowflake-timeout-count 0
-client-http-count 0
-client-http-ips\x20
-client-ampcache-count 0
-client-ampcache-ips\x20
-client-sqs-count 0
-client-sqs-ips\x20
-snowflake-ips-nat-restricted 0
-snowflake-ips-nat-unrestricted 0
-snowflake-ips-nat-unknown 0
-"""
-
-# The recorded input of upstream: seven accepted polls and two rejected ones, fourteen clients.
-COUNTERS = {
-    "proxy|AU|unrestricted|standalone": 1,
-    "proxy|??|restricted|webext": 1,
-    "proxy|??|unknown|badge": 1,
-    "proxy|??|unknown|unknown": 1,
-    "proxy|??|unknown|iptproxy": 1,
-    "proxy_nat|restricted": 2,
-    "proxy_nat|unrestricted": 1,
-    "proxy_nat|unknown": 3,
-    "proxy_type|standalone": 1,
-    "proxy_type|webext": 2,
-    "proxy_type|badge": 1,
-    "proxy_type|iptproxy": 1,
-    "proxy_poll|unrestricted|idle|standalone": 1,
-    "proxy_poll|restricted|idle|standalone": 1,
-    "proxy_poll|restricted|idle|webext": 2,
-    "proxy_poll|unknown|idle|badge": 1,
-    "proxy_poll|unknown|idle|unknown": 1,
-    "proxy_poll|unknown|idle|iptproxy": 1,
-    "proxy_poll_with_relay_url|restricted|webext": 8,
-    "proxy_poll_without_relay_url|unknown|bloco": 1,
-    "proxy_poll_rejected_relay_url|unknown|bloco": 2,
-    "client_poll|AU|unrestricted|http|denied": 9,
-    "client_poll|??|restricted|http|denied": 1,
-    "client_poll|??|unknown|ampcache|denied": 1,
-    "client_poll|??|unknown|sqs|matched": 1,
-    "client_poll|??|restricted|sqs|timeout": 1,
-    "client_poll|AU|restricted|sqs|timeout": 1,
-}
-
-BLOCK = """\
-snowflake-stats-end 2026-11-22 00:00:00 (86400 s)
-snowflake-ips ??=4,AU=1
-snowflake-ips-standalone 1
-snowflake-ips-webext 2
-snowflake-ips-badge 1
-snowflake-ips-iptproxy 1
-snowflake-ips-bloco 0
-snowflake-ips-total 5
-snowflake-idle-count 8
-snowflake-proxy-poll-with-relay-url-count 8
-snowflake-proxy-poll-without-relay-url-count 8
-snowflake-proxy-rejected-for-relay-url-count 8
-client-denied-count 16
-client-restricted-denied-count 8
-client-unrestricted-denied-count 16
-client-snowflake-match-count 8
-client-snowflake-timeout-count 8
-client-http-count 16
-client-http-ips AU=16,??=8
-client-ampcache-count 8
-client-ampcache-ips ??=8
-client-sqs-count 8
-client-sqs-ips ??=8,AU=8
-snowflake-ips-nat-restricted 2
-snowflake-ips-nat-unrestricted 1
-snowflake-ips-nat-unknown 3
-"""
+UPSTREAM = Path(__file__).with_name("upstream")
+# The recorded input: seven accepted polls and two rejected ones, fourteen clients.
+COUNTERS: dict[str, int] = json.loads((UPSTREAM / "block.json").read_text())
 
 # Unordered. Source: upstream's test of its country lists (broker/metrics_test.go).
 COUNTRIES = {
@@ -122,11 +38,11 @@ def block(counters: dict[str, int], day: date = DAY) -> str:
 
 
 def test_a_day_without_rendezvous_is_upstreams_empty_block():
-    assert block({}) == EMPTY_BLOCK
+    assert block({}) == (UPSTREAM / "empty_block.txt").read_text()
 
 
 def test_the_block_equals_upstreams():
-    assert block(COUNTERS) == BLOCK
+    assert block(COUNTERS) == (UPSTREAM / "block.txt").read_text()
 
 
 def test_proxies_are_listed_without_rounding_by_descending_count_then_code():
