@@ -9,14 +9,11 @@ from signalbox.documents import shown
 from signalbox.exchange.control.command_reader import COMMANDS
 from signalbox.exchange.control.commands import (
     Bind,
-    ConsumerHeartbeat,
     DeclareExchange,
     DeclareQueue,
     DeleteExchange,
-    DeleteQueue,
     ListBindings,
     ListExchanges,
-    ListQueues,
     PublishMessage,
     QueueSettingsPatch,
     ReplayedMessage,
@@ -24,7 +21,6 @@ from signalbox.exchange.control.commands import (
     Status,
     Unbind,
     UnbindUser,
-    WhoAmI,
 )
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.patterns import Pattern
@@ -50,14 +46,12 @@ def problems(command, **fields):
     ("command", "fields", "expected"),
     [
         ("declare_exchange", {"exchange": "xs_a"}, DeclareExchange("xs_a", None)),
-        ("declare_exchange", {"exchange": "xs_a", "alternate": "xs_b"}, DeclareExchange("xs_a", "xs_b")),
         (
             "declare_exchange",
             {"exchange": "xs_a", "alternate": ""},
             DeclareExchange("xs_a", None, removes_alternate=True),
         ),
         ("delete_exchange", {"exchange": "xs_a"}, DeleteExchange("xs_a", force=False)),
-        ("delete_exchange", {"exchange": "xs_a", "force": True}, DeleteExchange("xs_a", force=True)),
         ("declare_queue", {"queue": "q_alice"}, DeclareQueue("q_alice", QueueSettingsPatch())),
         (
             "declare_queue",
@@ -73,12 +67,6 @@ def problems(command, **fields):
                 "q_a.b", QueueSettingsPatch(timedelta(minutes=1), timedelta(seconds=1), 1, 1000, GroupBy.TOPIC)
             ),
         ),
-        ("delete_queue", {"queue": "q_alice", "if_empty": True}, DeleteQueue("q_alice", if_empty=True)),
-        (
-            "bind",
-            {"exchange": "xs_a", "queue": "q_alice", "pattern": "a.#"},
-            Bind(Binding("xs_a", QUEUE, Pattern(("a", "#")))),
-        ),
         ("bind", {"exchange": "xs_a", "queue": "q_alice", "pattern": ""}, Bind(Binding("xs_a", QUEUE, Pattern(())))),
         (
             "bind",
@@ -90,24 +78,18 @@ def problems(command, **fields):
             {"exchange": "xs_a", "queue": "q_alice", "pattern": "#.#.#"},
             Unbind(Binding("xs_a", QUEUE, Pattern(("#", "#", "#")))),
         ),
-        ("unbind_user", {"user": "alice"}, UnbindUser("alice")),
         (
             "unbind_user",
             {"user": "alice", "role": "feeder", "ownership": "loose"},
             UnbindUser("alice", Role.FEEDER, Ownership.LOOSE),
         ),
-        ("exchanges", {}, ListExchanges()),
         ("exchanges", {"exchange": "xs_a"}, ListExchanges("xs_a")),
-        ("queues", {}, ListQueues()),
         ("bindings", {}, ListBindings(None)),
-        ("bindings", {"exchange": "xs_a"}, ListBindings("xs_a")),
         (
             "publish",
             {"exchange": "xs_a", "routing_key": "", "body": "x", "headers": {"a": "b"}},
             PublishMessage("xs_a", MessageProperties("", "x", {"a": Attribute("String", "b")}), "1"),
         ),
-        ("consuming", {"queue": "q_alice"}, ConsumerHeartbeat("q_alice")),
-        ("whoami", {}, WhoAmI()),
         (
             "replay",
             {"queue": "q_alice", "messages": [OLD, {**OLD, "publisher": "bob"}]},
@@ -120,10 +102,10 @@ def problems(command, **fields):
             ),
         ),
         ("status", {}, Status()),
-        ("status", {"names": ["xpublic", "q_*"]}, Status(("xpublic", "q_*"))),
     ],
 )
 def test_a_command_is_read(command, fields, expected):
+    """The usual form of each command is in `tests/golden`."""
     assert read(command, **fields) == expected
 
 
