@@ -98,7 +98,7 @@ def _plan(stage: ReplayStage, replay_id: ReplayId, request: Mapping[str, str], *
         source, found = "", _count_dead_letters(stage, request)
     else:
         source = newest_snapshot(stage.lake)
-        found = _count_log(stage, request, source)
+        found = replay_volume(stage.lake, source, _log_selection(request))
     progress = ReplayProgress(replay_id, dict(request), source, found.messages, found.size_bytes, planned_at=now)
     stage.records.save(progress)
     plan = {**asdict(found), "seconds": min_seconds(found.messages, rate), "rate": rate}
@@ -138,10 +138,6 @@ def _log_selection(request: Mapping[str, str]) -> LogSelection:
     topics, start, end = _filters(request)
     exchange = parse_exchange_name(request["exchange"])
     return LogSelection(exchange, topics, start, end, for_all_sessions=request["into"].startswith("x"))
-
-
-def _count_log(stage: ReplayStage, request: Mapping[str, str], snapshot: str) -> ReplayVolume:
-    return replay_volume(stage.lake, snapshot, _log_selection(request))
 
 
 def _dead_letters(stage: ReplayStage, request: Mapping[str, str]) -> DeadLetterSource:

@@ -17,7 +17,6 @@ from signalbox.aws.live.overview_calls import SqsOverviewCalls
 from signalbox.aws.live.sessions import DynamoRealmSessions
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.live.tokens import JwtVerifier
-from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.exchange.model.names import StageNames
 from signalbox.history.event import HistoryEvent
 from signalbox.live.ports import LiveStore, LiveSubscribers, SessionPorts
@@ -37,7 +36,7 @@ def ports() -> SessionPorts:
         store=LiveStore(
             sessions=wiring.sessions(),
             realm_sessions=DynamoRealmSessions(table),
-            accounts=DynamoAccounts(table, _exchanges(), pepper()),
+            accounts=DynamoAccounts(table, instance.table("EXCHANGE_TABLE"), pepper()),
             log=DynamoTopicLog(table, inner_map, is_late=instance.is_late),
         ),
         subscribers=LiveSubscribers(
@@ -81,7 +80,3 @@ def _events() -> list[HistoryEvent]:
 def pepper() -> str:
     """Return the stage's secret for credentials of unknown users."""
     return stage_pepper(wiring.table(), secrets.token_urlsafe(PEPPER_BYTES))
-
-
-def _exchanges() -> DynamoTable:
-    return instance.table("EXCHANGE_TABLE")

@@ -43,16 +43,12 @@ def send_batch(
             return accepted, failed
         accepted |= {one["Id"]: one["MessageId"] for one in answer.get("Successful", [])}
         failures = answer.get("Failed", [])
-        repeated = {one["Id"] for one in failures if _is_passing(one)}
+        repeated = {one["Id"] for one in failures if not one["SenderFault"] or one["Code"] in PASSING}
         failed = [one for one in failed if one["Id"] not in {entry["Id"] for entry in left}] + failures
         left = [entry for entry in left if entry["Id"] in repeated]
         if not left:
             break
     return accepted, failed
-
-
-def _is_passing(failure: "BatchResultErrorEntryTypeDef") -> bool:
-    return not failure["SenderFault"] or failure["Code"] in PASSING
 
 
 def hide(sqs: "SQSClient", queue_url: str, pauses: Mapping[str, timedelta]) -> None:

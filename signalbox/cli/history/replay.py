@@ -65,7 +65,7 @@ def replay(
             run.show_plan()
     if not run.record().messages:
         say("no message is selected: nothing is sent")
-    elif dry_run or not (yes or resume or _is_confirmed()):
+    elif dry_run or not (yes or resume or (sys.stdin.isatty() and typer.confirm("Send them?", err=True))):
         say(f"nothing is sent; `signalbox replay --resume {name}` sends the messages")
     elif resume is not None or not yes:
         run.send()
@@ -186,10 +186,6 @@ class _Replay:
             )
         elif report.get("state") == "sending":
             say(f"{report['sent']} of {report['messages']} sent")
-
-
-def _is_confirmed() -> bool:
-    return sys.stdin.isatty() and typer.confirm("Send them?", err=True)
 
 
 def _print_record(progress: "ReplayProgress", *, as_json: bool) -> None:

@@ -26,7 +26,7 @@ def story_lines(story: "Story", *, width: int | None = None) -> Iterator[str]:
     facts = [f"topic {story.topic or repr('')}"] if story.topic is not None else []
     facts += [f"by {story.publisher}"] if story.publisher and story.publisher != "_" else []
     facts += [f"{story.size_bytes:,} bytes"] if story.size_bytes is not None else []
-    yield "  ".join([*facts, _day(story.started_at)])
+    yield "  ".join([*facts, f"{story.started_at.astimezone():%a %-d %b %Y}"])
     yield ""
     for steps in _runs(story.steps):
         for step in steps[:SHOWN]:
@@ -117,7 +117,3 @@ def _after(milliseconds: int) -> str:
 def _time(moment: datetime) -> str:
     local = moment.astimezone()
     return f"{local:%H:%M:%S}.{local.microsecond // 1000:03}"
-
-
-def _day(moment: datetime) -> str:
-    return f"{moment.astimezone():%a %-d %b %Y}"

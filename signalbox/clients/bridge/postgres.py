@@ -101,7 +101,7 @@ class PostgresLogs:
         with connected(dsn) as connection:
             logs = cls(connection)
             with translated_errors():
-                logs._listen()
+                logs.connection.execute(f"LISTEN {CHANNEL}")
             yield logs
 
     def try_lock(self, name: str) -> bool:
@@ -142,9 +142,6 @@ class PostgresLogs:
     def writers(self) -> Collection[str]:
         """Return the transactions that write to the table."""
         return {writer for (writer,) in self._query(WRITERS)}
-
-    def _listen(self) -> None:
-        self.connection.execute(f"LISTEN {CHANNEL}")
 
     def _container(self, uuid: str) -> RowContainer | None:
         for owner, state, is_wanted, owners in self._query(CONTAINER_STATE, uuid) if uuid else ():

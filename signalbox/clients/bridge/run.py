@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -155,11 +155,7 @@ class BridgeRun:
         self._failures += 1
         self.say(f"{error}; trying again")
         seconds = self.clock.chance() * longest_pause(self._failures)
-        for _ in _slices(seconds):
+        for _ in range(max(1, round(seconds / IDLE_SECONDS))):
             if self.is_ending():
                 return
             self.clock.sleep(min(seconds, IDLE_SECONDS))
-
-
-def _slices(seconds: float) -> Iterator[int]:
-    return iter(range(max(1, round(seconds / IDLE_SECONDS))))

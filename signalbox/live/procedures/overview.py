@@ -129,7 +129,7 @@ def _page(context: OverviewContext, prefix: str, after: str) -> tuple[list[Mappi
                     "prefix: too many topics that this user may not receive have it: give a longer one"
                 )
             if context.rights.may_receive(topic.name):
-                page.append(_topic_document(topic))
+                page.append({"topic": topic.name, "retained_at": topic.retained_at and rfc3339(topic.retained_at)})
             context.spend(cost)
             left -= cost
     return page, False
@@ -179,7 +179,9 @@ def find_reports(context: OverviewContext, payload: Payload) -> Payload:
 def _newest(context: OverviewContext) -> Payload:
     pictures = context.stage.pictures.every()
     newest = sorted(pictures, key=lambda picture: (picture.made_at, picture.name), reverse=True)
-    return Payload(([_picture_document(picture) for picture in newest[:MAXIMUM_PICTURES]],))
+    return Payload(
+        ([{"name": picture.name, "made_at": rfc3339(picture.made_at)} for picture in newest[:MAXIMUM_PICTURES]],)
+    )
 
 
 def _picture(context: OverviewContext, name: object) -> Payload:
@@ -187,14 +189,6 @@ def _picture(context: OverviewContext, name: object) -> Payload:
     if svg is None:
         raise InvalidArgument(f"arguments[0]: there is no picture {shown(name)}; a call without arguments lists them")
     return _fitting(Payload((svg,)))
-
-
-def _topic_document(topic: Topic) -> Mapping[str, object]:
-    return {"topic": topic.name, "retained_at": topic.retained_at and rfc3339(topic.retained_at)}
-
-
-def _picture_document(picture: Picture) -> Mapping[str, object]:
-    return {"name": picture.name, "made_at": rfc3339(picture.made_at)}
 
 
 def _fitting(payload: Payload) -> Payload:

@@ -32,7 +32,7 @@ def violated(session: Session, received: Message | MalformedFrame, context: Deci
     problem = (
         received.problem
         if isinstance(received, MalformedFrame)
-        else f"received {_name(received)} message in state {session.state}"
+        else f"received {type(received).__name__.upper()} message in state {session.state}"
     )
     return aborted(session, uris.PROTOCOL_VIOLATION, problem)
 
@@ -117,7 +117,3 @@ def _without_subscriptions(session: Session) -> Session:
 def _leaving(session: Session) -> Iterator[Leave]:
     if session.listener is not None:
         yield Leave(session.listener, frozenset(session.subscriptions.values()))
-
-
-def _name(message: Message) -> str:
-    return type(message).__name__.upper()

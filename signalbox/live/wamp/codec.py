@@ -124,7 +124,7 @@ def parse(text: str, *, maximum_depth: int = MAXIMUM_DEPTH) -> Message:
 
 
 def _message(form: MessageFormat, document: list[Any]) -> Message:
-    name, values = _name(form), document[1:]
+    name, values = str(getattr(form.kind, "__name__", form.kind)).upper(), document[1:]
     rest = form.optional or ((LIST, DICTIONARY) if form.has_payload else ())
     least, most = len(form.elements), len(form.elements) + len(rest)
     if not least <= len(values) <= most:
@@ -138,10 +138,6 @@ def _message(form: MessageFormat, document: list[Any]) -> Message:
     if not form.has_payload:
         return form.kind(*values)
     return form.kind(*values[:least], _payload(*values[least:]))
-
-
-def _name(form: MessageFormat) -> str:
-    return str(getattr(form.kind, "__name__", form.kind)).upper()
 
 
 def _payload(arguments: list[object] | None = None, keywords: dict[str, object] | None = None) -> Payload:
