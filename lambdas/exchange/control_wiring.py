@@ -115,14 +115,14 @@ def ports() -> ControlPorts:
             left=DynamoQueues(table, LEFT),
             bindings=DynamoBindings(table),
             users=DynamoUsers(table),
-            counters=DynamoCounters(table),
         ),
+        counters=DynamoCounters(table),
         sqs=SqsExchangeQueues(queues, stage=stage, key_arn=settings.text("QUEUE_KEY_ARN")),
         mappings=RouteMappings(EventSourceMappings(_functions(), route_arn, queue_arn_prefix(), concurrency, tags())),
         metrics=CloudWatchQueueMetrics(
             instance.aws_client("cloudwatch"), instance.CLOCK.now, KEPT_LOCALLY if instance.is_local() else KEPT_FOR
         ),
-        clock=instance.CLOCK,
+        now=instance.CLOCK.now,
         config=config(),
         queue_url=replies().url,
         record=instance.record,

@@ -1,6 +1,7 @@
-// A real OpenID provider on loopback: the package `oidc-provider`, which is certified by the OpenID Foundation, with test
-// users and clients. Run with the path of `node_modules` and the settings as JSON; each line on stdin is a JSON object
-// of settings to change, or `{"rotate_keys": true}`, and each line on stdout is the answer. It ends when stdin ends.
+// A real OpenID provider on loopback: the package `oidc-provider`, which is certified by the OpenID Foundation, with
+// test users and clients. Run with the path of `node_modules` and the settings as JSON; each line on stdin is a JSON
+// object of settings to change, or `{"rotate_keys": true}`, and each line on stdout is the answer. It ends when stdin
+// ends.
 
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { createServer } from "node:http";

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.dynamodb import milliseconds, moment
 from signalbox.aws.shared.expressions import Item
@@ -23,8 +24,10 @@ from signalbox.exchange.model.records import (
 )
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.forms import Form, Forms
-from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
+
+if TYPE_CHECKING:
+    from signalbox.messages import MessageId
 
 USER = "user"
 LEFT = "left"
@@ -105,7 +108,7 @@ def head_key(exchange: ExchangeName, key: RoutingKey) -> Item:
     return {"pk": f"{HEAD}{exchange}", "sk": f"{HEAD_KEY}{key}"}
 
 
-def sent_key(message_id: MessageId, part: int = 0) -> Item:
+def sent_key(message_id: "MessageId", part: int = 0) -> Item:
     """Return the key of an item that lists sent copies of an unfinished publication."""
     return {"pk": f"sent#{message_id}", "sk": sent_sort_key(part)}
 

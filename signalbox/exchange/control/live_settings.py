@@ -83,9 +83,8 @@ def read_live_settings(section: Section, *, exchange: str) -> LiveSettingsPatch 
                 section.problem(name, "is allowed for live exchanges only")
         return LiveSettingsPatch(ends=True)
     for name in ("rules", "issuers"):
-        size = len(json.dumps(section.fields.get(name)))
-        if size > MAXIMUM_JSON:
-            section.problem(name, f"has {size:,} bytes of JSON; at most {MAXIMUM_JSON:,} are allowed")
+        if _is_long(section.fields.get(name)):
+            section.problem(name, f"exceeds {MAXIMUM_JSON:,} bytes of JSON")
     if not is_fifo(exchange):
         section.problem(given[0], f"only ordered exchanges can be live; their names end with {FIFO_SUFFIX!r}")
     return LiveSettingsPatch(
@@ -97,6 +96,13 @@ def read_live_settings(section: Section, *, exchange: str) -> LiveSettingsPatch 
         arvados=section.flag("arvados") if "arvados" in given else None,
         arvados_api=_arvados_api(section),
     )
+
+
+def _is_long(value: object) -> bool:
+    try:
+        return len(json.dumps(value)) > MAXIMUM_JSON
+    except RecursionError:  # a little less nesting than the parser allows
+        return True
 
 
 def _anonymous(section: Section) -> UserName | None:

@@ -63,7 +63,7 @@ class StatusService:
         # Copies that cannot be put into an existing queue go to the stage's dead-letter queue.
         sizes = self.ports.sqs.sizes([name] if is_existing(resource.name) else [name, dead_letter_name(name)])
         return Observation(
-            minutes=self.ports.store.counters.since(resource, now - HISTORY),
+            minutes=self.ports.counters.since(resource, now - HISTORY),
             size=sizes.get(name),
             dead_letters=sizes.get(dead_letter_name(name), QueueSize(0)).total,
         )

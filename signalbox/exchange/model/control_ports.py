@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from signalbox.clock import Clock
 from signalbox.errors import Contended, UnavailableError
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.ports import (
@@ -63,7 +62,6 @@ class ExchangeStore:
     left: Queues
     bindings: Bindings
     users: Users
-    counters: Counters
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +72,11 @@ class ControlPorts:
     """
 
     store: ExchangeStore
+    counters: Counters
     sqs: ExchangeQueues
     mappings: Mappings
     metrics: Metrics
-    clock: Clock
+    now: Callable[[], datetime]
     config: StageConfig
     queue_url: Callable[[QueueName], QueueUrl]
     record: Callable[[Sequence[HistoryEvent]], None]
@@ -88,10 +87,6 @@ class ControlPorts:
     def names(self) -> StageNames:
         """Return the names of the stage's resources."""
         return self.config.names
-
-    def now(self) -> datetime:
-        """Return the current time."""
-        return self.clock.now()
 
     def leave_nothing_of(self, exchange: ResourceRef) -> None:
         """Delete the data of an exchange that is not in use, which no other of its name may have. Raises `RealmLeft`.

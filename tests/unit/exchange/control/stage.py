@@ -60,11 +60,12 @@ class ExchangeStage:
         self.grants, self.groups = MemoryGrants(), MemoryGroups()
         self.former_events: dict[str, int] = {}  # of realms: in how many commands they are deleted
         self.ports = ControlPorts(
-            store=ExchangeStore(self.exchanges, self.queues, self.left, self.bindings, self.users, self.counters),
+            store=ExchangeStore(self.exchanges, self.queues, self.left, self.bindings, self.users),
+            counters=self.counters,
             sqs=self.sqs,
             mappings=self.mappings,
             metrics=self.metrics,
-            clock=self.time,
+            now=self.time.now,
             config=StageConfig(StageNames("box"), account="1", region="eu-central-1"),
             queue_url=lambda name: QueueUrl(f"https://sqs/1/{name}"),
             record=self.events.extend,

@@ -29,7 +29,7 @@ class World:
         return PublisherLimits(self.counter, lambda: self.now)
 
     def taken(self, instances: Sequence[PublisherLimits], *, batches: int, body: str, retain: bool = False) -> int:
-        """Send batches of ten to instances in turn; return how many publications were taken."""
+        """Send batches of ten, each to the next instance; return how many publications were taken."""
         found = 0
         batch = [self.published(body, retain=retain) for _ in range(10)]
         for place in range(batches):
