@@ -174,9 +174,10 @@ def topics_partition(realm: ExchangeName) -> str:
     return f"topics#{realm}"
 
 
-def retained_partition(realm: ExchangeName, *, unrestricted: bool) -> str:
-    """Return the partition of each topic's latest retained event: of public events, or of events for some sessions."""
-    return f"retained#{realm}" if unrestricted else f"retained-for-some#{realm}"
+def retained_keys(realm: ExchangeName, topic: RoutingKey) -> tuple[Item, Item]:
+    """Return the keys of a topic's latest retained events: of the public one, and of the one for some sessions."""
+    sort_key = {"sk": topic_sort_key(topic)}
+    return {"pk": f"retained#{realm}"} | sort_key, {"pk": f"retained-for-some#{realm}"} | sort_key
 
 
 def topic_sort_key(topic: RoutingKey) -> str:

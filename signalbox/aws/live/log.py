@@ -24,7 +24,7 @@ from signalbox.aws.live.items import (
     log_key,
     log_partition,
     number_key,
-    retained_partition,
+    retained_keys,
     row_key,
     row_sort_key,
     rows_partition,
@@ -110,9 +110,8 @@ class DynamoTopicLog:
 
     def changes(self, realm: ExchangeName, events: Sequence[LoggedEvent], live: LiveSettings) -> Sequence[Put | Delete]:
         """Return the writes by which events are appended; no two have one key."""
-        items = {(item["pk"], item["sk"]): item for item in self._items(realm, events, live)}
-        evicted = (key for event in events for key in _evicted(realm, event, live))
-        return [*map(Put, items.values()), *map(Delete, evicted)]
+        writes = ((_key(write), write) for event in events for write in self._writes(realm, event, live))
+        return [*dict(writes).values()]
 
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
         """Return the unexpired events of a topic in their order, by a strongly consistent read."""
@@ -174,13 +173,13 @@ class DynamoTopicLog:
 
     def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
         """Return up to two retained events of each topic: the latest unrestricted and the latest restricted one."""
-        partitions = [retained_partition(realm, unrestricted=one) for one in (True, False)]
-        found = (
-            self._spent_for(item)
-            for partition in partitions
-            for item in self._with_prefix(partition, pattern.literal_prefix)
-        )
-        matching = (event for event in found if pattern.matches(event.topic))
+        if pattern.match is MatchPolicy.EXACT:
+            self._spend(QUERY)
+            found = self.table.get_all(retained_keys(realm, RoutingKey(pattern.uri)))
+        else:
+            keys = retained_keys(realm, RoutingKey(pattern.literal_prefix))
+            found = chain.from_iterable(self._with_prefix(key["pk"], pattern.literal_prefix) for key in keys)
+        matching = (event for event in map(self._spent_for, found) if pattern.matches(event.topic))
         return sorted(matching, key=lambda event: (event.at, event.sequence or 0))
 
     def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
@@ -197,7 +196,7 @@ class DynamoTopicLog:
                 return False
             # Last: they lead to the events.
             self.table.write_all(Delete(_topic_key(realm, topic)) for topic in some)
-        retained = [retained_partition(realm, unrestricted=one) for one in (True, False)]
+        retained = [key["pk"] for key in retained_keys(realm, RoutingKey(""))]
         return all(map(is_empty, [*retained, *_recent_rows(realm, now())]))
 
     def _is_deleted(self, partition: str, is_over: Callable[[], bool]) -> bool:
@@ -212,23 +211,26 @@ class DynamoTopicLog:
     def _rows(self, partition: str, number: int) -> Iterator[Item]:
         return self._query(attr("pk").eq(partition) & attr("sk").gt(row_sort_key(max(number, 0))), Limit=ROWS_AT_ONCE)
 
-    def _items(self, realm: ExchangeName, events: Iterable[LoggedEvent], live: LiveSettings) -> Iterator[Item]:
-        for event in events:
-            document = stored_event(event)
-            expires_at = _expires_at(event, live)
-            yield log_key(realm, event.topic, event.sequence or 0) | document | _ttl(expires_at)
-            row = row_of(event) if live.arvados and is_logged(event) else None
-            if row is not None:
-                yield row_key(realm, event.at, row.id) | document | ttl(event.at + ROWS_KEPT_FOR + TTL_ROOM)
-            # The first event may be that of a new realm, which has the name of a deleted one.
-            if self._known.get(_known_as(realm, event, live), LONG_AGO) < event.logged_at or event.sequence == 1:
-                covered = replace(event, at=event.logged_at + COVERED)
-                until = {UNTIL: milliseconds(covered.at)} | _ttl(_expires_at(covered, live))
-                yield _topic_key(realm, event.topic) | until
-            if event.is_retained and is_logged(event):
-                unrestricted = replace(event.audience, excluded_publisher=None) == UNRESTRICTED
-                partition = retained_partition(realm, unrestricted=unrestricted)
-                yield {"pk": partition, "sk": topic_sort_key(event.topic)} | document
+    def _writes(self, realm: ExchangeName, event: LoggedEvent, live: LiveSettings) -> Iterator[Put | Delete]:
+        document = stored_event(event)
+        expires_at = _expires_at(event, live)
+        yield Put(log_key(realm, event.topic, event.sequence or 0) | document | _ttl(expires_at))
+        row = row_of(event) if live.arvados and is_logged(event) else None
+        if row is not None:
+            yield Put(row_key(realm, event.at, row.id) | document | ttl(event.at + ROWS_KEPT_FOR + TTL_ROOM))
+        # The first event may be that of a new realm, which has the name of a deleted one.
+        if self._known.get(_known_as(realm, event, live), LONG_AGO) < event.logged_at or event.sequence == 1:
+            covered = replace(event, at=event.logged_at + COVERED)
+            until = {UNTIL: milliseconds(covered.at)} | _ttl(_expires_at(covered, live))
+            yield Put(_topic_key(realm, event.topic) | until)
+        if event.is_retained and is_logged(event):
+            for_all, for_some = retained_keys(realm, event.topic)
+            is_for_all = replace(event.audience, excluded_publisher=None) == UNRESTRICTED
+            if event.is_removal:
+                yield from map(Delete, [for_all, for_some] if is_for_all else [for_some])
+            else:
+                yield Put((for_all if is_for_all else for_some) | document)
+        yield from map(Delete, _evicted(realm, event, live))
 
     def remember(self, realm: ExchangeName, events: Iterable[LoggedEvent], live: LiveSettings) -> None:
         """Remember until when the items of the topics of events are not written again."""
@@ -264,6 +266,11 @@ def _recent_rows(realm: ExchangeName, now: datetime) -> Sequence[str]:
     """Return the partitions of the log rows that clients may request."""
     # The clock of SQS, which gives the times of events, may be a little ahead of ours.
     return [rows_partition(realm, now + ROWS_OF_A_PARTITION - age) for age in ROW_AGES]
+
+
+def _key(write: Put | Delete) -> Hashable:
+    key = write.item if isinstance(write, Put) else write.key
+    return key["pk"], key["sk"]
 
 
 def _topic_key(realm: ExchangeName, topic: RoutingKey) -> Item:

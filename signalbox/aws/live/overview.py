@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges
-from signalbox.aws.live.items import retained_partition, topic_of, topic_sort_key, topics_partition
+from signalbox.aws.live.items import retained_keys, topic_of, topic_sort_key, topics_partition
 from signalbox.aws.live.stored_events import EVENT, TEXT, event_with_cost
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.shared.dynamodb import DynamoTable
@@ -58,7 +58,7 @@ class DynamoTopics:
     def behind(self, realm: ExchangeName, prefix: str, after: str) -> Iterator[tuple[Topic, int]]:
         """Yield the topics that begin with a prefix and follow `after`, as `Topics` does."""
         partitions = {topics_partition(realm): TOPICS_AT_ONCE}
-        partitions |= {retained_partition(realm, unrestricted=one): RETAINED_AT_ONCE for one in (True, False)}
+        partitions |= {key["pk"]: RETAINED_AT_ONCE for key in retained_keys(realm, RoutingKey(prefix))}
         first, last = (topic_sort_key(RoutingKey(text)) for text in (max(prefix, after), prefix + LAST))
         if first > last:
             return

@@ -41,6 +41,11 @@ class LoggedEvent:
     delay_ms: int | None = field(default=None, compare=False)
 
     @property
+    def is_removal(self) -> bool:
+        """Return whether it is a retained event without a payload, after which its topic has no retained event."""
+        return self.is_retained and self.payload == EMPTY and self.omitted_bytes is None
+
+    @property
     def logged_at(self) -> datetime:
         """Return the time from which the log may have had the event."""
         return self.at + timedelta(milliseconds=self.delay_ms or 0)

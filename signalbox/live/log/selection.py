@@ -132,7 +132,8 @@ def latest_retained(events: Iterable[LoggedEvent], listener: Listener) -> list[L
     for event in events:
         if event.is_retained and event.audience.admits(listener):
             latest.pop(event.topic, None)  # a dict keeps the position of a replaced key
-            latest[event.topic] = event
+            if not event.is_removal:
+                latest[event.topic] = event
     return list(latest.values())
 
 

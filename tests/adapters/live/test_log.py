@@ -262,6 +262,31 @@ def test_the_latest_unrestricted_and_the_latest_restricted_event_are_retained(lo
     assert [one.sequence for one in log.retained(REALM, TopicPattern.parse(A))] == [2, 3]
 
 
+def test_the_retained_event_of_one_topic_is_read_alone(log, monkeypatch) -> None:
+    """Who may publish below `trial.a` made those of `trial.a` too many."""
+    beside = [event(number, f"trial.a.{number}", is_retained=True) for number in range(1, 30)]
+    log.append(REALM, [*beside, event(30, is_retained=True), event(31, is_retained=True, audience=FOR_JOE)], live=LIVE)
+    monkeypatch.setattr(live_log, "event_with_cost", lambda item: (event_with_cost(item)[0], MAXIMUM_OF_REQUEST // 3))
+
+    with log.request("joe") as limited:
+        assert [one.sequence for one in limited.retained(REALM, TopicPattern.parse(A))] == [30, 31]
+    with log.request("ann") as limited, pytest.raises(PastTooLarge):
+        limited.retained(REALM, TopicPattern.parse(A, MatchPolicy.PREFIX))
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize(("audience", "left"), [(UNRESTRICTED, []), (FOR_JOE, [1])])
+def test_a_retained_event_without_a_payload_removes_those_before_it(log, audience, left, at_once) -> None:
+    kept = [event(1, is_retained=True), event(2, is_retained=True, audience=FOR_JOE)]
+    removal = event(3, is_retained=True, payload=Payload(), audience=audience)
+
+    for events in [[*kept, removal]] if at_once else [kept, [removal]]:
+        log.append(REALM, events, live=LIVE)
+
+    assert [one.sequence for one in log.retained(REALM, ALL)] == left
+    assert numbers(log) == [1, 2, 3]
+
+
 def test_the_empty_topic_has_a_log(log) -> None:
     log.append(REALM, [event(1, "", is_retained=True)], live=LIVE)
 

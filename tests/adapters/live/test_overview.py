@@ -18,7 +18,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.procedures.overview import PictureName, Topic
 from signalbox.live.wamp.audience import Audience
-from signalbox.live.wamp.messages import PublicationId
+from signalbox.live.wamp.messages import Payload, PublicationId
 from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.splitting.model.split import Stage
 from tests.unit.splitting.control.observed_states import session, split
@@ -108,15 +108,20 @@ def test_a_picture_without_permission_is_unavailable(s3):
 REALM = ExchangeName("trial.fifo")
 
 
+STATE = Payload((1,))
+
+
 @pytest.fixture
 def topics(live_table) -> DynamoTopics:
     """The topics `a.0` to `a.4` and others, of which `a.1` has two retained events and `a.3` is one of them alone."""
     log = DynamoTopicLog(live_table)
     for number, name in enumerate(("a.0", "a.1", "a.1", "a.2", "a.4", "b", "a", "", "a.\U0010ffff")):
         at, audience = NOW + timedelta(seconds=number), Audience(eligible_authrole=frozenset({f"{number}"}))
-        logged = LoggedEvent(PublicationId(number + 1), RoutingKey(name), at, sequence=1, is_retained=name == "a.1")
+        logged = LoggedEvent(
+            PublicationId(number + 1), RoutingKey(name), at, STATE, sequence=1, is_retained=name == "a.1"
+        )
         log.append(REALM, [replace(logged, audience=audience) if number == 2 else logged], live=LiveSettings())
-    kept = LoggedEvent(PublicationId(99), RoutingKey("a.3"), NOW, sequence=1, is_retained=True)
+    kept = LoggedEvent(PublicationId(99), RoutingKey("a.3"), NOW, STATE, sequence=1, is_retained=True)
     log.append(REALM, [kept], live=LiveSettings())
     live_table.delete_item(Key={"pk": f"topics#{REALM}", "sk": ".a.3"})
     return DynamoTopics(live_table)

@@ -12,7 +12,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, EventTexts, LoggedEvent, event_for, size_limited
 from signalbox.live.log.get_events import get_events_result
 from signalbox.live.log.history_request import HistoryRequest, InvalidArgument
-from signalbox.live.log.retention import expired, retention_of
+from signalbox.live.log.retention import retention_of
 from signalbox.live.log.selection import HistoryPage, backfill_page, history_page, is_logged, latest_retained
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, serialize, size_bytes
@@ -331,7 +331,7 @@ def test_last_events_are_counted_among_those_that_admit_the_session() -> None:
 
 
 def kept(number: int, topic: str = "logs.a", audience: Audience = UNRESTRICTED) -> LoggedEvent:
-    return replace(logged(number, topic, audience=audience), is_retained=True)
+    return replace(logged(number, topic, audience=audience), is_retained=True, payload=Payload((number,)))
 
 
 def test_each_topic_has_its_latest_retained_event() -> None:
@@ -349,30 +349,14 @@ def test_the_retained_event_is_the_latest_that_admits_the_subscriber() -> None:
     assert latest_retained([], ME) == []
 
 
+def test_a_retained_event_without_a_payload_removes_the_one_before_it() -> None:
+    removal = replace(kept(2), payload=Payload())
+
+    assert latest_retained([kept(1), removal, kept(3, "logs.b")], ME) == [kept(3, "logs.b")]
+    assert latest_retained([kept(1), replace(removal, omitted_bytes=200_000)], ME)
+
+
 # --- retention
-
-
-@pytest.mark.parametrize(
-    ("retention", "gone"),
-    [
-        (Retention(), []),
-        (Retention(count=2), [1, 2, 3]),
-        (Retention(count=9), []),
-        (Retention(age=timedelta(seconds=7)), [1, 2]),
-        (Retention(count=4, age=timedelta(seconds=7)), [1, 2]),
-        (Retention(count=0), [1, 2, 3, 4, 5]),
-    ],
-)
-def test_events_beyond_the_retained_count_or_age_expire(retention: Retention, gone: list[int]) -> None:
-    now = START + timedelta(seconds=10)
-
-    assert [event.publication for event in expired(FIVE, retention, now)] == gone
-
-
-def test_retention_keeps_the_latest_retained_event_and_the_latest_unrestricted_one() -> None:
-    events = [kept(1), kept(2, audience=BY_ME), kept(3, audience=FOR_BOB), kept(4, audience=FOR_BOB), logged(5)]
-
-    assert [event.publication for event in expired(events, Retention(count=0), START)] == [1, 3, 5]
 
 
 def test_the_retention_rule_of_the_longest_prefix_applies() -> None:

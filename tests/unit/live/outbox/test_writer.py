@@ -137,7 +137,9 @@ def world() -> World:
 
 def event(number: int, topic: str = "open.a", **fields: Any) -> LoggedEvent:
     at = NOW + timedelta(milliseconds=number)
-    return replace(LoggedEvent(PublicationId(number), RoutingKey(topic), at, sequence=number), **fields)
+    return replace(
+        LoggedEvent(PublicationId(number), RoutingKey(topic), at, Payload((number,)), sequence=number), **fields
+    )
 
 
 def event_batch(*events: LoggedEvent, item: str = "b") -> EventBatch:
