@@ -199,7 +199,7 @@ FORMS = Forms(
 RETENTION = FORMS.record(Retention, names={"age": "age_seconds"}, sparse=["count", "age"])
 FORMS.define(Mapping[str, Retention], Form(_rule_list, _rules))
 FORMS.record(Issuer, sparse=["label", "role_claim", "client_id", "origins"])
-FORMS.record(LiveSettings, sparse=["anonymous", "arvados", "arvados_api", "issuers"])
+FORMS.record(LiveSettings, sparse=["anonymous", "arvados", "arvados_api", "issuers", "earlier"])
 FORMS.record(
     QueueSettings,
     names={"expires": "expires_seconds", "message_ttl": "message_ttl_seconds", "keep": KEEP_SECONDS},

@@ -212,17 +212,17 @@ class DynamoTopicLog:
         return self._query(attr("pk").eq(partition) & attr("sk").gt(row_sort_key(max(number, 0))), Limit=ROWS_AT_ONCE)
 
     def _writes(self, realm: ExchangeName, event: LoggedEvent, live: LiveSettings) -> Iterator[Put | Delete]:
-        document = stored_event(event)
-        expires_at = _expires_at(event, live)
-        yield Put(log_key(realm, event.topic, event.sequence or 0) | document | _ttl(expires_at))
+        document, age = stored_event(event), retention_of(event.topic, live.rules, otherwise=live.retention).age
+        expiry = {} if age is None else ttl(event.at + age + TTL_ROOM)
+        yield Put(log_key(realm, event.topic, event.sequence or 0) | document | expiry)
         row = row_of(event) if live.arvados and is_logged(event) else None
         if row is not None:
             yield Put(row_key(realm, event.at, row.id) | document | ttl(event.at + ROWS_KEPT_FOR + TTL_ROOM))
         # The first event may be that of a new realm, which has the name of a deleted one.
         if self._known.get(_known_as(realm, event, live), LONG_AGO) < event.logged_at or event.sequence == 1:
-            covered = replace(event, at=event.logged_at + COVERED)
-            until = {UNTIL: milliseconds(covered.at)} | _ttl(_expires_at(covered, live))
-            yield Put(_topic_key(realm, event.topic) | until)
+            until, age = event.logged_at + COVERED, _topic_age(event, live)
+            expiry = {} if age is None else ttl(until + age + TTL_ROOM)
+            yield Put(_topic_key(realm, event.topic) | {UNTIL: milliseconds(until)} | expiry)
         if event.is_retained and is_logged(event):
             for_all, for_some = retained_keys(realm, event.topic)
             is_for_all = replace(event.audience, excluded_publisher=None) == UNRESTRICTED
@@ -277,17 +277,13 @@ def _topic_key(realm: ExchangeName, topic: RoutingKey) -> Item:
     return {"pk": topics_partition(realm), "sk": topic_sort_key(topic)}
 
 
-def _expires_at(event: LoggedEvent, live: LiveSettings) -> datetime:
-    age = retention_of(event.topic, live.rules, otherwise=live.retention).age
-    return NEVER if age is None else event.at + age + TTL_ROOM
+def _topic_age(event: LoggedEvent, live: LiveSettings) -> timedelta | None:
+    """Return the longest age of the events of a topic: its item leads to those of an earlier retention, too."""
+    return live.longest_age if live.earlier else retention_of(event.topic, live.rules, otherwise=live.retention).age
 
 
 def _known_as(realm: ExchangeName, event: LoggedEvent, live: LiveSettings) -> Hashable:
-    return realm, event.topic, retention_of(event.topic, live.rules, otherwise=live.retention).age  # its item's TTL
-
-
-def _ttl(expires_at: datetime) -> Item:
-    return {} if expires_at == NEVER else ttl(expires_at)
+    return realm, event.topic, _topic_age(event, live)  # its item's TTL
 
 
 def _evicted(realm: ExchangeName, event: LoggedEvent, live: LiveSettings) -> Iterator[Item]:

@@ -61,14 +61,17 @@ class LiveSettingsPatch:
         rules = found.rules
         if self.rules is not None:
             rules = {prefix: rule.apply_to(Retention()) for prefix, rule in self.rules.items()}
+        retention = self.retention.apply_to(found.retention)
+        is_same = live is None or (retention, rules) == (found.retention, found.rules)
         return LiveSettings(
             order_by=self.order_by or found.order_by,
             anonymous=found.anonymous if self.anonymous is None else self.anonymous or None,
-            retention=self.retention.apply_to(found.retention),
+            retention=retention,
             rules=rules,
             issuers=found.issuers if self.issuers is None else self.issuers,
             arvados=found.arvados if self.arvados is None else self.arvados,
             arvados_api=found.arvados_api if self.arvados_api is None else self.arvados_api,
+            earlier=found.earlier if is_same else (Retention(age=found.longest_age),),
         )
 
 

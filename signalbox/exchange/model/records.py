@@ -73,7 +73,8 @@ class LiveSettings:
     `anonymous` is the user of connections without a secret; None refuses them. `rules` maps topic prefixes to their
     retention; `retention` is for all other topics. `issuers` are the identity providers whose users may join. With
     `arvados`, clients of Arvados join this realm of the stage; `arvados_api` is the URL of the cluster that verifies
-    the tokens that it issued itself, or "".
+    the tokens that it issued itself, or "". `earlier` has the longest age before the last change of retention: events
+    of that time may still be in the logs.
     """
 
     order_by: OrderBy = OrderBy.PUBLISHER
@@ -83,6 +84,14 @@ class LiveSettings:
     issuers: tuple[Issuer, ...] = ()
     arvados: bool = False
     arvados_api: str = ""
+    earlier: tuple[Retention, ...] = ()
+
+    @property
+    def longest_age(self) -> timedelta | None:
+        """Return the age that no event of any log exceeds; None is no limit."""
+        ages = [one.age for one in (self.retention, *self.rules.values(), *self.earlier)]
+        limits = [age for age in ages if age is not None]
+        return max(limits) if len(limits) == len(ages) else None
 
 
 @dataclass(frozen=True, slots=True)

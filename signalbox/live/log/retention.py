@@ -17,8 +17,7 @@ def retention_of(topic: RoutingKey, rules: Mapping[str, Retention], *, otherwise
 
 def oldest_kept(live: LiveSettings, *, now: datetime) -> datetime:
     """Return the time since which a realm's events were logged that have not expired."""
-    ages = [one.age for one in (live.retention, *live.rules.values()) if one.age is not None]
-    return LONG_AGO if len(ages) <= len(live.rules) else now - max(ages)
+    return LONG_AGO if live.longest_age is None else now - live.longest_age
 
 
 def may_have_events(topic: RoutingKey, until: datetime, live: LiveSettings, *, now: datetime) -> bool:

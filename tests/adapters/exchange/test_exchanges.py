@@ -42,6 +42,7 @@ LIVE = LiveSettings(
         Issuer("https://a.example.org", "a", "lab", "email", "role", "roles", 0, "page", ("https://b.example.org",)),
     ),
     arvados=True,
+    earlier=(Retention(), Retention(age=SECOND)),
 )
 USER = User(ALICE, Role.SOURCE, Ownership.STRICT, START, "AIDA1")
 LIVE_ONLY = User(BOB, Role.SUBSCRIBER, Ownership.STRICT, START, None)

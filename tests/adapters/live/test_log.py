@@ -16,6 +16,7 @@ from signalbox.aws.live.stored_events import event_with_cost
 from signalbox.aws.shared.dynamodb import DynamoTable, ItemBusy
 from signalbox.aws.shared.expressions import attr
 from signalbox.backoff import ATTEMPTS
+from signalbox.exchange.control.live_settings import LiveSettingsPatch, RetentionPatch
 from signalbox.exchange.model.records import LiveSettings, Retention
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
@@ -154,6 +155,22 @@ def test_a_topic_expires_after_its_newest_event(log, live_table, is_known) -> No
         (topic,) = (one["expires_at"] for one in items if one["pk"] == f"topics#{REALM}")
         events = [one["expires_at"] for one in items if one["pk"] == log_partition(REALM, A)]
         assert (len(events), topic > max(events)) == (number + 1, True)
+
+
+@pytest.mark.parametrize("earlier", [timedelta(days=14), None])
+def test_a_topic_of_which_events_expire_earlier_now_stays_for_those_before(log, live_table, earlier) -> None:
+    """Otherwise the deletion of its realm did not find these, and the next realm of its name had them."""
+    before = LiveSettings(retention=Retention(age=earlier))
+    after = LiveSettingsPatch(retention=RetentionPatch(age=timedelta(hours=1))).apply_to(before)
+    assert after
+
+    for number, live in enumerate((before, after), start=1):
+        log.append(REALM, [event(number)], live=live)
+
+    items = live_table.scan()["Items"]
+    (topic,) = (one.get("expires_at") for one in items if one["pk"] == f"topics#{REALM}")
+    events = [one.get("expires_at") for one in items if one["pk"] == log_partition(REALM, A)]
+    assert topic is None if earlier is None else topic >= max(events)
 
 
 def test_a_topic_tells_until_when_its_events_were_logged_in_few_writes(log, live_table) -> None:

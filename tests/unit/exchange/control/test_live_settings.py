@@ -1,5 +1,7 @@
 """The settings of live exchanges: changes, defaults and refusals."""
 
+from datetime import timedelta
+
 import pytest
 
 from signalbox.control.envelope import InvalidCommand
@@ -306,3 +308,20 @@ def test_a_message_published_by_command_keeps_the_order_that_was_declared(stage)
 
     (message,) = stage.sender.sent[OWN]
     assert message.group_id == "exchange"
+
+
+def test_the_longest_age_of_logs_is_kept_when_it_is_shortened(stage):
+    def longest() -> list[int | None]:
+        ages = [one.age for one in stage.exchanges.find(OWN).live.earlier]
+        return [age and age // timedelta(days=1) for age in ages]
+
+    declare(stage, live=True, rules={"logs.": {"age_seconds": 3 * 86_400}})
+    assert longest() == []
+    declare(stage, retention={"age_seconds": 60}, rules={})
+    assert longest() == [3]
+    declare(stage, retention={"age_seconds": 120})
+    declare(stage, order_by="topic")
+    assert longest() == [3]
+    declare(stage, retention={"age_seconds": 0})
+    declare(stage, retention={"age_seconds": 60})
+    assert longest() == [None]
