@@ -10,6 +10,7 @@ from signalbox.live.log.read_limits import PastTooLarge
 from signalbox.live.model.state import ConnectionId, Dialect, PastRefused
 from signalbox.live.outbox.arvados_dialect import ArvadosDialect
 from signalbox.live.outbox.decisions import (
+    MAXIMUM_WAIT,
     ItemAction,
     begin_reply,
     finish_reply,
@@ -153,15 +154,20 @@ class _BatchWriter:
             return self._post_batch(item, waited)
         if isinstance(item, CatchUpRequest):
             return self.arvados.catch_up(item, self.delivery)
-        return self._post_backfill(item) if isinstance(item, BackfillRequest) else DeliveryOutcome.CLOSED
+        return self._post_backfill(item, waited) if isinstance(item, BackfillRequest) else DeliveryOutcome.CLOSED
 
-    def _post_backfill(self, item: BackfillRequest) -> DeliveryOutcome:
+    def _post_backfill(self, item: BackfillRequest, waited: timedelta) -> DeliveryOutcome:
         """Post a backfill; one that is too large ends its subscription, by the session, and no event comes before."""
-        subscription, delivery = item.pattern.subscription_id, self.delivery
+        subscription, delivery, session = item.pattern.subscription_id, self.delivery, self.delivery.snapshot.session
+        problem = "other sessions without a secret read all past events that these may read"
         try:
-            return self.wamp.backfill(item, delivery)
-        except PastTooLarge as problem:
-            delivery.result.refused[item.item_id] = PastRefused(subscription, str(problem))
+            outcome = self.wamp.backfill(item, delivery)
+        except PastTooLarge as error:
+            outcome, problem = DeliveryOutcome.TOO_LARGE, str(error)
+        is_starved = outcome is DeliveryOutcome.READS_BUSY and waited > MAXIMUM_WAIT
+        if outcome is not DeliveryOutcome.TOO_LARGE and not (is_starved and session and session.is_anonymous):
+            return outcome
+        delivery.result.refused[item.item_id] = PastRefused(subscription, problem)
         delivery.advance(without_watermarks(delivery.outbox, {subscription}))
         return DeliveryOutcome.DONE
 

@@ -76,7 +76,7 @@ def _text(payload: Payload, name: str) -> str | None:
     value = payload.keywords.get(name)
     if value is not None and not isinstance(value, str):
         raise InvalidArgument(f"{name}: expected a text, not {shown(value)}")
-    return value
+    return value and value.encode(errors="replace").decode()  # DynamoDB refuses a lone surrogate
 
 
 RENEW = "signalbox.session.renew"

@@ -35,6 +35,7 @@ from signalbox.live.outbox.wamp_dialect import MAXIMUM_FRAMES, MAXIMUM_PAGE_BYTE
 from signalbox.live.outbox.writer import BACKLOG_CHECKED_AFTER, MAXIMUM_BACKLOG, OutboxWriter, ReceivedItem
 from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.audience import Audience
+from signalbox.live.wamp.authentication import AuthMethod
 from signalbox.live.wamp.batches import messages_of
 from signalbox.live.wamp.messages import (
     Goodbye,
@@ -330,6 +331,25 @@ def test_a_backfill_takes_no_earlier_events_of_a_log_than_it_posts(
     world.deliver(subscribed(), event_batch(event(10)), backfill(start), event_batch(event(11), item="c"))
 
     assert (world.numbers(), world.log.taken) == (posted, taken)
+
+
+@pytest.mark.parametrize(
+    ("method", "waited", "refused"),
+    [
+        (AuthMethod.ANONYMOUS, MAXIMUM_WAIT, []),
+        (AuthMethod.ANONYMOUS, MAXIMUM_WAIT * 2, ["p"]),
+        (AuthMethod.TICKET, MAXIMUM_WAIT * 2, []),
+    ],
+)
+def test_a_stranger_that_reads_all_past_events_of_anonymous_sessions_keeps_no_new_ones_from_them(
+    world: World, method: AuthMethod, waited: timedelta, refused: list[str]
+) -> None:
+    assert SESSION.identity
+    world.session = replace(SESSION, identity=replace(SESSION.identity, method=method))
+    world.deliver(subscribed())
+    world.log.problem = ReadsBusy("busy")
+
+    assert [*world.deliver(backfill(AfterSequence(0)), waited=waited).refused] == refused
 
 
 def test_too_many_past_events_end_their_subscription_alone(world: World) -> None:

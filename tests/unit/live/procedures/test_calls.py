@@ -280,7 +280,9 @@ def test_a_session_without_a_record_does_not_exist(world, admin, client) -> None
     assert call(admin, "wamp.session.get", client.session) == "wamp.error.no_such_session"
 
 
-@pytest.mark.parametrize(("given", "received"), [("enough", "enough"), ("x" * 5_000, "x" * MAXIMUM_MESSAGE)])
+@pytest.mark.parametrize(
+    ("given", "received"), [("enough", "enough"), ("half \ud83d", "half ?"), ("x" * 5_000, "x" * MAXIMUM_MESSAGE)]
+)
 def test_administrators_kill_sessions(world, admin, client, given, received) -> None:
     assert call(admin, "wamp.session.kill", client.session, message=given) == [[], {}]
 
