@@ -1,7 +1,7 @@
 """Planted single faults, of which the simulation must find nearly all: `python -m tests.simulation.mutants`.
 
-Each is one replacement in one module of the product, which is made while that module is loaded. Results are kept in
-`.signalbox/reports/mutants.jsonl`, and a run continues with the mutants that have none.
+Each is one replacement in one module of the product, which is made while that module is loaded: `planted.toml` has
+them. Results are kept in `.signalbox/reports/mutants.jsonl`, and a run continues with the mutants that have none.
 """
 
 import argparse
@@ -9,20 +9,41 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from tests.simulation.planted import exchange, live, rendezvous, splitting
-from tests.simulation.planted.mutant import Mutant
-
 RESULTS = Path(".signalbox/reports/mutants.jsonl")
 SECONDS = 120
 VARIABLE = "SIGNALBOX_MUTANT"
-MUTANTS = (*rendezvous.MUTANTS, *exchange.MUTANTS, *live.MUTANTS, *splitting.MUTANTS)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A fault: a text of a module that occurs once, and what replaces it. The simulation of `capability` finds it.
+
+    `allowed` is a sentence of the pages that allows everything the fault does: then it is not to be found.
+    """
+
+    name: str
+    capability: str
+    module: str
+    old: str
+    new: str
+    allowed: str = ""
+
+
+def _planted() -> tuple[Mutant, ...]:
+    faults = tomllib.loads(Path(__file__).with_name("planted.toml").read_text(encoding="utf-8"))
+    return tuple(Mutant(capability=capability, **one) for capability, found in faults.items() for one in found)
+
+
+MUTANTS = _planted()
 
 
 class _Planter(MetaPathFinder):

@@ -11,8 +11,7 @@ import pytest
 from signalbox.local.files import CHECKOUT
 from tests.simulation import guarantees
 from tests.simulation.kernel import Kernel
-from tests.simulation.mutants import MUTANTS
-from tests.simulation.planted.mutant import Mutant
+from tests.simulation.mutants import MUTANTS, Mutant
 from tests.simulation.queue import SimulatedQueue
 from tests.simulation.splitting import Handled, SplittingAccount
 

@@ -1,1 +1,0 @@
-"""The planted faults of each capability."""
