@@ -41,55 +41,18 @@ def fields(sent: Any) -> dict[str, Any]:
     return {name: value for name, value in sent.items() if name not in ("command", "id", "reply")}
 
 
+# Commands with options are in `tests/cli/exchange`.
 COMMANDS = {
-    "declare an exchange": (
-        lambda c: c.declare_exchange("xs_alice", alternate="xs_alice_rest"),
-        "declare_exchange",
-        {"exchange": "xs_alice", "alternate": "xs_alice_rest"},
-    ),
-    "without an alternate any more": (
-        lambda c: c.declare_exchange("xs_alice", alternate=""),
-        "declare_exchange",
-        {"exchange": "xs_alice", "alternate": ""},
-    ),
     "as it is": (lambda c: c.declare_exchange("xs_alice"), "declare_exchange", {"exchange": "xs_alice"}),
     "delete an exchange": (lambda c: c.delete_exchange("xs_alice"), "delete_exchange", {"exchange": "xs_alice"}),
-    "with its bindings": (
-        lambda c: c.delete_exchange("xs_alice", force=True),
-        "delete_exchange",
-        {"exchange": "xs_alice", "force": True},
-    ),
     "declare a queue": (lambda c: c.declare_queue("q_alice.in"), "declare_queue", {"queue": "q_alice.in"}),
-    "with settings": (
-        lambda c: c.declare_queue(
-            "q_alice", expires=timedelta(minutes=5), message_ttl=timedelta(0), prefetch=3, maximum_receives=9
-        ),
-        "declare_queue",
-        {"queue": "q_alice", "expires_seconds": 300, "message_ttl_seconds": 0, "prefetch": 3, "maximum_receives": 9},
-    ),
     "delete a queue": (lambda c: c.delete_queue("q_alice"), "delete_queue", {"queue": "q_alice"}),
-    "if it is empty": (
-        lambda c: c.delete_queue("q_alice", if_empty=True),
-        "delete_queue",
-        {"queue": "q_alice", "if_empty": True},
-    ),
-    "bind a queue": (
-        lambda c: c.bind("xs_alice", "q_alice", "a.#"),
-        "bind",
-        {"exchange": "xs_alice", "queue": "q_alice", "pattern": "a.#"},
-    ),
     "unbind an exchange": (
         lambda c: c.unbind("xs_alice", "xpublic", ""),
         "unbind",
         {"exchange": "xs_alice", "destination": "xpublic", "pattern": ""},
     ),
-    "unbind what may not be bound": (
-        lambda c: c.unbind("xs_alice", "q_alice", "#.a.#.b.#"),
-        "unbind",
-        {"exchange": "xs_alice", "queue": "q_alice", "pattern": "#.a.#.b.#"},
-    ),
     "status": (lambda c: c.status(), "status", {}),
-    "status of some": (lambda c: c.status("xpublic", "q_*"), "status", {"names": ["xpublic", "q_*"]}),
     "who one is": (lambda c: c.whoami(), "whoami", {}),
 }
 
