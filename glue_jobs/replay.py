@@ -57,9 +57,9 @@ from signalbox.history.replay_state import (
     parse_replay_id,
 )
 from signalbox.kept.selection import KeptMessages
-from signalbox.messages import Message, MessageId
+from signalbox.messages import MessageId
 from signalbox.queues import is_fifo
-from signalbox.sarracenia.rights.names import ExchangeName, parse_exchange_name
+from signalbox.sarracenia.rights.names import parse_exchange_name
 
 STAGE = ("database", "bucket", "prefix", "stage", "exchange_prefix", "exchange_table", "stream", "region")
 SOURCES = ("exchange", "dead_letters", "kept")
@@ -155,13 +155,9 @@ def _dead_letters(stage: ReplayStage, request: Mapping[str, str]) -> DeadLetterS
     return DeadLetterSource(
         stage.sqs,
         stage.queue_url(dead_letter_name(stage.names.queue(name))),
-        read=partial(_original, exchange=exchange),
+        read=partial(original_of_dead_letter, exchange=exchange),
         is_selected=is_selected,
     )
-
-
-def _original(dead_letter: Message, *, exchange: ExchangeName | None) -> OriginalMessage:
-    return original_of_dead_letter(dead_letter, exchange=exchange)
 
 
 def _count_dead_letters(stage: ReplayStage, request: Mapping[str, str]) -> ReplayVolume:
