@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stacks.settings.clusters import KubernetesClusters
-from stacks.settings.setting import listed, setting
+from stacks.settings.setting import listed, number, setting
 
 # CloudWatch Logs keeps logs for one of these numbers of days and for no other.
 LOG_RETENTION_DAYS = (
@@ -80,62 +80,36 @@ class Choices:
         "ARN of the KMS key of the queue named by `broker_queue_arn`, if it has one.",
         pattern=r"arn:aws:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+",
     )
-    broker_queue_retention_seconds: int = setting(
-        300,
-        "How long an offer that is not received stays in the broker queue.",
-        unit="s",
-        minimum=60,
-        maximum=1_209_600,
+    broker_queue_retention_seconds: int = number(
+        300, (60, 1_209_600), "s", "How long an offer that is not received stays in the broker queue."
     )
-    offer_patience_seconds: int = setting(
-        30,
-        "How long a parked offer waits for a proxy's answer.",
-        unit="s",
-        minimum=12,
-        maximum=900,
-    )
+    offer_patience_seconds: int = number(30, (12, 900), "s", "How long a parked offer waits for a proxy's answer.")
     client_queue_prefix: str = setting(
         "snowflake-client-", "Prefix of the names of client queues.", pattern=r"[A-Za-z0-9_-]{3,64}"
     )
     # A front hides an offer for as long, and SQS hides a message for twelve hours at most.
-    client_queue_lease_seconds: int = setting(
-        120, "How long a client queue is kept for its client.", unit="s", minimum=12, maximum=36_000
+    client_queue_lease_seconds: int = number(120, (12, 36_000), "s", "How long a client queue is kept for its client.")
+    stray_queue_age_seconds: int = number(
+        600, (12, 1_209_600), "s", "Age at which the daily sweep deletes a client queue without a lease."
     )
-    stray_queue_age_seconds: int = setting(
-        600,
-        "Age at which the daily sweep deletes a client queue without a lease.",
-        unit="s",
-        minimum=12,
-        maximum=1_209_600,
-    )
-    http_offer_patience_seconds: int = setting(
+    http_offer_patience_seconds: int = number(
         5,
+        (1, LONGEST_HTTP_TIMEOUT_SECONDS - WORKING_SECONDS),
+        "s",
         "How long an offer over HTTP or AMP waits for its answer.",
-        unit="s",
-        minimum=1,
-        maximum=LONGEST_HTTP_TIMEOUT_SECONDS - WORKING_SECONDS,
     )
-    match_patience_seconds: int = setting(
-        5,
-        "How long a matched proxy has to answer before the offer goes back to the pool.",
-        unit="s",
-        minimum=1,
-        maximum=300,
+    match_patience_seconds: int = number(
+        5, (1, 300), "s", "How long a matched proxy has to answer before the offer goes back to the pool."
     )
-    proxy_recency_seconds: int = setting(
-        60,
-        "A pool without a poll for this long counts as empty, and its clients are denied at once.",
-        unit="s",
-        minimum=1,
-        maximum=86_400,
+    proxy_recency_seconds: int = number(
+        60, (1, 86_400), "s", "A pool without a poll for this long counts as empty, and its clients are denied at once."
     )
-    poll_budget_usd: int = setting(
+    poll_budget_usd: int = number(
         25,
+        (1, 10_000),
+        "USD a month",
         "What the polls of proxies may cost, however many proxies there are: each gets the interval that leads to as "
         "many polls.",
-        unit="USD a month",
-        minimum=1,
-        maximum=10_000,
     )
     allowed_relay_pattern: str = setting(
         "snowflake.torproject.net$", "Relays that proxies must accept.", pattern=r"\^?[A-Za-z0-9.:_-]*\$?"
@@ -159,34 +133,29 @@ class Choices:
         "1 USD a million requests.",
         choices=DOORS,
     )
-    client_concurrency: int = setting(
+    client_concurrency: int = number(
         50,
+        (1, 1000),
+        "functions",
         "Requests of HTTP and AMP clients and of the broker's pages that are handled in parallel. Ten times that is "
         "the limit a second of their URL, and once that the limit of each route of the API.",
-        unit="functions",
-        minimum=1,
-        maximum=1000,
     )
-    proxy_concurrency: int = setting(
+    proxy_concurrency: int = number(
         50,
+        (1, 1000),
+        "functions",
         "Polls and answers that are handled in parallel. Ten times that is their limit a second; the API keeps a fifth "
         "of it for answers.",
-        unit="functions",
-        minimum=1,
-        maximum=1000,
     )
-    page_concurrency: int = setting(
+    page_concurrency: int = number(
         10,
+        (1, 1000),
+        "functions",
         "Requests of the live page that are handled in parallel; ten times that is their limit a second.",
-        unit="functions",
-        minimum=1,
-        maximum=1000,
     )
-    offer_concurrency: int = setting(
-        10, "Batches of offers that are handled in parallel.", unit="functions", minimum=2, maximum=1000
-    )
-    sweep_interval_minutes: int = setting(
-        5, "Interval at which client queues with an expired lease are deleted.", unit="min", minimum=1, maximum=1440
+    offer_concurrency: int = number(10, (2, 1000), "functions", "Batches of offers that are handled in parallel.")
+    sweep_interval_minutes: int = number(
+        5, (1, 1440), "min", "Interval at which client queues with an expired lease are deleted."
     )
     temporary_queue_prefix: str = setting(
         "mirrord-",
@@ -241,103 +210,71 @@ class Choices:
         'EKS, otherwise `{"endpoint": URL, "ca": PEM, "token_secret": ARN}`. The first one is the default. '
         "Default: none.",
     )
-    split_concurrency: int = setting(
-        20, "Batches of one queue that are forwarded in parallel.", unit="functions", minimum=2, maximum=1000
+    split_concurrency: int = number(20, (2, 1000), "functions", "Batches of one queue that are forwarded in parallel.")
+    split_timeout_seconds: int = number(
+        10, (5, 300), "s", "Time-out of the function `split`; no queue with a shorter visibility time-out can be split."
     )
-    split_timeout_seconds: int = setting(
-        10,
-        "Time-out of the function `split`; no queue with a shorter visibility time-out can be split.",
-        unit="s",
-        minimum=5,
-        maximum=300,
-    )
-    split_empty_seconds: int = setting(
+    split_empty_seconds: int = number(
         60,
+        (1, 3600),
+        "s",
         "How long all counters of a temporary queue are zero before it counts as empty: SQS counts approximately.",
-        unit="s",
-        minimum=1,
-        maximum=3600,
     )
-    split_parameter_seconds: int = setting(
+    split_parameter_seconds: int = number(
         60,
+        (1, 3600),
+        "s",
         "How long the readers of an SSM parameter have to read a new value: as long as the slowest of them keeps one.",
-        unit="s",
-        minimum=1,
-        maximum=3600,
     )
-    split_heartbeat_seconds: int = setting(
-        60,
-        "How long a session exists without a heartbeat; commands send one every 10 s.",
-        unit="s",
-        minimum=15,
-        maximum=86_400,
+    split_heartbeat_seconds: int = number(
+        60, (15, 86_400), "s", "How long a session exists without a heartbeat; commands send one every 10 s."
     )
     exchange_prefix: str = setting(
         "",
         "Prefix of the SQS names of exchanges and bound queues, before `x` and `q_`.",
         pattern=EXCHANGE_PREFIX,
     )
-    exchange_retention_seconds: int = setting(
-        345_600,
-        "How long a message waits in an exchange, or for a retry.",
-        unit="s",
-        minimum=60,
-        maximum=1_209_600,
+    exchange_retention_seconds: int = number(
+        345_600, (60, 1_209_600), "s", "How long a message waits in an exchange, or for a retry."
     )
-    exchange_user_quota: int = setting(
+    exchange_user_quota: int = number(
         100,
+        (1, 10_000),
+        "queues",
         "Queues that a source or subscriber may declare, and a fifth as many exchanges. Lowering it removes none.",
-        unit="queues",
-        minimum=1,
-        maximum=10_000,
     )
-    route_concurrency: int = setting(
-        10, "Batches of one exchange that are routed in parallel.", unit="functions", minimum=2, maximum=1000
+    route_concurrency: int = number(10, (2, 1000), "functions", "Batches of one exchange that are routed in parallel.")
+    route_timeout_seconds: int = number(15, (5, 300), "s", "Time-out of the function `route`.")
+    route_retry_seconds: int = number(
+        30, (5, 43_200), "s", "Time after which a failed delivery is retried; it doubles with each retry, up to 90 s."
     )
-    route_timeout_seconds: int = setting(15, "Time-out of the function `route`.", unit="s", minimum=5, maximum=300)
-    route_retry_seconds: int = setting(
-        30,
-        "Time after which a failed delivery is retried; it doubles with each retry, up to 90 s.",
-        unit="s",
-        minimum=5,
-        maximum=43_200,
+    live_concurrency: int = number(
+        10, (2, 1000), "functions", "Batches of inboxes, and of outboxes, that are handled in parallel."
     )
-    live_concurrency: int = setting(
-        10,
-        "Batches of inboxes, and of outboxes, that are handled in parallel.",
-        unit="functions",
-        minimum=2,
-        maximum=1000,
-    )
-    live_connect_concurrency: int = setting(
+    live_connect_concurrency: int = number(
         50,
+        (1, 1000),
+        "functions",
         "Connections that are opened or closed in parallel; ten times that is the limit of new ones a second.",
-        unit="functions",
-        minimum=1,
-        maximum=1000,
     )
-    live_frame_limit: int = setting(
+    live_frame_limit: int = number(
         1000,
+        (10, 10_000),
+        "frames/s",
         "Frames of all connections that the WebSocket API accepts a second; it answers others with an error.",
-        unit="frames/s",
-        minimum=10,
-        maximum=10_000,
     )
-    live_timeout_seconds: int = setting(
+    live_timeout_seconds: int = number(
         10,
+        (5, 60),
+        "s",
         f"Time-out of the functions of live; unfinished work is retried after {VISIBILITY_PER_TIMEOUT} times that.",
-        unit="s",
-        minimum=5,
-        maximum=60,
     )
     page_lists_realms: bool = setting(
         default=True,
         description="Offer the names of all realms in the sign-in form of the live page, to anyone who opens it. With "
         "`false` people type the realm.",
     )
-    report_hour_utc: int = setting(
-        1, "Hour of the day at which yesterday's reports are made.", unit="h (UTC)", minimum=0, maximum=23
-    )
+    report_hour_utc: int = number(1, (0, 23), "h (UTC)", "Hour of the day at which yesterday's reports are made.")
     history_interval_hours: int = setting(
         24,
         "Interval at which history is compacted and logs of topics are exported. Events of a topic that are kept "
@@ -345,8 +282,8 @@ class Choices:
         unit="h",
         choices=PARTS_OF_A_DAY,
     )
-    history_retention_days: int = setting(
-        365, "How long history events are kept, raw and in the table of events.", unit="days", minimum=1, maximum=3653
+    history_retention_days: int = number(
+        365, (1, 3653), "days", "How long history events are kept, raw and in the table of events."
     )
     log_retention_days: int = setting(30, "How long logs are kept.", unit="days", choices=LOG_RETENTION_DAYS)
     alarms: bool = setting(default=True, description="Create the alarms; without them no failure is reported.")

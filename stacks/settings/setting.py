@@ -45,6 +45,11 @@ def setting(
     return field(default=default, metadata=metadata)
 
 
+def number(default: int, limits: tuple[int, int], unit: str, description: str) -> int:
+    """Return the dataclass field of a setting that is a number within limits."""
+    return setting(default, description, unit=unit, minimum=limits[0], maximum=limits[1])
+
+
 def listed(pattern: str) -> str:
     """Return the pattern of a comma-separated list of matches."""
     return f"(?:{pattern})(?:,(?:{pattern}))*"
