@@ -176,7 +176,7 @@ def dispatcher() -> CopyDispatcher:
     return CopyDispatcher(
         sender=sender,
         declared=routing_table(),
-        refusals=Refusals(routing_table(), sender.waiting, instance.CLOCK.now),
+        refusals=Refusals(routing_table(), instance.CLOCK.now),
         retry_queue=retry_queue(),
         ordered_retry_queue=ordered_retry_queue(),
         dead_letter_queue=_name(dead_letter_queue_url),

@@ -45,6 +45,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 SENDER, DETOUR = "sender#", "detour:"
 COUNTERS_KEPT_FOR = timedelta(hours=2)
+WAITING_KEPT_FOR = timedelta(hours=1)  # after the last copy that came or left
 
 logger = logging.getLogger(__name__)
 
@@ -93,16 +94,17 @@ class DynamoRoutingTable:
             return None
         return QUEUE_RECORD.read(item).created_at
 
-    def record_refusal(self, queue: DeclaredName, *, at: datetime, until: datetime) -> None:
-        """Record a refusal until a time; before the end of the last one, it continues that one's series."""
-        key, began, end = refusal_key(queue), milliseconds(at), {"until": milliseconds(until)} | ttl(until)
-        if not self.table.write(Update(key, sets=end, condition=attr("until").gt(began))):
-            self.table.write(Update(key, sets=end | {"since": began}))
+    def add_waiting(
+        self, owner: DeclaredName, number: int, *, now: datetime, refused_until: datetime | None = None
+    ) -> int:
+        """Add to an owner's waiting copies, and record a refusal until a time if there is one.
 
-    def refused_since(self, queue: DeclaredName, *, now: datetime) -> datetime | None:
-        """Return when a queue's series of refusals began, or None if none is recorded that has not ended."""
-        item = self.table.get(refusal_key(queue))
-        return None if item is None or moment(item["until"]) <= now else moment(item["since"])
+        Return the number of waiting copies, or 0 if no recorded refusal lasts.
+        """
+        refused = {} if refused_until is None else {"until": milliseconds(refused_until)}
+        sets = refused | ttl(now + WAITING_KEPT_FOR)
+        item = self.table.written(Update(refusal_key(owner), sets=sets, adds={"waiting": number})) or {}
+        return int(item["waiting"]) if "until" in item and moment(item["until"]) > now else 0
 
 
 @dataclass(frozen=True, slots=True)

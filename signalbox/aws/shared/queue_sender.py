@@ -1,7 +1,6 @@
 """Batch sending to queues on SQS."""
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,12 +13,10 @@ from signalbox.aws.shared.settings import BACKOFF
 from signalbox.backoff import Backoff
 from signalbox.errors import EffectFailed
 from signalbox.messages import MessageId, outgoing
-from signalbox.queues import QueueName
 from signalbox.sending import Batch, SentBatch
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
-    from mypy_boto3_sqs.literals import QueueAttributeNameType
     from mypy_boto3_sqs.type_defs import BatchResultErrorEntryTypeDef
 
 # Codes of SQS that reject the message itself; every other code concerns the queue, its key or the moment.
@@ -65,19 +62,6 @@ class SqsQueueSender:
             return self._refused(batch, error)
         except BotoCoreError as error:
             raise EffectFailed(reason(error, _queue(batch.destination))) from error
-
-    def waiting(self, queue: QueueName) -> int:
-        """Return about how many messages a queue has, in flight or not; 0 if SQS does not answer."""
-        names: Sequence[QueueAttributeNameType] = [
-            "ApproximateNumberOfMessages",
-            "ApproximateNumberOfMessagesNotVisible",
-        ]
-        try:
-            answer = self.sqs.get_queue_attributes(QueueUrl=self.url_prefix + queue, AttributeNames=names)
-        except (ClientError, BotoCoreError):
-            logger.exception("the length of %s is unknown", _queue(queue))
-            return 0
-        return sum(int(answer["Attributes"][name]) for name in names)
 
     def _sent(self, batch: Batch) -> SentBatch:
         entries = [batch_entry(str(number), outgoing(one.message)) for number, one in enumerate(batch.deliveries)]

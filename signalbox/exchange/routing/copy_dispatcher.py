@@ -100,6 +100,7 @@ class CopyDispatcher:
 
     def deliver(self, copies: Iterable[Copy], *, patience: Patience | None = None) -> DispatchResult:
         """Send copies to their queues; dead-letter those that SQS refuses permanently, or when the patience ends."""
+        self.refusals.store()
         by_destination = {(copy.message_id, copy.destination): copy for copy in copies}
         outcome = DispatchResult()
         gone = self._without_their_queue(by_destination.values())
@@ -122,35 +123,46 @@ class CopyDispatcher:
         waiting = {message.message_id: (copy, message) for copy in copies for message in (retry_message(copy),)}
         deliveries = (Delivery(message, self._retry_queue(copy)) for copy, message in waiting.values())
         left = self._left(deliveries)
-        for copy, message in waiting.values():
-            (outcome.stuck if message.message_id in left else outcome.retried).append(copy)
-
-    def ends_untried(self, copy: Copy) -> bool:
-        """Return whether a copy that must follow others through a retry queue is given up instead."""
-        return self.refusals.ends_untried(copy, self._retry_queue(copy))
+        moved = [copy for copy, message in waiting.values() if message.message_id not in left]
+        self.refusals.count(moved, 1)
+        outcome.retried += moved
+        outcome.stuck += [copy for copy, message in waiting.values() if message.message_id in left]
 
     def give_up(self, copies: Iterable[Copy], outcome: DispatchResult, *, reason: str) -> None:
-        """Dead-letter copies of existing queues without another attempt, and add them to the result."""
+        """Dead-letter refused copies without another attempt, and add them to the result."""
         self._dead_letter_copies([DeadCopy(copy, reason, is_refused=True) for copy in copies], outcome)
 
     def follow(self, copies: Sequence[Copy], refused: DeadCopy) -> DispatchResult:
         """Give up those of the copies behind a refused one that have waited as long; return them and the others."""
         outcome = DispatchResult()
-        ended = [copy for copy in copies if self.refusals.ends(copy, self._retry_queue(copy))]
+        ended = [copy for copy in copies if self.refusals.has_waited(copy)]
         self.give_up(ended, outcome, reason=refused.reason)
         outcome.failed += [copy for copy in copies if copy not in ended]
         return outcome
 
     def dead_letter(
-        self, message: Message, *, next_to: QueueName | None, reason: str, own_names: Collection[str] = (TOPIC,)
+        self,
+        message: Message,
+        *,
+        next_to: QueueName | None,
+        reason: str,
+        own_names: Collection[str] = (TOPIC,),
+        is_throttled: bool = False,
     ) -> bool:
         """Send a message to the dead-letter queue of `next_to`, or else of the stage; return whether it arrived.
 
         Of a message that the exchange did not write, attributes such as `publisher` are headers: the sender wrote them.
+        That of a queue that SQS throttles is tried once, since SQS may throttle its groups, too.
         """
         queues = [*([dead_letter_name(next_to)] if next_to else []), self.dead_letter_queue]
         dead = partial(dead_letter_message, message, own_names=own_names, reason=reason)
-        return any(not self._left([Delivery(dead(is_fifo=is_fifo(queue)), queue)]) for queue in queues)
+        return any(
+            not self._left(
+                [Delivery(dead(is_fifo=is_fifo(queue)), queue)],
+                is_repeated=not is_throttled or queue == self.dead_letter_queue,
+            )
+            for queue in queues
+        )
 
     def _dead_letter_copies(self, dead: Iterable[DeadCopy], outcome: DispatchResult, *, is_gone: bool = False) -> None:
         """Send copies to their queues' dead-letter queues, or by tens to the stage's; add them to the result."""
@@ -163,7 +175,11 @@ class CopyDispatcher:
                 is_taken = copy.waiting_id not in left
             else:
                 is_taken = self.dead_letter(
-                    copy.message, next_to=copy.destination, reason=one.reason, own_names=OWN_NAMES
+                    copy.message,
+                    next_to=copy.destination,
+                    reason=one.reason,
+                    own_names=OWN_NAMES,
+                    is_throttled=one.is_refused,
                 )
             if is_taken:
                 outcome.dead.append(one)
@@ -195,7 +211,7 @@ class CopyDispatcher:
         is_gone = is_unknown and self.declared.created_at(failed[0].queue) is None
         is_refused = is_unknown and self.refusals.is_refused(failed[0].queue, sent)
         for copy in failed:
-            has_ended = is_refused and self.refusals.ends(copy, self._retry_queue(copy))
+            has_ended = is_refused and self.refusals.ends(copy, sent)
             reason = failures[copy.message_id]
             if is_gone:
                 reason = _gone(copy)
@@ -222,14 +238,15 @@ class CopyDispatcher:
         except EffectFailed as error:
             return SentBatch([(delivery, None) for delivery in batch.deliveries], problem=str(error))
 
-    def _left(self, deliveries: Iterable[Delivery]) -> Collection[MessageId]:
+    def _left(self, deliveries: Iterable[Delivery], *, is_repeated: bool = True) -> Collection[MessageId]:
         """Send messages to queues of the stage; return those that these do not take."""
         calls = list(batches(deliveries))
-        return {one for left in self.parallel_map(self._left_of, calls) for one in left}
+        send = partial(self._left_of, attempts=self.attempts if is_repeated else lambda: range(1))
+        return {one for left in self.parallel_map(send, calls) for one in left}
 
-    def _left_of(self, batch: Batch) -> Collection[MessageId]:
+    def _left_of(self, batch: Batch, attempts: Callable[[], Iterable[int]]) -> Collection[MessageId]:
         refused: set[MessageId] = set()
-        for _ in self.attempts():
+        for _ in attempts():
             sent = self._attempted(batch)
             self.refusals.witness(sent)
             refused |= {one.message.message_id for one, reason in sent.failed if reason is not None}

@@ -20,7 +20,7 @@ from signalbox.sarracenia.rights.names import ExchangeName
 
 # The copies that are sent between two looks at the time, in half a second.
 PART_COPIES, PART_BYTES = 2_000, 16 * 2**20
-TOO_MANY_WAIT = "its queue refuses copies, and too many wait for a retry"
+TOO_MANY_WAIT = "its queue refuses copies, and too many of its owner wait for a retry"
 
 
 class Sized(Protocol):
@@ -134,7 +134,7 @@ class CopyRouter:
         behind: list[Copy] = []
         ended: list[Copy] = []
         for copy in made:
-            if detours.has(copy) and self.dispatcher.ends_untried(copy):
+            if detours.has(copy) and self.dispatcher.refusals.is_full(copy.queue):
                 ended.append(copy)
             else:
                 (behind if detours.extend(copy) else direct).append(copy)

@@ -124,13 +124,15 @@ class DeclaredQueues(Protocol):
 
 
 class QueueRefusals(Protocol):
-    """The recorded refusals of existing queues."""
+    """The waiting copies of the owners of queues, and the refusals of these queues."""
 
-    def record_refusal(self, queue: DeclaredName, *, at: datetime, until: datetime) -> None:
-        """Record a refusal until a time; before the end of the last one, it continues that one's series."""
+    def add_waiting(
+        self, owner: DeclaredName, number: int, *, now: datetime, refused_until: datetime | None = None
+    ) -> int:
+        """Add to an owner's waiting copies, and record a refusal until a time if there is one.
 
-    def refused_since(self, queue: DeclaredName, *, now: datetime) -> datetime | None:
-        """Return when a queue's series of refusals began, or None if none is recorded that has not ended."""
+        Return the number of waiting copies, or 0 if no recorded refusal lasts.
+        """
 
 
 Counts = Mapping[ResourceRef, Mapping[str, int]]

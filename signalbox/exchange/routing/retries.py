@@ -84,6 +84,7 @@ class Retrier:
             else:
                 batch.fail(entry.message.message_id)
         outcome = deliver(chosen)
+        self.dispatcher.refusals.count(outcome.done, -1)
         self._end_detours(outcome)
         report.add_dispatch(outcome)
         left = {copy.waiting_id for copy in (*outcome.failed, *outcome.stuck)}

@@ -215,19 +215,19 @@ def test_a_queue_that_is_being_deleted_has_no_time_of_declaration(exchange_table
     assert [table.created_at(name) for name in ("q_a", "q_b", "q_gone")] == [queue("q_a").created_at, None, None]
 
 
-def test_a_refusal_of_a_queue_counts_from_the_begin_of_its_series_until_its_end(exchange_table) -> None:
-    table, queue = DynamoRoutingTable(exchange_table), DeclaredName("sqs:team")
-    minutes = [NOW + timedelta(minutes=number) for number in range(20)]
-    assert table.refused_since(queue, now=NOW) is None
+def test_waiting_copies_count_while_a_refusal_lasts(exchange_table) -> None:
+    table, owner = DynamoRoutingTable(exchange_table), DeclaredName("q_alice")
+    end = NOW + timedelta(minutes=5)
 
-    for begin in (0, 4, 9):  # a refusal at the end of the last one begins a new series
-        table.record_refusal(queue, at=minutes[begin], until=minutes[begin + 5])
+    assert table.add_waiting(owner, 100, now=NOW) == 0
+    assert table.add_waiting(owner, 20, now=NOW, refused_until=end) == 120
+    assert table.add_waiting(owner, -10, now=end - timedelta(seconds=1)) == 110
+    assert table.add_waiting(DeclaredName("sqs:team"), 1, now=NOW, refused_until=end) == 1
 
-        since = minutes[0 if begin < 9 else 9]
-        assert table.refused_since(queue, now=minutes[begin + 4]) == since
-        assert table.refused_since(queue, now=minutes[begin + 5]) is None
-
-    assert table.refused_since(DeclaredName("sqs:other"), now=NOW) is None
+    assert table.add_waiting(owner, -10, now=end) == 0
+    assert table.add_waiting(owner, 0, now=end, refused_until=end + timedelta(minutes=5)) == 100
+    item = exchange_table.get_item(Key={"pk": "queue#q_alice", "sk": "refusal"})["Item"]
+    assert item["expires_at"] == round(end.timestamp()) + 3600
 
 
 def test_more_than_a_hundred_keys_are_read_in_several_calls(exchange_table) -> None:

@@ -173,16 +173,6 @@ def test_a_failure_that_no_message_caused_is_retryable(code, is_denied, is_throt
         assert (sent.is_denied, sent.is_throttled, sent.problem) == (is_denied, is_throttled, problem)
 
 
-def test_a_queue_is_as_long_as_what_waits_and_what_is_in_flight(sqs):
-    url = sqs.create_queue(QueueName=QUEUE)["QueueUrl"]
-    for body in "abc":
-        sqs.send_message(QueueUrl=url, MessageBody=body)
-    sqs.receive_message(QueueUrl=url)
-
-    assert sender_over(sqs).waiting(QUEUE) == 3
-    assert sender_over(sqs).waiting(ORIGINAL) == 0
-
-
 def test_failures_for_a_deleted_queue_are_retryable(sqs):
     assert reasons(sender_over(sqs).send(batch_of("a"))) == [("a", None)]
 

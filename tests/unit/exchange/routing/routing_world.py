@@ -71,7 +71,7 @@ class MemoryTable:
     heads: "MemoryHeads | None" = None
     groups: dict[DeclaredName, GroupBy] = field(default_factory=dict)
     readings: list[str] = field(default_factory=list)
-    refused: dict[DeclaredName, tuple[datetime, datetime]] = field(default_factory=dict)
+    refused: dict[DeclaredName, tuple[int, datetime]] = field(default_factory=dict)
 
     def snapshot(
         self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str], heads: KeysOfExchange | None = None
@@ -105,12 +105,12 @@ class MemoryTable:
     def created_at(self, queue: DeclaredName) -> datetime | None:
         return self.queues.get(queue)
 
-    def record_refusal(self, queue: DeclaredName, *, at: datetime, until: datetime) -> None:
-        self.refused[queue] = self.refused_since(queue, now=at) or at, until
-
-    def refused_since(self, queue: DeclaredName, *, now: datetime) -> datetime | None:
-        since, until = self.refused.get(queue, (now, now))
-        return since if until > now else None
+    def add_waiting(
+        self, owner: DeclaredName, number: int, *, now: datetime, refused_until: datetime | None = None
+    ) -> int:
+        waiting, until = self.refused.get(owner, (0, now))
+        self.refused[owner] = waiting + number, refused_until or until
+        return waiting + number if self.refused[owner][1] > now else 0
 
     def declare(self, name: str, *, alternate: str | None = None) -> None:
         made = ExchangeRecord(ExchangeName(name), None, START, ExchangeName(alternate) if alternate else None)
@@ -347,7 +347,7 @@ class World:
         self.heads, self.sqs = MemoryHeads(self.burn, holds=self.holds), NaiveSqs(self.burn, self.now)
         self.table.heads, self.sent = self.heads, MemorySentCopies(self.burn)
         self.sqs.make(RETRIES, ORDERED_RETRIES, DEAD)
-        self.refusals = Refusals(self.table, self.sqs.waiting, self.now)
+        self.refusals = Refusals(self.table, self.now)
         self.dispatcher = CopyDispatcher(
             self.sqs, self.table, self.refusals, RETRIES, ORDERED_RETRIES, DEAD, lambda: range(1)
         )

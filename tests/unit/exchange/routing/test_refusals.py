@@ -1,4 +1,4 @@
-"""Copies of existing queues that refuse them: when they end, and what an outage never ends."""
+"""Copies of queues that refuse them: when they end, and what an outage never ends."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -8,7 +8,7 @@ import pytest
 from signalbox.exchange.routing import refusals
 from signalbox.messages import Message
 from signalbox.queues import QueueName
-from signalbox.sending import Batch, Delivery
+from signalbox.sending import Batch, Delivery, SentBatch
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
 from tests.unit.exchange.routing.routing_world import DEAD, ORDERED_RETRIES, RETRIES, World
 
@@ -49,6 +49,10 @@ def see_others_taken(world: World, number: int = refusals.WITNESSES) -> None:
         assert world.dispatcher.dead_letter(letter, next_to=None, reason="none")
 
 
+def delivery() -> Delivery:
+    return Delivery(Message.parse({"MessageId": "", "Body": "x"}), TEAM)
+
+
 def dead(world: World) -> list[str]:
     return [body for body in bodies(world, DEAD) if body != "other"]
 
@@ -57,45 +61,40 @@ def bodies(world: World, queue: QueueName) -> list[str]:
     return [message.body for message in world.sqs.queues[queue].messages()]
 
 
-@pytest.mark.parametrize(("exchange", "team"), [("xs", TEAM), (LOG, ORDERED_TEAM)])
-def test_a_queue_that_sqs_throttles_alone_for_a_quarter_of_an_hour_gets_its_copies_no_more(
-    world, exchange, team
-) -> None:
-    """Its owner keeps it at its limit for 13 dollars a day."""
-    world.sqs.trouble = {team: "throttled"}
+@pytest.mark.parametrize(("exchange", "queue"), [("xs", TEAM), (LOG, ORDERED_TEAM), (LOG, "q_a.fifo")])
+def test_a_queue_that_sqs_throttles_gets_its_copies_when_it_takes_them(world, exchange, queue) -> None:
+    """A fast publisher may have it throttled, and not its owner."""
+    world.sqs.trouble = {queue: "throttled"}
     publish(world, exchange, "0", "1")
+    for _ in range(5):
+        see_others_taken(world)
+        retry_for(world, 241, is_ordered=exchange == LOG)
 
-    retry_for(world, QUARTER, is_ordered=exchange == LOG)
-    assert dead(world) == []
-    see_others_taken(world)
-    retry_for(world, 241, is_ordered=exchange == LOG)
-
-    assert sorted(dead(world)) == ["0", "1"]
-
-
-def test_a_throttle_of_the_whole_service_ends_no_copy(world) -> None:
-    world.sqs.trouble = {TEAM: "throttled"}
-    publish(world, "xs", "0")
-    retry_for(world, QUARTER)
-    world.sqs.trouble[DEAD] = "throttled"
-    see = Message.parse({"MessageId": "other", "Body": "other"})
-    for count in range(3 * refusals.WITNESSES):
-        world.sqs.trouble[DEAD] = "throttled" if count % refusals.WITNESSES == 0 else ""
-        world.dispatcher.dead_letter(see, next_to=None, reason="none")
-        retry_for(world, 13)
+    world.sqs.trouble = {}
+    retry_for(world, 120, is_ordered=exchange == LOG)
 
     assert dead(world) == []
-    assert bodies(world, RETRIES) == ["0"]
+    assert sorted(bodies(world, queue)) == ["0", "1"]
+
+
+def test_a_throttle_of_the_whole_service_is_no_refusal(world) -> None:
+    throttled = SentBatch([(delivery(), None)], is_throttled=True)
+    for _ in range(refusals.WITNESSES):
+        assert not world.refusals.is_refused("q_a", throttled)
+        see_others_taken(world, 1)
+    assert world.refusals.is_refused("q_a", throttled)
+
+    world.refusals.witness(throttled)
+    see_others_taken(world, refusals.WITNESSES - 1)
+
+    assert not world.refusals.is_refused("q_a", throttled)
 
 
 def test_what_sqs_took_long_ago_says_nothing_about_an_outage_now(world) -> None:
     see_others_taken(world)
-    world.sqs.trouble = {TEAM: "throttled"}
-    publish(world, "xs", "0")
+    world.moment = refusals.LATELY.total_seconds()
 
-    retry_for(world, QUARTER + 300)
-
-    assert dead(world) == []
+    assert not world.refusals.is_refused("q_a", SentBatch([(delivery(), None)], is_throttled=True))
 
 
 @pytest.mark.parametrize("trouble", ["denied", "missing"])
@@ -106,7 +105,7 @@ def test_a_dead_letter_queue_that_its_owner_lost_is_no_sign_of_an_outage(world, 
         Message.parse({"MessageId": "other", "Body": "other"}), next_to=QueueName("q_a"), reason="none"
     )
 
-    sent = world.sqs.send(Batch(TEAM, (Delivery(Message.parse({"MessageId": "", "Body": "x"}), TEAM),)))
+    sent = world.sqs.send(Batch(TEAM, (delivery(),)))
     assert world.refusals.is_refused("sqs:team", sent)
 
 
@@ -166,52 +165,95 @@ def test_a_detour_stays_for_a_copy_that_could_not_be_dead_lettered(world) -> Non
     assert bodies(world, ORDERED_TEAM) == ["1", "2", "3"]
 
 
-@pytest.mark.parametrize(("exchange", "team"), [("xs", TEAM), (LOG, ORDERED_TEAM)])
-def test_when_too_many_copies_wait_those_of_a_queue_that_refuses_them_end_at_once(
-    world, monkeypatch, exchange, team
-) -> None:
-    """Otherwise SQS delivers nothing more of the retry queue."""
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let five copies of an owner be too many."""
     monkeypatch.setattr(refusals, "MOST_WAITING", 5)
-    world.sqs.trouble = {team: "denied"}
-    retries = ORDERED_RETRIES if exchange == LOG else RETRIES
-    monkeypatch.setattr(refusals, "SPARED_FOR", timedelta(seconds=10))
+    monkeypatch.setattr(refusals, "STORED_TOGETHER", 1)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(
+    ("exchange", "queue", "trouble", "dead_letters"),
+    [
+        ("xs", TEAM, "denied", DEAD),
+        (LOG, ORDERED_TEAM, "denied", DEAD),
+        (LOG, ORDERED_TEAM, "throttled", DEAD),
+        ("xs", "q_a", "throttled", "q_a-dlq"),
+        (LOG, "q_a.fifo", "throttled", "q_a-dlq.fifo"),
+    ],
+)
+def test_when_too_many_copies_of_an_owner_wait_new_ones_of_a_queue_that_refuses_them_end_at_once(
+    world, exchange, queue, trouble, dead_letters
+) -> None:
+    """Otherwise SQS delivers nothing more of the retry queue, which all share."""
+    see_others_taken(world)
+    world.sqs.trouble = {queue: trouble}
     for number in range(30):
         publish(world, exchange, str(number))
         world.moment += 2
 
-    assert len(bodies(world, retries)) <= 10
-    assert len(dead(world)) >= 20
-    assert len(world.messages("q_a.fifo" if exchange == LOG else "q_a")) == 30
+    ended = [int(one) for one in bodies(world, dead_letters) if one != "other"]
+    assert len(ended) == 25
+    assert len(bodies(world, ORDERED_RETRIES if exchange == LOG else RETRIES)) == 5
     world.sqs.trouble = {}
     retry_for(world, 300, is_ordered=exchange == LOG)
     publish(world, exchange, "last")
-    arrived = [int(one) for one in bodies(world, team)[:-1]]
-    assert bodies(world, team)[-1] == "last"
+    arrived = [int(one) for one in bodies(world, queue)[:-1]]
+    assert bodies(world, queue)[-1] == "last"
     assert exchange != LOG or sorted(arrived) == arrived
-    assert sorted([*arrived, *map(int, dead(world))]) == list(range(30))
+    assert sorted([*arrived, *ended]) == list(range(30))
 
 
-@pytest.mark.parametrize(("exchange", "team"), [("xs", TEAM), (LOG, ORDERED_TEAM)])
-@pytest.mark.parametrize("trouble", ["throttled", "denied"])
-def test_while_the_copies_of_others_wait_a_queue_that_refuses_for_a_moment_gets_its_own(
-    world, exchange, team, trouble
-) -> None:
-    world.refusals.waiting = lambda _: refusals.MOST_WAITING
-    for body in "abc":  # each time is a new series of refusals
-        see_others_taken(world)
-        world.sqs.trouble = {team: trouble}
-        publish(world, exchange, body)
+@pytest.mark.usefixtures("few")
+def test_a_dead_letter_queue_that_sqs_throttles_too_is_tried_once(world) -> None:
+    """Its message group is that of the queue; a function that tries again holds the exchange."""
+    see_others_taken(world)
+    world.sqs.trouble = {"q_a.fifo": "throttled"}
+    publish(world, LOG, *map(str, range(7)))
+    world.sqs.trouble["q_a-dlq.fifo"] = "throttled"
+    world.sqs.calls.clear()
+    world.dispatcher = replace(world.dispatcher, attempts=lambda: range(3))
+    world.use()
+
+    publish(world, LOG, "late")
+
+    assert world.sqs.calls.count(("q_a-dlq.fifo", 1)) == 1
+    assert dead(world) == ["late"]
+
+
+@pytest.mark.usefixtures("few")
+def test_all_queues_of_an_owner_share_a_number_and_those_of_others_do_not(world) -> None:
+    see_others_taken(world)
+    names = ["q_a_1.fifo", "q_a_2.fifo", "q_b.fifo"]
+    for name in names:
+        world.bind(LOG, name, queue=name)
+    world.sqs.trouble = dict.fromkeys(names, "throttled")
+    for name in ("q_a_1.fifo", "q_a_2.fifo", "q_b.fifo"):
+        for number in range(5):
+            publish(world, LOG, str(number), key=name)
+            world.moment += 1
+
+    assert [len(bodies(world, QueueName(f"{name}-dlq.fifo"))) for name in ("q_a_1", "q_a_2", "q_b")] == [0, 5, 0]
+
+
+@pytest.mark.usefixtures("few")
+def test_copies_that_left_the_retry_queue_make_room(world) -> None:
+    see_others_taken(world)
+    for body in "abc":
+        world.sqs.trouble = {"q_a.fifo": "throttled"}
+        publish(world, LOG, *[body] * 5)
         world.sqs.trouble = {}
-        retry_for(world, 360, is_ordered=exchange == LOG)
+        retry_for(world, 120, is_ordered=True)
 
-    assert dead(world) == []
-    assert bodies(world, team) == ["a", "b", "c"]
+    assert bodies(world, QueueName("q_a.fifo")) == [*"a" * 5, *"b" * 5, *"c" * 5]
+    assert bodies(world, QueueName("q_a-dlq.fifo")) == []
 
 
-@pytest.mark.parametrize(("exchange", "team"), [("xs", TEAM), (LOG, ORDERED_TEAM)])
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(("exchange", "team"), [("xs", TEAM), (LOG, ORDERED_TEAM), (LOG, "q_a.fifo")])
 @pytest.mark.parametrize("trouble", ["closed", "throttled", "deaf"])
 def test_an_outage_ends_no_copy_however_many_wait(world, monkeypatch, exchange, team, trouble) -> None:
-    monkeypatch.setattr(refusals, "MOST_WAITING", 5)
     monkeypatch.setattr(refusals, "WITNESSES", 1_000)  # SQS has not taken as many other calls
     world.sqs.trouble = {team: trouble}
     for number in range(30):
@@ -238,20 +280,23 @@ def test_a_call_to_a_queue_of_the_stage_is_repeated_if_its_failure_may_pass(worl
     assert bodies(world, DEAD) == ["bad"]
 
 
-def test_a_refusal_is_recorded_once_a_minute_and_counts_for_five(world) -> None:
+def test_waiting_copies_are_stored_together_and_a_refusal_counts_for_five_minutes(world) -> None:
     writes = []
-    record = world.table.record_refusal
+    add = world.table.add_waiting
 
-    def recorded(queue, *, at, until):
-        writes.append(until - world.now())
-        record(queue, at=at, until=until)
+    def added(owner, number, *, now, refused_until):
+        writes.append((owner, number, refused_until and refused_until - now))
+        return add(owner, number, now=now, refused_until=refused_until)
 
-    world.table.record_refusal = recorded
+    world.table.add_waiting = added
     world.sqs.trouble = {TEAM: "denied"}
-    for number in range(100):
+    for number in range(25):
         publish(world, "xs", str(number))
         world.moment += 1
+    publish(world, "xs", *map(str, range(250)))
+    publish(world, "xs", "last")
 
-    assert writes == [timedelta(minutes=5)] * 2
-    assert world.table.refused_since("sqs:team", now=world.now()) == world.now() - timedelta(seconds=100)
-    assert world.table.refused_since("sqs:team", now=world.now() + timedelta(minutes=6)) is None
+    assert {owner for owner, _, _ in writes} == {"sqs:team"}
+    assert len(writes) <= 5
+    assert sum(number for _, number, _ in writes) >= 25 + 250 - refusals.STORED_TOGETHER
+    assert {kept for _, _, kept in writes} == {timedelta(minutes=5)}
