@@ -1,6 +1,5 @@
 """Observation of a split's target, forwarders and queues, and the samples that are stored for it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -52,20 +51,20 @@ class SplitObserver:
         closing = [queue.original for queue in split.queues if split.is_closing(queue.original)]
         annotations = self.store.annotations.of(split.target) if closing else {}
         for original in closing:
+            stop = annotations.get(f"{STOPPED}:{original}")
             found[original] = replace(
                 found.get(original, Forwarder()),
                 unfinished=tuple(self.store.ledger.unfinished(original)),
-                stop_requested_at=_last_stop(annotations, original),
+                stop_requested_at=datetime.fromisoformat(stop) if stop else None,
             )
         return found
 
 
 def record_stop(annotations: Annotations, split: Split, original: QueueName, *, now: datetime) -> None:
-    """Record a request to stop forwarding instead of earlier ones."""
-    earlier = [name for name in annotations.of(split.target) if name.startswith(f"{STOPPED}:{original}:")]
-    name = f"{STOPPED}:{original}:{now.isoformat()}"
+    """Record a request to stop forwarding instead of an earlier one."""
+    name = f"{STOPPED}:{original}"
+    annotations.remove(split.target, [name])
     annotations.put(split.target, name, now.isoformat())
-    annotations.remove(split.target, [one for one in earlier if one != name])
 
 
 def _being_emptied(split: Split) -> list[QueueName]:
@@ -73,9 +72,3 @@ def _being_emptied(split: Split) -> list[QueueName]:
     ending = [name for one in split.sessions if one.phase is Phase.ENDING for name in one.queues.values()]
     is_undone = split.stage in (Stage.DRAINING, Stage.CLEANING)
     return [*ending, *(queue.deployed for queue in split.queues if is_undone)]
-
-
-def _last_stop(annotations: Mapping[str, str], original: QueueName) -> datetime | None:
-    prefix = f"{STOPPED}:{original}:"
-    stops = [datetime.fromisoformat(text) for name, text in annotations.items() if name.startswith(prefix)]
-    return max(stops, default=None)
