@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from signalbox.aws.exchange.exchanges import DynamoExchanges
-from signalbox.aws.exchange.items import EXCHANGE_RECORD, exchange_item
+from signalbox.aws.exchange.items import EXCHANGE_RECORD
 from signalbox.aws.live import connection_snapshots
 from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
 from signalbox.aws.live.inbox import SqsInbox
@@ -90,14 +90,14 @@ def test_the_realm_of_arvados_is_stored_as_in_the_golden_file(exchange_table) ->
     exchanges.create(exchange)
 
     assert stored_items(exchange_table) == golden("live", "arvados")["exchange"]
-    assert EXCHANGE_RECORD.read(exchange_item(exchange)) == exchange
+    assert EXCHANGE_RECORD.read(EXCHANGE_RECORD.write(exchange)) == exchange
 
 
 def test_the_cluster_of_a_realm_is_stored_with_it() -> None:
     live = replace(LIVE, arvados_api="https://api.example.org")
     exchange = ExchangeRecord(REALM, None, AT, live=live)
 
-    assert EXCHANGE_RECORD.read(exchange_item(exchange)) == exchange
+    assert EXCHANGE_RECORD.read(EXCHANGE_RECORD.write(exchange)) == exchange
 
 
 def test_messages_are_sent_and_read_as_in_the_golden_file() -> None:

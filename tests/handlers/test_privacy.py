@@ -10,7 +10,7 @@ import pytest
 
 from lambdas.exchange import route as route_function
 from lambdas.exchange import route_wiring, wiring
-from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
+from signalbox.aws.exchange.exchanges import DynamoQueues
 from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.splitting.model.split import with_kept
@@ -83,7 +83,7 @@ def test_an_exchange_stores_no_message_unless_its_queue_is_kept(stage):  # noqa:
 
 def test_an_exchange_stores_the_copies_of_a_kept_queue_below_its_prefix_alone(stage):  # noqa: F811 - fixture
     stage.bind("xs", "#", queue="q_all")
-    assert DynamoKeptQueues(stage.table).mark(DeclaredName("q_all"), timedelta(hours=1))
+    assert DynamoQueues(stage.table).mark(DeclaredName("q_all"), timedelta(hours=1))
 
     publish(stage, "xs")
 

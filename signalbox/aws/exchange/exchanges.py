@@ -2,21 +2,21 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Generic, TypeVar
 
 from signalbox.aws.exchange.items import (
     EXCHANGE_RECORD,
     HEAD,
     IS_DELETING,
+    KEEP_SECONDS,
     LIVE_ONLY_USER,
     MINUTE,
     QUEUE_RECORD,
     USER,
     arvados_key,
-    exchange_item,
     named_key,
-    queue_item,
-    record_key,
+    partition,
     sender_key,
     user_item,
     user_key,
@@ -27,8 +27,11 @@ from signalbox.aws.shared.expressions import EXISTS, IS_NEW, Delete, Expression,
 from signalbox.errors import Contended
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.events import ADMINISTRATOR
-from signalbox.exchange.model.records import DeclaredQueue, ExchangeRecord, ResourceKind, ResourceRef, User
+from signalbox.exchange.model.records import DeclaredQueue, ExchangeRecord, ResourceKind, User
+from signalbox.forms import Record
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
+
+Stored = TypeVar("Stored", ExchangeRecord, DeclaredQueue)
 
 
 class UsersChanged(Contended):
@@ -36,38 +39,66 @@ class UsersChanged(Contended):
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoExchanges:
-    """`Exchanges` over the table `Exchanges`."""
+class _Records(Generic[Stored]):
+    """The records of a kind by name, with conditional writes."""
 
     table: DynamoTable
+    kind: str
+    form: Record[Stored]
 
-    def find(self, name: ExchangeName) -> ExchangeRecord | None:
-        """Return an exchange, or None."""
-        item = self.table.get(record_key(ResourceRef(ResourceKind.EXCHANGE, name)))
-        return EXCHANGE_RECORD.read(item) if item else None
+    def find(self, name: str) -> Stored | None:
+        """Return a record, or None."""
+        item = self.table.get(named_key(self.kind, name))
+        return self.form.read(item) if item else None
 
-    def every(self, *, prefix: str = "") -> Sequence[ExchangeRecord]:
-        """Return all exchanges whose names begin so, by name, eventually consistent."""
-        return list(map(EXCHANGE_RECORD.read, _named(self.table, ResourceKind.EXCHANGE, prefix)))
+    def every(self, *, prefix: str = "") -> Sequence[Stored]:
+        """Return all records whose names begin so, by name, eventually consistent."""
+        begins = attr("pk").begins_with(named_key(self.kind, prefix)["pk"])
+        return list(map(self.form.read, self.table.of_kind(self.kind, begins)))
 
-    def create(self, exchange: ExchangeRecord) -> bool:
+    def create(self, record: Stored) -> bool:
         """Store a new record; return whether none existed."""
-        if self.find(exchange.name) is None:
-            # A router may have written them after the deletion of an earlier one.
-            self._forget_numbers(exchange.resource)
-        return self.table.write(Put(exchange_item(exchange), IS_NEW))
+        return self.table.write(Put(self._item(record), IS_NEW))
 
-    def save(self, exchange: ExchangeRecord, *, replacing: ExchangeRecord) -> ExchangeRecord | None:
+    def save(self, record: Stored, *, replacing: Stored) -> Stored | None:
         """Store a changed record with the next version; return None if the stored one differs from `replacing`."""
-        stored = replace(exchange, version=replacing.version + 1)
-        return stored if _replaces(self.table, exchange_item(stored), replacing.version) else None
+        stored = replace(record, version=replacing.version + 1)
+        is_as_read = attr("version").eq(replacing.version)
+        return stored if self.table.write(Put(self._item(stored), is_as_read)) else None
 
-    def forget(self, exchange: ExchangeRecord) -> bool:
+    def forget(self, record: Stored) -> bool:
+        """Delete a record and its counters; return whether it was unchanged since it was read."""
+        key = named_key(self.kind, record.name)
+        self._delete(attr("pk").eq(key["pk"]) & attr("sk").begins_with(MINUTE))
+        return self.table.write(Delete(key, attr("version").eq(record.version)))
+
+    def _item(self, record: Stored) -> Item:
+        return named_key(self.kind, record.name) | {"kind": str(self.kind)} | self.form.write(record)
+
+    def _delete(self, condition: Expression) -> None:
+        self.table.write_all(map(Delete, self.table.query(condition, only=["pk", "sk"])))
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoExchanges(_Records[ExchangeRecord]):
+    """`Exchanges` over the table `Exchanges`."""
+
+    kind: str = ResourceKind.EXCHANGE
+    form: Record[ExchangeRecord] = EXCHANGE_RECORD
+
+    def create(self, record: ExchangeRecord) -> bool:
+        """Store a new record; return whether none existed."""
+        if self.find(record.name) is None:
+            # A router may have written them after the deletion of an earlier one.
+            self._delete_numbers(record)
+        return _Records.create(self, record)
+
+    def forget(self, record: ExchangeRecord) -> bool:
         """Delete a record, heads of keys and counters; return whether the record was unchanged since it was read."""
         # The heads go first: a new exchange of that name must start its numbers at one.
-        if self.find(exchange.name) == exchange:
-            self._forget_numbers(exchange.resource)
-        return _is_deleted(self.table, record_key(exchange.resource), exchange.version)
+        if self.find(record.name) == record:
+            self._delete_numbers(record)
+        return _Records.forget(self, record)
 
     def arvados_realm(self) -> ExchangeName | None:
         """Return the name of the exchange that was last made the realm of Arvados' clients, or None."""
@@ -79,35 +110,17 @@ class DynamoExchanges:
         is_as_read = IS_NEW if replacing is None else attr("realm").eq(replacing)
         return self.table.write(Put(arvados_key() | {"realm": name}, is_as_read))
 
-    def _forget_numbers(self, exchange: ResourceRef) -> None:
-        _delete_matching(self.table, attr("pk").eq(HEAD + exchange.name))
-        _delete_counters(self.table, record_key(exchange))
+    def _delete_numbers(self, record: ExchangeRecord) -> None:
+        self._delete(attr("pk").eq(HEAD + record.name))
+        self._delete(attr("pk").eq(partition(record.resource)) & attr("sk").begins_with(MINUTE))
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoQueues:
+class DynamoQueues(_Records[DeclaredQueue]):
     """`Queues` over the table `Exchanges`: those of a kind, `LEFT` or those that are declared."""
 
-    table: DynamoTable
     kind: str = ResourceKind.QUEUE
-
-    def find(self, name: DeclaredName) -> DeclaredQueue | None:
-        """Return a queue, or None."""
-        item = self.table.get(named_key(self.kind, name))
-        return QUEUE_RECORD.read(item) if item else None
-
-    def every(self, *, prefix: str = "") -> Sequence[DeclaredQueue]:
-        """Return all queues whose names begin so, by name, eventually consistent."""
-        return list(map(QUEUE_RECORD.read, _named(self.table, self.kind, prefix)))
-
-    def create(self, queue: DeclaredQueue) -> bool:
-        """Store a new record; return whether none existed."""
-        return self.table.write(Put(queue_item(queue, self.kind), IS_NEW))
-
-    def save(self, queue: DeclaredQueue, *, replacing: DeclaredQueue) -> DeclaredQueue | None:
-        """Store a changed record with the next version; return None if the stored one differs from `replacing`."""
-        stored = replace(queue, version=replacing.version + 1)
-        return stored if _replaces(self.table, queue_item(stored, self.kind), replacing.version) else None
+    form: Record[DeclaredQueue] = QUEUE_RECORD
 
     def record_heartbeat(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
         """Store a consumer heartbeat with the next version; return None if the queue is missing or being deleted."""
@@ -121,11 +134,15 @@ class DynamoQueues:
         )
         return QUEUE_RECORD.read(item) if item else None
 
-    def forget(self, queue: DeclaredQueue) -> bool:
-        """Delete a record and its counters; return whether it was unchanged since it was read."""
-        key = named_key(self.kind, queue.name)
-        _delete_counters(self.table, key)
-        return _is_deleted(self.table, key, queue.version)
+    def mark(self, name: DeclaredName, keep_for: timedelta | None) -> bool:
+        """Set or remove the mark by which the router keeps a queue's messages; return whether the queue exists.
+
+        The version grows as with every change of the record, so that no concurrent change is lost.
+        """
+        sets = {} if keep_for is None else {KEEP_SECONDS: int(keep_for.total_seconds())}
+        removes = [attr(KEEP_SECONDS)] if keep_for is None else []
+        key = named_key(self.kind, name)
+        return self.table.write(Update(key, sets=sets, removes=removes, adds={"version": 1}, condition=EXISTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,23 +211,3 @@ class DynamoUsers:
         if found is not None:
             keys = [user_key(name)] if found.user_id is None else [user_key(name), sender_key(found.user_id)]
             self.table.transact(*map(Delete, keys))
-
-
-def _named(table: DynamoTable, kind: str, prefix: str) -> Iterable[Item]:
-    return table.of_kind(kind, attr("pk").begins_with(named_key(kind, prefix)["pk"]))
-
-
-def _delete_counters(table: DynamoTable, record: Item) -> None:
-    _delete_matching(table, attr("pk").eq(record["pk"]) & attr("sk").begins_with(MINUTE))
-
-
-def _delete_matching(table: DynamoTable, condition: Expression) -> None:
-    table.write_all(map(Delete, table.query(condition, only=["pk", "sk"])))
-
-
-def _replaces(table: DynamoTable, item: Item, version: int) -> bool:
-    return table.write(Put(item, attr("version").eq(version)))
-
-
-def _is_deleted(table: DynamoTable, record: Item, version: int) -> bool:
-    return table.write(Delete(record, attr("version").eq(version)))

@@ -123,16 +123,6 @@ def arvados_key() -> Item:
     return {"pk": "arvados", "sk": "realm"}
 
 
-def exchange_item(exchange: ExchangeRecord) -> Item:
-    """Return the item of an exchange's record."""
-    return record_key(exchange.resource) | {"kind": str(ResourceKind.EXCHANGE)} | EXCHANGE_RECORD.write(exchange)
-
-
-def queue_item(queue: DeclaredQueue, kind: str) -> Item:
-    """Return the item of a queue's record."""
-    return named_key(kind, queue.name) | {"kind": str(kind)} | QUEUE_RECORD.write(queue)
-
-
 def binding_items(binding: Binding) -> Iterable[Item]:
     """Return the two items of a binding."""
     fields = {

@@ -20,7 +20,7 @@ from signalbox.nearest import suggestion
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-    from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
+    from signalbox.aws.exchange.exchanges import DynamoQueues
     from signalbox.aws.kept.readers import IamReaders
     from signalbox.aws.kept.settings import DynamoKeepSettings
     from signalbox.aws.shared.dynamodb import DynamoTable
@@ -121,11 +121,11 @@ class KeptQueues:
         return DynamoKeepSettings(self._table("SplitTable"))
 
     @cached_property
-    def marks(self) -> "DynamoKeptQueues":
-        """The marks of declared queues, by which the exchange keeps their messages."""
-        from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
+    def queues(self) -> "DynamoQueues":
+        """The records of declared queues, with the mark by which the router keeps their messages."""
+        from signalbox.aws.exchange.exchanges import DynamoQueues
 
-        return DynamoKeptQueues(self._table("ExchangeTable"))
+        return DynamoQueues(self._table("ExchangeTable"))
 
     def declared(self, name: str) -> str | None:
         """Return a name if it is that of a declared queue, not of a queue in SQS."""
@@ -150,8 +150,10 @@ class KeptQueues:
         """Return whether messages are kept: not those of a declared queue that was deleted, or declared again since."""
         from signalbox.exchange.model.bindings import DeclaredName
 
-        is_kept = setting.keep_for is not None
-        return is_kept and (setting.declared is None or self.marks.is_marked(DeclaredName(setting.declared)))
+        if setting.keep_for is None or setting.declared is None:
+            return setting.keep_for is not None
+        found = self.queues.find(DeclaredName(setting.declared))
+        return found is not None and found.settings.keep is not None
 
     def existing(self, name: str) -> "QueueName":
         """Return the name in SQS of an existing queue. Raises `RejectedError`."""
@@ -185,7 +187,7 @@ class KeptQueues:
         self.settings.put(setting)
         if setting.declared is None:
             return
-        marked = self.marks.mark(DeclaredName(setting.declared), setting.keep_for)
+        marked = self.queues.mark(DeclaredName(setting.declared), setting.keep_for)
         if not marked and setting.keep_for is not None:
             if before:  # what was kept by it is still deleted on time
                 self.settings.put(before)

@@ -166,7 +166,7 @@ class _CommandHandler:
 
     def _exchanges(self, command: ListExchanges) -> object:
         if command.exchange is not None:
-            return [self._presenter.exchange(self._readable_exchange(command.exchange))]
+            return [self._presenter.exchange(self._exchange(command.exchange, Right.READ))]
         # Without settings, of which one user could fill the lists of all users.
         return [self._presenter.exchange(one) | {"live": one.live is not None} for one in self._readable.exchanges()]
 
@@ -175,18 +175,16 @@ class _CommandHandler:
 
     def _bindings(self, command: ListBindings) -> object:
         if command.exchange is not None:
-            self._readable_exchange(command.exchange)
+            self._exchange(command.exchange, Right.READ)
         return list(map(binding_document, self._readable.bindings(command.exchange)))
 
-    def _readable_exchange(self, name: ExchangeName) -> ExchangeRecord:
+    def _exchange(self, name: ExchangeName, right: Right) -> ExchangeRecord:
         resource = ResourceRef(ResourceKind.EXCHANGE, name)
-        self.caller.require((Right.READ, resource))
+        self.caller.require((right, resource))
         return _refuse_missing(resource, self.ports.store.exchanges.find(name))
 
     def _publish(self, command: PublishMessage) -> object:
-        resource = ResourceRef(ResourceKind.EXCHANGE, command.exchange)
-        self.caller.require((Right.WRITE, resource))
-        exchange = _refuse_missing(resource, self.ports.store.exchanges.find(command.exchange))
+        exchange = self._exchange(command.exchange, Right.WRITE)
         key = command.properties.key
         if is_reserved(key):
             raise NotPermitted(reserved_problem(key))
@@ -195,13 +193,13 @@ class _CommandHandler:
             raise self._denied(Right.WRITE, command.exchange, key)
         # Ids are unique only for each user, and a redelivered command must publish one message.
         asked = f"{self.caller.name or ''}:{command.request_id}"
-        deduplication_id = hashlib.sha256(asked.encode()).hexdigest() if resource.is_ordered else None
+        deduplication_id = hashlib.sha256(asked.encode()).hexdigest() if exchange.resource.is_ordered else None
         publisher = self.caller.name or events.ADMINISTRATOR
         message = command.properties.published(
             publisher=publisher, deduplication_id=deduplication_id, order_by=exchange.order_by or OrderBy.TOPIC
         )
-        message_id = self.service.sender.send(self.ports.names.queue(resource.name), message)
-        return {"exchange": resource.name, "routing_key": key, "message_id": message_id}
+        message_id = self.service.sender.send(self.ports.names.queue(exchange.name), message)
+        return {"exchange": exchange.name, "routing_key": key, "message_id": message_id}
 
     def _consuming(self, command: ConsumerHeartbeat) -> object:
         resource = ResourceRef(ResourceKind.QUEUE, command.queue)

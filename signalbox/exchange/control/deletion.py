@@ -200,9 +200,8 @@ class DeletionService:
         dead = dead_letter_name(self.ports.names.queue(record.name))
         count = self._size(dead).total
         if count:
-            owner = record.owner if isinstance(record, DeclaredQueue) else record.created_by
             now = self.ports.now()
-            self.ports.store.left.create(DeclaredQueue(DeclaredName(record.name), owner, now, now))
+            self.ports.store.left.create(DeclaredQueue(DeclaredName(record.name), record.owner, now, now))
             document = Presenter(self.ports.names, self.ports.queue_url).queue_in_sqs(dead)
             return {**document, "waiting": count}
         self.ports.sqs.delete(dead)

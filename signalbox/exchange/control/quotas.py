@@ -25,17 +25,18 @@ def refuse_declaration(caller: Caller, resource: ResourceRef, ports: ControlPort
     """
     if caller.role in WITHOUT_QUOTA:
         return
-    store, quota = ports.store, ports.config.user_quota
-    is_queue = resource.kind is ResourceKind.QUEUE
-    declared, left = set[str](), set[str]()
-    for beginning in caller.beginnings(Right.CONFIGURE, resource.kind):
-        left |= {one.name for one in store.left.every(prefix=beginning) if one.owner == caller.name}
-        if is_queue:
-            declared |= {one.name for one in store.queues.every(prefix=beginning) if one.owner == caller.name}
-        else:
-            declared |= {one.name for one in store.exchanges.every(prefix=beginning) if one.created_by == caller.name}
+    store, is_queue = ports.store, resource.kind is ResourceKind.QUEUE
+    declared, left = (
+        {
+            one.name
+            for beginning in caller.beginnings(Right.CONFIGURE, resource.kind)
+            for one in records.every(prefix=beginning)
+            if one.owner == caller.name
+        }
+        for records in (store.queues if is_queue else store.exchanges, store.left)
+    )
     left -= {*declared, resource.name}
-    if len(declared) + len(left) >= (quota if is_queue else -(-quota // SHARE_OF_EXCHANGES)):
+    if len(declared) + len(left) >= -(-ports.config.user_quota // (1 if is_queue else SHARE_OF_EXCHANGES)):
         dead = f" and {len(left)} deleted ones with dead letters" if left else ""
         remedy = "delete one" if declared else "take their dead letters, which ends them within a day"
         raise QuotaExceeded(

@@ -117,6 +117,11 @@ class ExchangeRecord:
         return ResourceRef(ResourceKind.EXCHANGE, self.name)
 
     @property
+    def owner(self) -> UserName | None:
+        """Return the user whose quota has the exchange."""
+        return self.created_by
+
+    @property
     def order_by(self) -> OrderBy | None:
         """Return the order that the exchange keeps, or None for a standard exchange."""
         if self.live is not None:

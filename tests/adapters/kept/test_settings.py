@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from signalbox.aws.exchange.exchanges import DynamoQueues
-from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
 from signalbox.aws.kept.settings import DynamoKeepSettings
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import DeclaredQueue
@@ -49,25 +48,22 @@ def test_a_removed_setting_is_forgotten_unless_it_was_set_again(settings):
 
 
 def test_a_declared_queue_is_marked_with_a_new_version(exchange_table):  # noqa: F811 - fixture
-    queues, kept = DynamoQueues(exchange_table), DynamoKeptQueues(exchange_table)
+    queues = DynamoQueues(exchange_table)
     name = DeclaredName("q_a")
     queues.create(DeclaredQueue(name, None, START, START))
 
-    assert not kept.is_marked(name)
-    assert kept.mark(name, DAY)
-    assert kept.is_marked(name)
+    assert queues.mark(name, DAY)
     found = queues.find(name)
     assert found is not None
     assert (found.settings.keep, found.version) == (DAY, 2)
-    assert kept.mark(name, None)
+    assert queues.mark(name, None)
     found = queues.find(name)
     assert found is not None
     assert (found.settings.keep, found.version) == (None, 3)
 
 
 def test_a_queue_that_is_not_declared_cannot_be_marked(exchange_table):  # noqa: F811 - fixture
-    kept = DynamoKeptQueues(exchange_table)
+    queues = DynamoQueues(exchange_table)
 
-    assert [kept.mark(DeclaredName("q_a"), keep_for) for keep_for in (DAY, None)] == [False, False]
-    assert not kept.is_marked(DeclaredName("q_a"))
+    assert [queues.mark(DeclaredName("q_a"), keep_for) for keep_for in (DAY, None)] == [False, False]
     assert exchange_table.scan()["Items"] == []

@@ -20,7 +20,6 @@ from lambdas.shared import instance, threads
 from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
-from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
 from signalbox.aws.shared.messages import batch_entry, message_of
 from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.errors import EffectFailed, UnavailableError
@@ -432,7 +431,7 @@ def test_the_copies_of_a_kept_queue_are_in_the_bucket_with_one_more_call(stage):
         stage.route("xs")
     assert not {name for name in unkept if name.startswith("s3.")}
     stage.delivered("q_all")
-    assert DynamoKeptQueues(stage.table).mark(DeclaredName("q_all"), timedelta(hours=1))
+    assert DynamoQueues(stage.table).mark(DeclaredName("q_all"), timedelta(hours=1))
     clear_caches(wiring, route_wiring, route)
 
     stage.publish("xs", "a", "3")
@@ -449,7 +448,7 @@ def test_the_copies_of_a_kept_queue_are_in_the_bucket_with_one_more_call(stage):
 
 def test_without_history_and_live_messages_are_routed_and_nothing_is_written_down(stage, monkeypatch):
     stage.bind("xs", "#", queue="q_all")
-    assert DynamoKeptQueues(stage.table).mark(DeclaredName("q_all"), timedelta(hours=1))
+    assert DynamoQueues(stage.table).mark(DeclaredName("q_all"), timedelta(hours=1))
     for name in ("HISTORY_STREAM", "HISTORY_OVERFLOW_URL", "KEPT_BUCKET"):
         monkeypatch.delenv(name)
     for name in ("LIVE_TABLE", "LIVE_OUTBOX_URL", "LIVE_SESSION_ROLE_ID"):
