@@ -1,8 +1,9 @@
-"""Pages of a list that exceeds one reply: entries are sorted by their JSON, and each page continues after the last."""
+"""Lists that exceed one reply: pages, which are sorted by the JSON of entries, and beginnings of lists."""
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from signalbox.messages import MAXIMUM_BYTES
 
@@ -16,15 +17,22 @@ def page(entries: Sequence[object], *, after: str) -> dict[str, object]:
     A list that changes between two pages still has each entry that stays; the last of a page may come twice.
     """
     left = sorted((place, text) for place, text in map(_placed, entries) if place > after)
-    size, count = 0, 0
-    for _, text in left:
-        size += len(text) + 1
-        if count and size > ROOM:
-            break
-        count += 1
-    is_last = count == len(left)
+    count = max(1, _fitting([text for _, text in left], ROOM))
     result = [json.loads(text) for _, text in left[:count]]
-    return {"result": result, "next": None if is_last else left[count - 1][0]}
+    return {"result": result, "next": left[count - 1][0] if count < len(left) else None}
+
+
+def listed(**lists: Sequence[object]) -> dict[str, object]:
+    """Return the beginnings of lists that fit into one reply together, and `unlisted`, the number of other entries."""
+    shown, room = dict[str, list[object]](), ROOM
+    for name, entries in lists.items():
+        kept = entries[: _fitting(map(json_text, entries), room)]
+        shown[name], room = list(kept), room - len(json_text(kept))
+    return {**shown, "unlisted": sum(map(len, lists.values())) - sum(len(kept) for kept in shown.values())}
+
+
+def _fitting(texts: Iterable[str], room: int) -> int:
+    return sum(size <= room for size in accumulate(len(text) + 1 for text in texts))
 
 
 def json_text(document: object) -> str:

@@ -59,11 +59,11 @@ class UserAdmin:
         """Return the names of all users, also of those that only join live."""
         return [str(one.name) for one in (*self.records.every(), *self.records.live_only())]
 
-    def end_rights(self) -> list[dict[str, Any]]:
+    def end_rights(self) -> Mapping[str, Any]:
         """End the secret, the sessions and the rights of the removed user in all realms; return the ended rights."""
         from signalbox.cli.exchange.stage import client_of
 
-        return list(client_of(self.deployment).ask_object("forget_user", {"user": self.name})["ended"])
+        return client_of(self.deployment).ask_object("forget_user", {"user": self.name})
 
     def unbind(self, *, before: "User | None" = None) -> dict[str, Any]:
         """Remove bindings to the user's queues and exchanges; return these, and the names of the others.

@@ -170,19 +170,19 @@ def remove(*, name: Name, yes: Yes = False, options: OutputOptions) -> None:
     forget_user_key(users.deployment, users.name)
     left = users.unbind(before=known)
     if options.as_json:
-        print_json({"user": name, "removed": known is not None, "ended": ended, **left})
+        print_json({"user": name, "removed": known is not None, "ended": ended["ended"], **left})
     else:
         hint = "" if known else suggestion(name, users.names())
         print_line(f"{name}  {'removed' if known else 'did not exist'}{hint}")
-        for one in ended:
+        for one in ended["ended"]:
             groups = f", groups {', '.join(one['groups'])}" if one["groups"] else ""
             print_line(f"rights in {one['exchange']} ended: {one['grants']} grants, {one['denies']} denies{groups}")
         for one in left["unbound"]:
             print_line(_unbound(one))
         if names := [*left["queues"], *left["exchanges"]]:
             print_line(f"stays, for the next user of this name: {', '.join(names)}")
-        if unlisted := left.get("unlisted"):
-            print_line(f"{unlisted} more are not listed: the history has each binding")
+        if unlisted := left.get("unlisted", 0) + ended.get("unlisted", 0):
+            print_line(f"{unlisted} more are not listed: the history has each binding and realm")
     say(f"in {users.deployment.place}")
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
+from signalbox.control.pages import listed
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.control.caller import Caller, PermittedRecords
 from signalbox.exchange.control.commands import DeleteExchange, DeleteQueue, UnbindUser
@@ -33,7 +34,6 @@ from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.sarracenia.rights.permissions import Right, Role, is_permitted
 
 SHOWN_BINDINGS = 5
-LISTED = 200  # of any names and patterns: 800 KB of a reply
 REMOVED_AT_ONCE = 48  # in a transaction of 100 writes with the versions of up to four exchanges
 UNBINDING = timedelta(seconds=20)  # of the 30 seconds that a function has for a command
 
@@ -92,10 +92,10 @@ class DeletionService:
         unbound = self._unbind([one for target in own for one in store.bindings.to(target) if ended(one.exchange)])
         return {
             "user": command.user,
-            **_listed(
-                unbound=[binding_document(binding) for binding in unbound],
+            **listed(
                 queues=[one.name for one in own if one.kind is ResourceKind.QUEUE],
                 exchanges=[one.name for one in own if one.kind is ResourceKind.EXCHANGE],
+                unbound=[binding_document(binding) for binding in unbound],
             ),
         }
 
@@ -128,7 +128,7 @@ class DeletionService:
         return {
             **_named(resource),
             "deleted": True,
-            **_listed(unbound=[binding_document(binding) for binding in unbound]),
+            **listed(unbound=[binding_document(binding) for binding in unbound]),
             "lost": lost,
             "dead_letters": dead_letters,
         }
@@ -226,10 +226,4 @@ def _named(resource: ResourceRef) -> dict[str, object]:
 
 
 def _nothing(resource: ResourceRef) -> dict[str, object]:
-    return {**_named(resource), "deleted": False, **_listed(unbound=[]), "lost": 0, "dead_letters": None}
-
-
-def _listed(**lists: Sequence[object]) -> dict[str, object]:
-    """Return the beginnings of lists, which have room in a reply, and the number of entries that they leave out."""
-    left = sum(max(0, len(entries) - LISTED) for entries in lists.values())
-    return {name: list(entries[:LISTED]) for name, entries in lists.items()} | {"unlisted": left}
+    return {**_named(resource), "deleted": False, **listed(unbound=[]), "lost": 0, "dead_letters": None}

@@ -143,8 +143,8 @@ class PutSecrets(Command):
 class ForgetUser(Command):
     """`forget_user {user}`: delete a user's secret, grants, denies and memberships, and end the sessions and tokens.
 
-    Result: {user, ended, notified_sessions}; `ended` has {exchange, grants, denies, groups} of each realm where the
-    user had any. Send it before the user is removed, and again afterwards.
+    Result: {user, ended, unlisted, notified_sessions}; `ended` has {exchange, grants, denies, groups} of each realm
+    where the user had any. Send it before the user is removed, and again afterwards.
     """
 
     user: UserName

@@ -7,6 +7,7 @@ function may have been killed before it did.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from signalbox.control.pages import listed
 from signalbox.errors import Contended, RejectedError
 from signalbox.exchange.model.records import ExchangeRecord
 from signalbox.history.event import HistoryEvent
@@ -121,7 +122,7 @@ class RightsChanges:
         ended = list(self._ended_rights(user, self.store.grants.realms_of(user, realms)))
         if ended:
             self.notices.settle()  # the next user of the name has no right that a function instance has read before
-        return {"user": user, "ended": ended, "notified_sessions": notified}
+        return {"user": user, **listed(ended=ended), "notified_sessions": notified}
 
     def refuse_anonymous(self, realm: ExchangeRecord) -> None:
         """End the admission of sessions without a secret: the next user of the name is another one."""

@@ -255,7 +255,7 @@ def test_a_removal_reports_the_bindings_that_end_and_what_stays(removals):
         "alice  removed\n"
         "binding of xpublic to q_alice by # removed\n"
         "stays, for the next user of this name: q_alice, xs_alice\n"
-        "7 more are not listed: the history has each binding\n"
+        "7 more are not listed: the history has each binding and realm\n"
     )
     assert json.loads(signalbox("user", "remove", "alice", "--yes", "--json").stdout) == {
         "user": "alice",

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.control.pages import MARKER, ROOM, json_text, page
+from signalbox.control.pages import MARKER, ROOM, json_text, listed, page
 from signalbox.messages import MAXIMUM_BYTES
 
 LONG = "x" * (ROOM // 3)
@@ -55,6 +55,13 @@ def test_a_list_that_changes_between_two_pages_still_has_each_entry_that_stays()
     pages = read(entries, meanwhile=change)
 
     assert {f"q{number}" for number in range(1, 9)} <= {one["name"] for found in pages for one in found}
+
+
+def test_lists_of_an_answer_fit_into_a_reply_together_and_the_rest_is_counted():
+    lists = {"first": [LONG] * 2, "second": [LONG] * 2, "third": ["short"]}
+
+    assert listed(**lists) == {"first": [LONG] * 2, "second": [], "third": ["short"], "unlisted": 2}
+    assert listed(first=[LONG] * 2) == {"first": [LONG] * 2, "unlisted": 0}
 
 
 def test_a_marker_is_short_whatever_the_entries_are():

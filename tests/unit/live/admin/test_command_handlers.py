@@ -704,6 +704,7 @@ def test_a_removed_user_leaves_no_secret_rights_and_sessions_in_any_realm(stage)
             {"exchange": OWN, "grants": 1, "denies": 1, "groups": ["lab"]},
             {"exchange": OTHER, "grants": 1, "denies": 0, "groups": []},
         ],
+        "unlisted": 0,
         "notified_sessions": 2,
     }
 
