@@ -3,6 +3,7 @@
 from signalbox.errors import RejectedError
 from signalbox.exchange.control.caller import Caller
 from signalbox.exchange.model.control_ports import ControlPorts
+from signalbox.exchange.model.ports import Exchanges, Queues
 from signalbox.exchange.model.records import Binding, ResourceKind, ResourceRef
 from signalbox.sarracenia.rights.permissions import Right, Role
 
@@ -26,16 +27,8 @@ def refuse_declaration(caller: Caller, resource: ResourceRef, ports: ControlPort
     if caller.role in WITHOUT_QUOTA:
         return
     store, is_queue = ports.store, resource.kind is ResourceKind.QUEUE
-    declared, left = (
-        {
-            one.name
-            for beginning in caller.beginnings(Right.CONFIGURE, resource.kind)
-            for one in records.every(prefix=beginning)
-            if one.owner == caller.name
-        }
-        for records in (store.queues if is_queue else store.exchanges, store.left)
-    )
-    left -= {*declared, resource.name}
+    declared = _owned(store.queues if is_queue else store.exchanges, caller, resource.kind)
+    left = _owned(store.left, caller, resource.kind) - {*declared, resource.name}
     if len(declared) + len(left) >= -(-ports.config.user_quota // (1 if is_queue else SHARE_OF_EXCHANGES)):
         dead = f" and {len(left)} deleted ones with dead letters" if left else ""
         remedy = "delete one" if declared else "take their dead letters, which ends them within a day"
@@ -43,6 +36,11 @@ def refuse_declaration(caller: Caller, resource: ResourceRef, ports: ControlPort
             f"user {str(caller.name)!r} has {len(declared)} {resource.kind}s{dead}, and exchange_user_quota allows no "
             f"more: {remedy}, or have an administrator declare {resource} or raise the setting"
         )
+
+
+def _owned(records: Queues | Exchanges, caller: Caller, kind: ResourceKind) -> set[str]:
+    beginnings = caller.beginnings(Right.CONFIGURE, kind)
+    return {one.name for begins in beginnings for one in records.every(prefix=begins) if one.owner == caller.name}
 
 
 def refuse_binding(caller: Caller, binding: Binding, ports: ControlPorts) -> None:
