@@ -333,13 +333,14 @@ class MemoryTopicLog:
     def is_large(self) -> bool:
         return self.rows > self.small
 
-    def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
-        found: dict[tuple[RoutingKey, bool], LoggedEvent] = {}
-        for topic in self.topics(realm, pattern, since=datetime.min.replace(tzinfo=UTC)):
-            for event in self.logged[realm][topic]:
-                if event.is_retained:
-                    found[topic, event.audience == UNRESTRICTED] = event
-        return list(found.values())
+    def retained(
+        self, realm: ExchangeName, pattern: TopicPattern, *, after: RoutingKey | None = None
+    ) -> Iterator[LoggedEvent]:
+        for topic in sorted(self.topics(realm, pattern, since=datetime.min.replace(tzinfo=UTC))):
+            kept = [one for one in self.logged[realm][topic] if one.is_retained and (after is None or topic > after)]
+            for event in {one.audience == UNRESTRICTED: one for one in kept}.values():
+                self.rows += 1
+                yield event
 
 
 @dataclass

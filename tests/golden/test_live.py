@@ -390,7 +390,7 @@ def test_golden_logs_are_read(live_table) -> None:
     found = [event for topic in log.every_topic(REALM) for event in log.events(REALM, topic, live=LIVE, now=AT)]
     assert found == [FULL_EVENT, OMITTED_EVENT, LONG_EVENT, TEXT_EVENT]
     assert [event.headers for event in found] == [{"color": "red"}, {}, {}, {}]
-    assert log.retained(REALM, TopicPattern(MatchPolicy.PREFIX, "")) == [FULL_EVENT, TEXT_EVENT]
+    assert [*log.retained(REALM, TopicPattern(MatchPolicy.PREFIX, ""))] == [FULL_EVENT, TEXT_EVENT]
 
 
 def test_golden_accounts_and_outboxes_are_read(live_table, exchange_table) -> None:

@@ -251,7 +251,7 @@ OUTBOX = Forms(
 ).record(
     OutboxState,
     names={"unconfirmed_reply": "begun", "pending_backfills": "awaited", "watermarks": "marks"},
-    sparse=["rows"],
+    sparse=["rows", "retained_to"],
     order=[
         "subscribed",
         "unconfirmed_reply",

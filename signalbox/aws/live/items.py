@@ -185,6 +185,11 @@ def topic_sort_key(topic: RoutingKey) -> str:
     return f".{topic}"
 
 
+def last_topic(prefix: str) -> RoutingKey:
+    """Return a text than which no topic with a prefix is greater: it has 255 bytes at most."""
+    return RoutingKey(prefix + 64 * "\U0010ffff")
+
+
 def topic_of(item: Item) -> RoutingKey:
     """Return the topic of an item in a partition of topics."""
     return RoutingKey(item["sk"][1:])

@@ -21,6 +21,7 @@ from weakref import WeakValueDictionary
 
 from signalbox.aws.live.items import (
     ROWS_SECONDS,
+    last_topic,
     log_key,
     log_partition,
     number_key,
@@ -171,16 +172,20 @@ class DynamoTopicLog:
                 found[topic_of(item)] = moment(item[UNTIL]) if UNTIL in item else NEVER
         return found
 
-    def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
-        """Return up to two retained events of each topic: the latest unrestricted and the latest restricted one."""
+    def retained(
+        self, realm: ExchangeName, pattern: TopicPattern, *, after: RoutingKey | None = None
+    ) -> Iterator[LoggedEvent]:
+        """Yield the retained events that `TopicLog` has, topic by topic."""
         if pattern.match is MatchPolicy.EXACT:
             self._spend(QUERY)
             found = self.table.get_all(retained_keys(realm, RoutingKey(pattern.uri)))
         else:
-            keys = retained_keys(realm, RoutingKey(pattern.literal_prefix))
-            found = chain.from_iterable(self._with_prefix(key["pk"], pattern.literal_prefix) for key in keys)
-        matching = (event for event in map(self._spent_for, found) if pattern.matches(event.topic))
-        return sorted(matching, key=lambda event: (event.at, event.sequence or 0))
+            prefix = pattern.literal_prefix
+            place = attr("sk").between(topic_sort_key(after or RoutingKey(prefix)), topic_sort_key(last_topic(prefix)))
+            parts = [attr("pk").eq(key["pk"]) & place for key in retained_keys(realm, RoutingKey(prefix))]
+            found = merge(*map(self._query, parts), key=itemgetter("sk"))
+        events = map(self._spent_for, found)
+        return (event for event in events if event.topic != after and pattern.matches(event.topic))
 
     def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
         """Yield the events of the last 30 minutes that carry a log row with a greater id, in the order of the ids."""

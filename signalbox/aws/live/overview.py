@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges
-from signalbox.aws.live.items import retained_keys, topic_of, topic_sort_key, topics_partition
+from signalbox.aws.live.items import last_topic, retained_keys, topic_of, topic_sort_key, topics_partition
 from signalbox.aws.live.stored_events import EVENT, TEXT, event_with_cost
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.shared.dynamodb import DynamoTable
@@ -40,7 +40,6 @@ SUFFIX = ".svg"
 RECENT = timedelta(minutes=5)
 KEPT = timedelta(seconds=5)
 TOPICS_AT_ONCE, RETAINED_AT_ONCE = 1_000, 50  # of a read; a retained event has 128 KB at most
-LAST = 64 * "\U0010ffff"  # 256 bytes behind a prefix: no topic with the prefix is greater
 
 Value = TypeVar("Value")
 
@@ -59,7 +58,7 @@ class DynamoTopics:
         """Yield the topics that begin with a prefix and follow `after`, as `Topics` does."""
         partitions = {topics_partition(realm): TOPICS_AT_ONCE}
         partitions |= {key["pk"]: RETAINED_AT_ONCE for key in retained_keys(realm, RoutingKey(prefix))}
-        first, last = (topic_sort_key(RoutingKey(text)) for text in (max(prefix, after), prefix + LAST))
+        first, last = (topic_sort_key(RoutingKey(text)) for text in (max(prefix, after), last_topic(prefix)))
         if first > last:
             return
         place = attr("sk").between(first, last)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from signalbox.exchange.model.records import LiveSettings
@@ -42,10 +42,14 @@ class BackfillEvent:
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """The events of a backfill, and the sequence numbers by topic up to which the backfill is complete."""
+    """The events of a backfill, and the sequence numbers by topic up to which the backfill is complete.
+
+    With `place`, they are retained events of topics up to it: the backfill continues behind them.
+    """
 
     events: tuple[BackfillEvent, ...]
-    settled: SequenceNumbers
+    settled: SequenceNumbers = field(default_factory=dict)
+    place: RoutingKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +62,23 @@ class BackfillReader:
     now: datetime
 
     def read(
-        self, request: BackfillRequest, listener: Listener, *, deferred: SequenceNumbers, posted: SequenceNumbers
+        self,
+        request: BackfillRequest,
+        listener: Listener,
+        *,
+        deferred: SequenceNumbers,
+        posted: SequenceNumbers,
+        after: RoutingKey | None = None,
     ) -> Backfill:
-        """Return the requested events in the order of publication.
+        """Return the requested events in the order of publication, of retained ones those of the topics behind `after`.
 
         The backfill also includes the live events that were deferred to it: of each topic in `deferred`, those from
         that sequence number on. Those up to the numbers in `posted` were posted before, and may be left out.
         """
         # The retained events are read before the logs, so an event newer than the retained one follows it.
-        latest = self.log.retained(self.realm, request.pattern) if request.get_retained else []
+        latest, place = self._retained(request, listener, after)
+        if place is not None:
+            return Backfill(tuple(BackfillEvent(one, is_latest=True) for one in latest), place=place)
         # Events before a publication are known by its position in the log.
         ends = {} if isinstance(request.history, AfterPublication) else posted
 
@@ -76,12 +88,28 @@ class BackfillReader:
         logs = list(self._logs(request, listener, log_of, deferred))
         logged = in_order(logs)
         selected = _selected(logged, request, listener, deferred)
-        retained = [one for one in latest_retained(latest, listener) if one.publication not in selected]
+        retained = [one for one in latest if one.publication not in selected]
         events = [event for event in logged if event.publication in selected]
         return Backfill(
             (*(BackfillEvent(one, is_latest=True) for one in retained), *map(BackfillEvent, events)),
             settled=dict(self._settled(logs)) if isinstance(request.history, ResumePoint) else {},
         )
+
+    def _retained(
+        self, request: BackfillRequest, listener: Listener, after: RoutingKey | None
+    ) -> tuple[Sequence[LoggedEvent], RoutingKey | None]:
+        """Return retained events, and the topic behind which further ones follow if there are many.
+
+        With history, all of them are read at once, since those that it includes are left out.
+        """
+        read: list[LoggedEvent] = []
+        for event in self.log.retained(self.realm, request.pattern, after=after) if request.get_retained else ():
+            if self.log.is_large and not request.history and read and read[-1].topic != event.topic:
+                break
+            read.append(event)
+        else:
+            return latest_retained(sorted(read, key=_published), listener), None
+        return latest_retained(sorted(read, key=_published), listener), read[-1].topic
 
     def _topics(
         self, request: BackfillRequest, deferred: SequenceNumbers
@@ -173,6 +201,10 @@ def _has_no_earlier(event: LoggedEvent, history: BackfillStart | None, past: int
     if isinstance(history, AfterTopicSequences):
         return (event.sequence or 0) <= history.numbers.get(event.topic, -1) + 1
     return history is None
+
+
+def _published(event: LoggedEvent) -> tuple[datetime, int]:
+    return event.at, event.sequence or 0
 
 
 def _is_past(event: LoggedEvent, listener: Listener) -> bool:

@@ -50,6 +50,7 @@ class OutboxState:
     - `progress`: of a batch that was posted in part, the number of events that were handled.
     - `totals`: counters since the connection opened.
     - `rows`: the log rows of a connection in Arvados' dialect.
+    - `retained_to`: of a backfill, the topic up to which its retained events were posted.
     """
 
     subscribed: frozenset[SubscriptionId] = frozenset()
@@ -61,6 +62,7 @@ class OutboxState:
     progress: tuple[ItemId, int] | None = None
     totals: Totals = NO_TOTALS
     rows: RowState = NO_ROWS
+    retained_to: tuple[ItemId, RoutingKey] | None = None
 
 
 class ItemAction(Enum):
@@ -156,6 +158,22 @@ def raise_watermarks(
     known = outbox.watermarks[subscription].numbers if subscription in outbox.watermarks else {}
     highest = {topic: max(number, known.get(topic, 0)) for topic, number in numbers.items()}
     return replace(outbox, watermarks={**outbox.watermarks, subscription: Watermarks(now, {**known, **highest})})
+
+
+def continue_behind(
+    outbox: OutboxState,
+    item_id: ItemId,
+    subscription: SubscriptionId,
+    *,
+    place: RoutingKey,
+    old: Collection[RoutingKey],
+) -> OutboxState:
+    """Return the state after retained events up to a topic were posted, of `old` topics without live events."""
+    changed, marks = replace(outbox, retained_to=(item_id, place)), outbox.watermarks.get(subscription)
+    if marks is None:
+        return changed
+    numbers = {topic: number for topic, number in marks.numbers.items() if topic not in old}
+    return replace(changed, watermarks={**outbox.watermarks, subscription: replace(marks, numbers=numbers)})
 
 
 def finish_backfill(

@@ -82,8 +82,13 @@ class TopicLog(Protocol):
         All with events that were logged since a time are among them, and those of `named`.
         """
 
-    def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
-        """Return up to two retained events of each topic: the latest unrestricted and the latest restricted one."""
+    def retained(
+        self, realm: ExchangeName, pattern: TopicPattern, *, after: RoutingKey | None = None
+    ) -> Iterator[LoggedEvent]:
+        """Yield the latest unrestricted and the latest restricted retained event of each topic, in the topics' order.
+
+        Those of the topic `after`, and of topics before it, are left out. Events are read as they are taken.
+        """
 
     def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
         """Yield the events of the last 30 minutes that carry a log row with a greater id, in the order of the ids.

@@ -1,6 +1,6 @@
 """The events of WAMP: live ones for each subscription, and those of a backfill before them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -9,9 +9,11 @@ from signalbox.live.log.events import EventTexts
 from signalbox.live.log.read_limits import ReadsBusy
 from signalbox.live.outbox.backfill import BackfillEvent, BackfillReader
 from signalbox.live.outbox.decisions import (
+    WATERMARKS_KEPT_FOR,
     ItemAction,
     OutboxState,
     SequenceNumbers,
+    continue_behind,
     defer,
     event_action,
     finish_backfill,
@@ -64,8 +66,6 @@ class WampDialect:
         subscription = request.pattern.subscription_id
         if request.item_id in delivery.outbox.done or subscription not in delivery.outbox.pending_backfills:
             return DeliveryOutcome.DONE
-        if not delivery.snapshot.is_complete:
-            delivery.read()
         page = self._page(request, delivery)
         for frame in page.frames:
             if not delivery.current().admits(SubscriptionEvent(request.pattern, frame.events[0])):
@@ -79,6 +79,10 @@ class WampDialect:
                 delivery.count_past(event)
         if page.has_more:
             return DeliveryOutcome.OUT_OF_TIME
+        if page.place is not None:
+            state = continue_behind(delivery.outbox, request.item_id, subscription, place=page.place, old=page.old)
+            delivery.advance(state)
+            return DeliveryOutcome.OUT_OF_TIME
         delivery.advance(
             finish_backfill(delivery.outbox, request.item_id, subscription, page.settled, now=delivery.now())
         )
@@ -86,6 +90,8 @@ class WampDialect:
 
     def _page(self, request: BackfillRequest, delivery: ConnectionDelivery) -> "_Page":
         """Read a backfill, and return its first frames: no more is held while they are posted."""
+        if not delivery.snapshot.is_complete:
+            delivery.read()
         session, live = delivery.snapshot.session, delivery.snapshot.live
         listener = session.listener if session else None
         if session is None or session.realm is None or listener is None or live is None:
@@ -94,10 +100,19 @@ class WampDialect:
         deferred, marks = delivery.outbox.pending_backfills[subscription], delivery.outbox.watermarks.get(subscription)
         with self.log.request((session.realm, listener.authid)) as log:
             reader = BackfillReader(log, session.realm, live, delivery.now())
-            backfill = reader.read(request, listener, deferred=deferred, posted=marks.numbers if marks else {})
+            item_id, after = delivery.outbox.retained_to or (None, None)
+            backfill = reader.read(
+                request,
+                listener,
+                deferred=deferred,
+                posted=marks.numbers if marks else {},
+                after=after if item_id == request.item_id else None,
+            )
             # Read again after the logs: a user whose right was revoked must not receive events published since.
             delivery.read()
-            page, size = _Page(backfill.settled), 0
+            since, size = delivery.now() - WATERMARKS_KEPT_FOR, 0
+            old = {one.event.topic for one in backfill.events if one.event.logged_at < since}
+            page = _Page(backfill.settled, place=backfill.place, old=old)
             for frame in self._frames(request.pattern, backfill.events, page, delivery):
                 if len(page.frames) == MAXIMUM_FRAMES or size > MAXIMUM_PAGE_BYTES:
                     page.has_more = True
@@ -141,6 +156,8 @@ class _Page:
     settled: SequenceNumbers = field(default_factory=dict)
     frames: list[Frame] = field(default_factory=list)
     has_more: bool = False
+    place: RoutingKey | None = None
+    old: Collection[RoutingKey] = ()
 
 
 def _is_in_backfill(candidate: SubscriptionEvent, snapshot: ConnectionSnapshot) -> bool:

@@ -113,7 +113,7 @@ def test_events_for_listed_session_ids_are_not_returned(log) -> None:
     log.append(REALM, [event(1), event(2, audience=FOR_A_SESSION, is_retained=True), event(3)], live=LIVE)
 
     assert numbers(log) == [1, 3]
-    assert log.retained(REALM, TopicPattern.parse(A)) == []
+    assert [*log.retained(REALM, TopicPattern.parse(A))] == []
 
 
 def test_a_log_without_a_maximum_age_is_trimmed_by_count(log, live_table) -> None:
@@ -276,7 +276,7 @@ def test_the_latest_unrestricted_and_the_latest_restricted_event_are_retained(lo
         log.append(REALM, [event(number, audience=audience, is_retained=True)], live=LIVE)
     log.append(REALM, [event(4)], live=LIVE)
 
-    assert [one.sequence for one in log.retained(REALM, TopicPattern.parse(A))] == [2, 3]
+    assert {one.sequence for one in log.retained(REALM, TopicPattern.parse(A))} == {2, 3}
 
 
 def test_the_retained_event_of_one_topic_is_read_alone(log, monkeypatch) -> None:
@@ -286,9 +286,20 @@ def test_the_retained_event_of_one_topic_is_read_alone(log, monkeypatch) -> None
     monkeypatch.setattr(live_log, "event_with_cost", lambda item: (event_with_cost(item)[0], MAXIMUM_OF_REQUEST // 3))
 
     with log.request("joe") as limited:
-        assert [one.sequence for one in limited.retained(REALM, TopicPattern.parse(A))] == [30, 31]
+        assert {one.sequence for one in limited.retained(REALM, TopicPattern.parse(A))} == {30, 31}
     with log.request("ann") as limited, pytest.raises(PastTooLarge):
-        limited.retained(REALM, TopicPattern.parse(A, MatchPolicy.PREFIX))
+        list(limited.retained(REALM, TopicPattern.parse(A, MatchPolicy.PREFIX)))
+
+
+def test_retained_events_are_read_by_topic_behind_a_place(log) -> None:
+    topics = ("trial", "trial.a", "trial.a.b", "trial.b", "trial.c", "triangle", "tri")
+    log.append(REALM, [event(1, topic, is_retained=True) for topic in topics], live=LIVE)
+    log.append(REALM, [event(2, "trial.b", is_retained=True, audience=FOR_JOE)], live=LIVE)
+    pattern = TopicPattern.parse("trial", MatchPolicy.PREFIX)
+
+    assert [one.topic for one in log.retained(REALM, pattern)] == [*topics[:3], "trial.b", "trial.b", "trial.c"]
+    behind = log.retained(REALM, pattern, after=RoutingKey("trial.a"))
+    assert [(one.topic, one.sequence) for one in behind][1:] == [("trial.b", 1), ("trial.b", 2), ("trial.c", 1)]
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -397,7 +408,7 @@ def test_a_request_reads_a_limited_part_of_the_log(log) -> None:
         assert [next(newest).sequence for _ in range(3)] == [40, 39, 38]
 
     with log.request("carol") as limited:
-        assert ([*limited.topics(REALM, ALL, since=LONG_AGO)], len(limited.retained(REALM, ALL))) == ([A, B], 1)
+        assert ([*limited.topics(REALM, ALL, since=LONG_AGO)], len([*limited.retained(REALM, ALL)])) == ([A, B], 1)
         assert len(limited.events(REALM, B, live=LIVE, now=NOW)) == 1
     log.count_post(1)
     assert len(numbers(log)) == 40  # a router and an export have no limit

@@ -121,6 +121,11 @@ class World:
         deliverer = OutboxWriter(self, self.log, self, lambda: self.moment, redelivered_after=self.redelivered_after)
         return deliverer.deliver(CONNECTION, incoming, until=self.moment + timedelta(seconds=seconds))
 
+    def next_page(self, seconds: float = 60) -> DeliveryOutcome:
+        """Deliver a backfill of retained events again, by another function instance."""
+        self.log.rows = 0
+        return self.deliver(backfill(None, get_retained=True), seconds=seconds).outcome
+
     def posted(self) -> list[Any]:
         return [json.loads(text) for text in self.connections.posted[CONNECTION]]
 
@@ -376,6 +381,46 @@ def test_past_events_of_more_topics_than_a_record_has_room_for_end_their_subscri
 
     assert (result.outcome, [*result.refused]) == (DeliveryOutcome.DONE, ["p"])
     assert world.outbox.watermarks == {}
+
+
+def test_any_number_of_retained_events_is_posted_in_pages(world: World) -> None:
+    """Live events wait behind them, and the record has no more topics of old ones than a page."""
+    world.log.small, world.maximum_topics, before = 50, 120, timedelta(hours=1)
+    topics = [RoutingKey(f"open.{number:03}") for number in range(220)]
+    kept = [event(number, topic, is_retained=True, at=NOW - before) for number, topic in enumerate(topics, start=1)]
+    world.log.append(REALM, *kept, event(500, topics[7]))
+    world.deliver(subscribed(), event_batch(event(500, topics[7])))
+
+    outcomes = [world.next_page() for _ in range(5)]
+
+    assert outcomes == [DeliveryOutcome.OUT_OF_TIME] * 4 + [DeliveryOutcome.DONE]
+    assert world.numbers() == [*range(1, 221), 500]
+
+
+def test_a_page_of_retained_events_that_a_client_receives_slowly_goes_on_where_it_stopped(world: World) -> None:
+    world.log.small, world.seconds_per_post = 50, 1
+    topics = [RoutingKey(f"open.{number:03}") for number in range(80)]
+    events = [event(number, topic, is_retained=True) for number, topic in enumerate(topics, start=1)]
+    world.log.append(REALM, *events)
+    world.deliver(subscribed())
+
+    outcomes = [world.next_page(seconds=20) for _ in range(5)]
+
+    assert outcomes == [DeliveryOutcome.OUT_OF_TIME] * 4 + [DeliveryOutcome.DONE]
+    assert world.numbers() == [*range(1, 81)]
+    # A live copy of a new retained event may follow.
+    assert world.deliver(event_batch(*events[:3])).skipped == 3
+
+
+def test_with_history_the_retained_events_are_read_at_once(world: World) -> None:
+    world.log.small = 3
+    topics = [RoutingKey(f"open.{number}") for number in range(1, 9)]
+    world.log.append(REALM, *(event(number, f"open.{number}", is_retained=True) for number in range(1, 9)))
+    world.deliver(subscribed())
+
+    world.deliver(backfill(LastEvents(2), get_retained=True))
+
+    assert len(world.numbers()) == len(topics)
 
 
 def test_a_session_ends_whose_record_has_no_room_for_the_topics_of_events_that_wait(world: World) -> None:
