@@ -36,6 +36,11 @@ class HistoryRequest:
     before_publication: PublicationId | None = None
     until_publication: PublicationId | None = None
 
+    @property
+    def publications(self) -> tuple[PublicationId | None, ...]:
+        """Return the bounds that are publications."""
+        return self.from_publication, self.after_publication, self.before_publication, self.until_publication
+
     @classmethod
     def parse(cls, payload: Payload) -> "HistoryRequest":
         """Parse the arguments of a call. Raises `InvalidArgument` with all problems; unknown keywords are ignored."""

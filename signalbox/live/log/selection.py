@@ -54,13 +54,7 @@ def history_page(events: Sequence[LoggedEvent], request: HistoryRequest, listene
     found = [event for event in events[first : min(ends, default=len(events))] if _is_found(event, request, listener)]
     if request.is_reversed:
         found.reverse()
-    bounds = (
-        request.from_publication,
-        request.after_publication,
-        request.before_publication,
-        request.until_publication,
-    )
-    is_complete = all(bound is None or bound in positions for bound in bounds)
+    is_complete = all(bound is None or bound in positions for bound in request.publications)
     return HistoryPage(tuple(found[: request.limit]), is_complete, has_more=len(found) > request.limit)
 
 

@@ -6,6 +6,7 @@ from typing import cast
 
 from signalbox.errors import RejectedError, SignalboxError, UnavailableError
 from signalbox.exchange.model.records import LiveSettings
+from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.get_events import get_events_result
 from signalbox.live.log.history_request import HistoryRequest, InvalidArgument
@@ -116,8 +117,14 @@ def _logged(log: TopicLog, context: CallContext, pattern: TopicPattern, query: H
     """Return the kept events of the topics that a pattern matches, or of the topic that the query names."""
     live = context.access().live or LiveSettings()
     realm, now = context.realm, context.cause.at
-    found = log.topics(realm, pattern, since=oldest_kept(live, now=now)).items()
-    topics = [one for one, until in found if query.topic in (None, one) and may_have_events(one, until, live, now=now)]
+    # A publication that bounds the events must be among them, whatever its time.
+    times = [] if any(query.publications) else [query.from_time, query.after_time]
+    since = max(filter(None, [*times, oldest_kept(live, now=now)]))
+    if query.topic is not None:
+        topics = [RoutingKey(query.topic)] if pattern.matches(RoutingKey(query.topic)) else []
+    else:
+        found = log.topics(realm, pattern, since=since).items()
+        topics = [one for one, until in found if may_have_events(one, until, live, now=now)]
     if len(topics) > MAXIMUM_TOPICS:
         raise InvalidArgument(f"topic: {len(topics)} match, and one call reads at most {MAXIMUM_TOPICS}: name one")
     return in_order(log.parallel_map(lambda topic: log.events(realm, topic, live=live, now=now), topics))

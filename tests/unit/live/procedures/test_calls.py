@@ -102,6 +102,24 @@ def test_past_events_of_too_many_topics_are_refused_unless_one_is_named(world, c
 
 
 @pytest.mark.parametrize(
+    ("bounds", "since"),
+    [
+        ({"from_time": START}, START),
+        ({"after_time": START + timedelta(hours=1), "from_time": START}, START + timedelta(hours=1)),
+        ({"from_time": START - timedelta(days=9)}, START - timedelta(days=1)),
+        ({"from_time": START, "after_publication": 1}, START - timedelta(days=1)),
+    ],
+)
+def test_topics_without_events_since_a_requested_time_are_not_listed(world, client, bounds, since) -> None:
+    client.say(32, 1, {"match": "prefix"}, "trial.")
+    keywords = {name: one if isinstance(one, int) else one.isoformat() for name, one in bounds.items()}
+
+    call(client, "wamp.subscription.get_events", ALL.subscription_id, **keywords)
+
+    assert abs(world.log.listed[-1] - since) < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
     ("problem", "error"),
     [(PastTooLarge("large"), "wamp.error.payload_size_exceeded"), (ReadsBusy("busy"), "wamp.error.unavailable")],
 )
