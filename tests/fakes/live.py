@@ -20,7 +20,6 @@ from signalbox.live.arvados.rows import row_of
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.log.documents import json_text
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.read_limits import ReadsBusy
 from signalbox.live.log.selection import is_logged
 from signalbox.live.model.state import JOIN_TIMEOUT, Account, ConnectionId, Killed, Session, Signal
 from signalbox.live.outbox.items import ItemId, OutboxItem
@@ -324,7 +323,7 @@ class MemoryTopicLog:
         rows = {row.id: event for event in events if (row := row_of(event)) and now - event.at <= ROWS_KEPT_FOR}
         assert self.reading
         for found in (one for one in sorted(rows) if one > number):
-            if isinstance(self.problem, ReadsBusy):
+            if self.problem is not None:
                 raise self.problem
             self.rows += 1
             yield rows[found]

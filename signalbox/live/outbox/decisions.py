@@ -26,6 +26,7 @@ WATERMARKS_KEPT_FOR = timedelta(minutes=5)
 TOTALS_SAVED_EVERY = timedelta(minutes=1)
 
 SequenceNumbers = Mapping[RoutingKey, int]
+Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
@@ -169,11 +170,11 @@ def continue_behind(
     old: Collection[RoutingKey],
 ) -> OutboxState:
     """Return the state after retained events up to a topic were posted, of `old` topics without live events."""
-    changed, marks = replace(outbox, retained_to=(item_id, place)), outbox.watermarks.get(subscription)
-    if marks is None:
-        return changed
-    numbers = {topic: number for topic, number in marks.numbers.items() if topic not in old}
-    return replace(changed, watermarks={**outbox.watermarks, subscription: replace(marks, numbers=numbers)})
+    watermarks = {
+        one: replace(marks, numbers=_without(marks.numbers, old)) if one == subscription else marks
+        for one, marks in outbox.watermarks.items()
+    }
+    return replace(outbox, retained_to=(item_id, place), watermarks=watermarks)
 
 
 def finish_backfill(
@@ -225,7 +226,5 @@ def _done(outbox: OutboxState, item_id: ItemId) -> OutboxState:
     return replace(outbox, done=(*outbox.done, item_id)[-KEPT_ITEMS:])
 
 
-def _without(
-    values: Mapping[SubscriptionId, Value], removed: Collection[SubscriptionId]
-) -> dict[SubscriptionId, Value]:
+def _without(values: Mapping[Key, Value], removed: Collection[Key]) -> dict[Key, Value]:
     return {one: value for one, value in values.items() if one not in removed}

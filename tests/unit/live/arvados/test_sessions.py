@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.arvados.tokens import StageToken, stage_token
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
-from signalbox.live.log.read_limits import ReadsBusy
+from signalbox.live.log.read_limits import PastTooLarge, ReadsBusy
 from signalbox.live.model.state import Dialect, Elapsed, Killed, Lost, RightsChanged, Session, SessionState
 from signalbox.live.outbox.items import CloseRequest
 from signalbox.live.outbox.ports import PostResult
@@ -506,6 +506,21 @@ def test_a_catch_up_waits_until_its_user_may_read_again(stage: ArvadosStage) -> 
     assert result.outcome is DeliveryOutcome.READS_BUSY
     stage.world.log.problem = None
     assert stage.ids() == [1]
+
+
+def test_a_connection_with_too_many_rows_is_closed_without_a_message_of_wamp(stage: ArvadosStage) -> None:
+    stage.publish(1)
+    stage.connect()
+    stage.subscribe(last_log_id=-1)
+    stage.deliver(count=1)
+    posted = len(stage.world.connections.posted[CONNECTION])
+    stage.world.log.problem = PastTooLarge("too many")
+
+    result = stage.deliver()
+
+    assert result is not None
+    assert result.outcome is DeliveryOutcome.TOO_LARGE
+    assert (len(stage.world.connections.posted[CONNECTION]), stage.world.connections.closed) == (posted, {CONNECTION})
 
 
 def test_the_state_is_saved_in_between(stage: ArvadosStage) -> None:
