@@ -112,7 +112,7 @@ class WampDialect:
             delivery.read()
             since, size = delivery.now() - WATERMARKS_KEPT_FOR, 0
             old = {one.event.topic for one in backfill.events if one.event.logged_at < since}
-            page = _Page(backfill.settled, place=backfill.place, old=old)
+            page = _Page(backfill.settled, place=backfill.place, old=old - deferred.keys())
             for frame in self._frames(request.pattern, backfill.events, page, delivery):
                 if len(page.frames) == MAXIMUM_FRAMES or size > MAXIMUM_PAGE_BYTES:
                     page.has_more = True

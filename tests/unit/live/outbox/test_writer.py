@@ -397,6 +397,19 @@ def test_any_number_of_retained_events_is_posted_in_pages(world: World) -> None:
     assert world.numbers() == [*range(1, 221), 500]
 
 
+def test_no_live_event_that_waited_longer_than_the_marks_follows_a_later_retained_one(world: World) -> None:
+    world.log.small, an_hour_ago = 1, NOW - timedelta(hours=1)
+    earlier, later = (event(number, at=an_hour_ago, is_retained=number == 2) for number in (1, 2))
+    others = (event(number, f"open.b{number}", at=an_hour_ago, is_retained=True) for number in (3, 4, 5))
+    world.log.append(REALM, earlier, later, *others)
+    world.deliver(subscribed(), event_batch(earlier))
+
+    while world.next_page() is not DeliveryOutcome.DONE:
+        pass
+
+    assert sorted(world.numbers()) == [2, 3, 4, 5]
+
+
 def test_a_page_of_retained_events_that_a_client_receives_slowly_goes_on_where_it_stopped(world: World) -> None:
     world.log.small, world.seconds_per_post = 50, 1
     topics = [RoutingKey(f"open.{number:03}") for number in range(80)]
