@@ -10,7 +10,7 @@ from signalbox.exchange.routing.batch_report import BatchReport, Reporter, Routi
 from signalbox.exchange.routing.copy_router import CopyRouter, RoutedEntries
 from signalbox.exchange.routing.detours import Detours
 from signalbox.exchange.routing.numbering import BatchNumbers, Numberer
-from signalbox.exchange.routing.ports import Delivery, LiveDelivery, NumberedPublication, SentCopy
+from signalbox.exchange.routing.ports import REFUSED_FOR, Delivery, LiveDelivery, NumberedPublication, SentCopy
 from signalbox.fifo import FifoBatch
 from signalbox.messages import Message, MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -70,8 +70,9 @@ class Router:
     def _route_live(self, batch: ReadBatch, live: LiveDelivery) -> RoutingResult:
         """Store numbers and logs of publications, deliver them to connections, copy and acknowledge them."""
         batch, left = batch.without(live.refused(batch.new))
+        pauses = dict.fromkeys(left, REFUSED_FOR)
         if not batch.entries:
-            return RoutingResult(left, ())
+            return RoutingResult(left, (), pauses)
         logged = self._logged_at_once(batch, live) or self._logged(batch, live)
         work, sent = logged.numbers.fifo_batch(batch.entries), list[SentCopy]()
         if any(isinstance(entry, Publication) and entry.routes.queues for entry in batch.entries):
@@ -88,7 +89,7 @@ class Router:
         )
         result = self._finish(report, work, routed, last, delivered=sent)
         self._release(batch, logged.numbers, result)
-        return replace(result, not_done=(*result.not_done, *left))
+        return replace(result, not_done=(*result.not_done, *left), pauses=pauses)
 
     def _logged_at_once(self, batch: ReadBatch, live: LiveDelivery) -> _Logged | None:
         """Store the heads together with the logs; return None if nothing was stored."""

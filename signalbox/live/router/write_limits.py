@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import Protocol
 
 from signalbox.exchange.messages.publications import Publication
+from signalbox.exchange.routing.ports import REFUSED_FOR
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES
 from signalbox.live.router.decoding import publication_metadata
 from signalbox.messages import MessageId, size_bytes
 
-PERIOD_SECONDS = 10
+PERIOD_SECONDS = REFUSED_FOR.seconds
 # 1,500 a second: two units each in a transaction. DynamoDB takes 4,000 a second from a new table, and 1,000 from the
 # partition of all retained events of a realm, whose events count six times: a publisher may use half of it.
 MAXIMUM_KILOBYTES, RETAINED = 1_500 * PERIOD_SECONDS, 6

@@ -10,7 +10,7 @@ from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.ports import Delivery, Distribution, HeadChange, NumberedPublication
+from signalbox.exchange.routing.ports import REFUSED_FOR, Delivery, Distribution, HeadChange, NumberedPublication
 from signalbox.exchange.routing.sequences import Head
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Attribute, MessageId
@@ -150,9 +150,10 @@ def test_a_refused_publication_and_all_behind_it_in_its_group_are_left_without_a
         world.publish(LOG, topic, body)
     live.refusing = {"1"}
 
-    left = world.route(LOG).not_done
+    result = world.route(LOG)
 
-    assert len(left) == 2
+    assert result.pauses == dict.fromkeys(result.not_done, REFUSED_FOR)
+    assert len(result.not_done) == 2
     assert (live.delivered, world.bodies("q_log.fifo")) == ([("0", 1), ("2", 1)], ["0", "2"])
     live.refusing = set()
     world.moment += VISIBILITY
@@ -180,6 +181,7 @@ def test_a_batch_of_which_all_is_refused_writes_nothing(world_and_live) -> None:
     result = world.route(LOG)
 
     assert (len(result.not_done), result.events, live.at_once, live.steps) == (1, (), [], [])
+    assert result.pauses == dict.fromkeys(result.not_done, REFUSED_FOR)
 
 
 def test_live_delivery_ignores_exchanges_that_are_not_live() -> None:
