@@ -102,14 +102,13 @@ class BackfillReader:
 
         With history, all of them are read at once, since those that it includes are left out.
         """
-        read: list[LoggedEvent] = []
+        read, place = list[LoggedEvent](), None
         for event in self.log.retained(self.realm, request.pattern, after=after) if request.get_retained else ():
             if self.log.is_large and not request.history and read and read[-1].topic != event.topic:
+                place = read[-1].topic
                 break
             read.append(event)
-        else:
-            return latest_retained(sorted(read, key=_published), listener), None
-        return latest_retained(sorted(read, key=_published), listener), read[-1].topic
+        return latest_retained(sorted(read, key=_published), listener), place
 
     def _topics(
         self, request: BackfillRequest, deferred: SequenceNumbers
