@@ -10,15 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from signalbox.local.emulator.patches.patch import Patch, original
-from tests.fault_injection.calls import (
-    Answer,
-    CallRule,
-    Clock,
-    Forward,
-    ServiceCall,
-    ServiceRequest,
-    parse_call,
-)
+from tests.fault_injection.calls import Answer, CallRule, Clock, Forward, ServiceCall, ServiceRequest, parse_call
 from tests.fault_injection.chance import Chance
 from tests.fault_injection.failed_calls import FailedCalls
 from tests.fault_injection.iam_changes import IamChanges, Policies, Principal

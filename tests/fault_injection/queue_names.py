@@ -4,11 +4,7 @@ import json
 from dataclasses import dataclass, field
 
 from tests.fault_injection.calls import Answer, Clock, Forward, ServiceCall
-from tests.fault_injection.errors import (
-    DEAD_LETTER_TARGET_MISSING,
-    QUEUE_DELETED_RECENTLY,
-    QUEUE_MISSING,
-)
+from tests.fault_injection.errors import DEAD_LETTER_TARGET_MISSING, QUEUE_DELETED_RECENTLY, QUEUE_MISSING
 
 NEW_QUEUE_SECONDS, DELETED_NAME_SECONDS = 1.0, 60.0
 

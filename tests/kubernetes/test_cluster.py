@@ -9,16 +9,7 @@ import urllib3
 
 from signalbox.local.files import CHECKOUT
 from signalbox.local.processes import is_alive
-from tests.kubernetes.cluster import (
-    JSON_PATCH,
-    READY,
-    STAY,
-    ApiError,
-    deployment,
-    env_of,
-    managers,
-    stateful_set,
-)
+from tests.kubernetes.cluster import JSON_PATCH, READY, STAY, ApiError, deployment, env_of, managers, stateful_set
 from tests.patience import wait_for
 
 pytestmark = pytest.mark.kubernetes

@@ -14,17 +14,7 @@ from signalbox.sarracenia.rights.names import UserName
 from tests.simulation import guarantees, run
 from tests.simulation.accesses import QUEUE_NAMES, accesses
 from tests.simulation.connections import CONNECTIONS, SimulatedSocket
-from tests.simulation.explore import (
-    CRASH,
-    CUT,
-    DUPLICATE,
-    EVERY,
-    ExploredCalls,
-    ExploringKernel,
-    Search,
-    Step,
-    explore,
-)
+from tests.simulation.explore import CRASH, CUT, DUPLICATE, EVERY, ExploredCalls, ExploringKernel, Search, Step, explore
 from tests.simulation.kernel import START
 from tests.simulation.live import INBOX, OUTBOX, TOPICS, USER, LiveWorld
 from tests.simulation.rendezvous import BROKER, PREFIX, RendezvousWorld

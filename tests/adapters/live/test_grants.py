@@ -13,13 +13,7 @@ from signalbox.aws.live import group_grants as module
 from signalbox.aws.live.account_items import CREDENTIALS, grants_of
 from signalbox.aws.live.grants import DynamoGrants, DynamoGroups, DynamoSecrets
 from signalbox.aws.live.group_grants import CachedGroupGrants
-from signalbox.aws.live.items import (
-    ended_tokens_key,
-    grants_key,
-    group_grants_version_key,
-    principal_key,
-    secret_key,
-)
+from signalbox.aws.live.items import ended_tokens_key, grants_key, group_grants_version_key, principal_key, secret_key
 from signalbox.aws.live.recent import Recent
 from signalbox.live.admin.ports import GrantsTooLarge, StoredGrants, TooManyGroups
 from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants

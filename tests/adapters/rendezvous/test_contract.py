@@ -16,21 +16,8 @@ from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.queues import Lease, QueueName, QueueUrl
 from signalbox.rendezvous.model.pace import Pace, ProxyGroup, ProxyKind, first_pace
-from signalbox.rendezvous.model.states import (
-    ClientId,
-    OfferPool,
-    OfferState,
-    RendezvousMethod,
-    RendezvousRecord,
-)
-from signalbox.rendezvous.ports import (
-    Cursor,
-    Leases,
-    Offers,
-    ProxyPaces,
-    QueueLeases,
-    Statistics,
-)
+from signalbox.rendezvous.model.states import ClientId, OfferPool, OfferState, RendezvousMethod, RendezvousRecord
+from signalbox.rendezvous.ports import Cursor, Leases, Offers, ProxyPaces, QueueLeases, Statistics
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.proxy import ProxyPoll
 from tests.fakes.aws import STORES

@@ -18,12 +18,7 @@ from signalbox.queues import FIFO_SUFFIX, QueueName
 from signalbox.splitting.consumers.rbac import RoleRights, group, role_documents
 from signalbox.splitting.model.target import Target
 from tests.integration.splitting.pods import KillablePods
-from tests.integration.splitting.users import (
-    END_SECONDS,
-    Stage,
-    Visits,
-    prove_that_nothing_is_lost,
-)
+from tests.integration.splitting.users import END_SECONDS, Stage, Visits, prove_that_nothing_is_lost
 from tests.kubernetes.cluster import STAY, STRATEGIC, Namespace, Server
 from tests.kubernetes.cluster import deployment as deployment_manifest
 from tests.patience import wait_for

@@ -4,10 +4,7 @@ import time
 
 import pytest
 
-from signalbox.local.emulator.patches.service_deployments import (
-    completing_later,
-    naming_active_revisions,
-)
+from signalbox.local.emulator.patches.service_deployments import completing_later, naming_active_revisions
 
 DEFINITIONS = {
     f"mailer:{revision}": {"family": "mailer", "revision": revision, "status": status}

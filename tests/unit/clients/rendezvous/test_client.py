@@ -8,12 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.clients.rendezvous.client import (
-    BrokerRefused,
-    NoAnswer,
-    SqsRendezvous,
-    new_client_id,
-)
+from signalbox.clients.rendezvous.client import BrokerRefused, NoAnswer, SqsRendezvous, new_client_id
 from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 from signalbox.rendezvous.wire.reply import answer_reply, error_reply
 

@@ -24,14 +24,7 @@ from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES
 from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import Offer, offer_body
-from signalbox.rendezvous.wire.proxy import (
-    MATCH,
-    NO_MATCH,
-    ProxyAnswer,
-    ProxyPoll,
-    answer_response,
-    poll_response,
-)
+from signalbox.rendezvous.wire.proxy import MATCH, NO_MATCH, ProxyAnswer, ProxyPoll, answer_response, poll_response
 from signalbox.rendezvous.wire.sdp import best_candidate_address, sdp_of
 
 OFFER = sample_offer("a client")

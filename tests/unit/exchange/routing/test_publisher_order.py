@@ -13,14 +13,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.router import Router
 from signalbox.messages import Message, MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
-from tests.unit.exchange.routing.routing_world import (
-    CONTROL_ID,
-    HOLD_FOR,
-    Killed,
-    MemoryHeads,
-    MemoryKeyHolds,
-    World,
-)
+from tests.unit.exchange.routing.routing_world import CONTROL_ID, HOLD_FOR, Killed, MemoryHeads, MemoryKeyHolds, World
 from tests.unit.exchange.routing.test_router_live import Live
 
 LOG = ExchangeName("xlog.fifo")

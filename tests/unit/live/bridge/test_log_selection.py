@@ -12,13 +12,7 @@ import pytest
 from signalbox.clients.bridge.log_relay import RelayPace
 from signalbox.errors import RejectedError
 from signalbox.live.bridge.checkpoints import InvalidCheckpoint
-from signalbox.live.bridge.log_positions import (
-    ENDED_KEPT_FOR,
-    MAXIMUM_BYTES,
-    MAXIMUM_ENDED,
-    LogPosition,
-    LogPositions,
-)
+from signalbox.live.bridge.log_positions import ENDED_KEPT_FOR, MAXIMUM_BYTES, MAXIMUM_ENDED, LogPosition, LogPositions
 from signalbox.live.bridge.log_selection import ContainerSelection, ListedContainer
 from signalbox.live.bridge.topics import log_topic
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES

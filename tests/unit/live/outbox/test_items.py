@@ -20,14 +20,7 @@ from signalbox.live.outbox.items import (
     parse_item,
     reply_item,
 )
-from signalbox.live.wamp.messages import (
-    Payload,
-    PublicationId,
-    RequestId,
-    Subscribed,
-    SubscriptionId,
-    Unsubscribed,
-)
+from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, Subscribed, SubscriptionId, Unsubscribed
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 

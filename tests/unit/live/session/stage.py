@@ -4,16 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from signalbox.live.model.effects import Effect, Post
-from signalbox.live.model.state import (
-    Account,
-    ConnectionId,
-    DecisionContext,
-    Outcome,
-    Realm,
-    Received,
-    Session,
-    opened,
-)
+from signalbox.live.model.state import Account, ConnectionId, DecisionContext, Outcome, Realm, Received, Session, opened
 from signalbox.live.rights.grants import Grant, Rights
 from signalbox.live.session.machine import receive
 from signalbox.live.wamp.authentication import StoredSecret

@@ -2,12 +2,7 @@
 
 import pytest
 
-from signalbox.live.session.connection import (
-    Refusal,
-    arvados_token,
-    chosen_subprotocol,
-    protocol_refusal,
-)
+from signalbox.live.session.connection import Refusal, arvados_token, chosen_subprotocol, protocol_refusal
 
 NAME = "Sec-WebSocket-Protocol"
 

@@ -17,14 +17,7 @@ from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, ProxyPoll
-from tests.fakes.rendezvous import (
-    START,
-    MemoryBrokerQueue,
-    MemoryClientQueues,
-    MemoryClock,
-    MemoryOffers,
-    MemoryPaces,
-)
+from tests.fakes.rendezvous import START, MemoryBrokerQueue, MemoryClientQueues, MemoryClock, MemoryOffers, MemoryPaces
 
 OFFER = '{"type":"offer","sdp":"v=0\\r\\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel\\r\\n'
 OFFER += 'a=candidate:1 1 udp 2122260223 8.8.4.4 40000 typ host\\r\\n"}'

@@ -5,14 +5,7 @@ from http import HTTPStatus
 import pytest
 
 from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
-from signalbox.rendezvous.wire.reply import (
-    NO_PROXIES,
-    TIMED_OUT,
-    ClientReply,
-    answer_reply,
-    error_reply,
-    legacy_status,
-)
+from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, ClientReply, answer_reply, error_reply, legacy_status
 
 
 def test_an_answer_reply_equals_upstreams():

@@ -8,10 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
-from signalbox.rendezvous.wire.sdp import (
-    best_candidate_address,
-    sdp_of,
-)
+from signalbox.rendezvous.wire.sdp import best_candidate_address, sdp_of
 
 SESSION = "v=0\r\no=- 1 2 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n"
 MEDIA = "m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\nc=IN IP4 0.0.0.0\r\n"

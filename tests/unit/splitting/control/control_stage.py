@@ -17,14 +17,7 @@ from signalbox.splitting.control.commands import COMMANDS, Command, Reconcile
 from signalbox.splitting.control.effect_executor import EffectExecutor
 from signalbox.splitting.control.keeping import KeepService
 from signalbox.splitting.control.observation import SplitObserver
-from signalbox.splitting.control.ports import (
-    DeclaredRegistries,
-    KeptStore,
-    NothingDeclared,
-    Outlets,
-    Resources,
-    Store,
-)
+from signalbox.splitting.control.ports import DeclaredRegistries, KeptStore, NothingDeclared, Outlets, Resources, Store
 from signalbox.splitting.control.presentation import SplitPresenter
 from signalbox.splitting.control.problems import ProblemLog
 from signalbox.splitting.control.reconcile_loop import ReconcileLoop, Reconciler

@@ -6,9 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from signalbox.queues import QueueName
 from signalbox.splitting.control.reconcile import next_actions
-from signalbox.splitting.model.actions import (
-    Action,
-)
+from signalbox.splitting.model.actions import Action
 from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import (
     Forwarder,

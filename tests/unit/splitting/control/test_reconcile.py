@@ -21,12 +21,7 @@ from signalbox.splitting.model.actions import (
     SwitchTargetBack,
 )
 from signalbox.splitting.model.claims import SessionId
-from signalbox.splitting.model.observed_state import (
-    Sample,
-    TargetState,
-    TemporaryQueue,
-    is_empty,
-)
+from signalbox.splitting.model.observed_state import Sample, TargetState, TemporaryQueue, is_empty
 from signalbox.splitting.model.split import Phase, Stage
 from tests.unit.splitting.control.observed_states import (
     ANN,
