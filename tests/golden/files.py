@@ -15,6 +15,8 @@ from typing import Any
 
 import boto3
 
+from signalbox.control.protocol import command_body
+
 Json = Any
 FOLDER = Path(__file__).parent
 ZLIB = "zlib"  # the name of a compressed text in golden items; DynamoDB has its bytes
@@ -22,6 +24,13 @@ ZLIB = "zlib"  # the name of a compressed text in golden items; DynamoDB has its
 
 def golden(capability: str, kind: str) -> Json:
     return json.loads((FOLDER / capability / f"{kind}.json").read_text())
+
+
+def rewritten(body: str) -> str:
+    """Return the message of a command, written anew with the same id and fields."""
+    fields = json.loads(body)
+    del fields["reply"]
+    return command_body(fields.pop("command"), request_id=fields.pop("id"), fields=fields)
 
 
 def stored_items(table) -> Sequence[Json]:
