@@ -144,3 +144,18 @@ def proxy(sid: str = "p1", *, nat: Nat = Nat.RESTRICTED, clients: int = 0) -> Pr
         clients=clients,
         relay_pattern="snowflake.torproject.net$",
     )
+
+
+def parked() -> World:
+    """Return a world in which the offer of a client waits."""
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    return world
+
+
+def matched() -> World:
+    """Return a world in which a proxy has the offer of a client."""
+    world = parked()
+    world.poll(proxy())
+    return world

@@ -3,14 +3,11 @@
 import json
 
 from signalbox.rendezvous.model.states import OfferState
-from tests.unit.rendezvous.rules.services import ANSWER, CLIENT, World, delivery, proxy
+from tests.unit.rendezvous.rules.services import ANSWER, CLIENT, World, delivery, matched, proxy
 
 
 def test_an_answer_reaches_the_client_and_ends_the_offer() -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
-    world.poll(proxy())
+    world = matched()
 
     assert world.answer(proxy())
 
@@ -32,10 +29,7 @@ def test_an_answer_before_any_match_is_refused_at_once_and_not_stored() -> None:
 
 
 def test_after_the_first_answer_the_client_counts_as_gone() -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
-    world.poll(proxy())
+    world = matched()
 
     assert world.answer(proxy())
     assert not world.answer(proxy())
@@ -43,10 +37,7 @@ def test_after_the_first_answer_the_client_counts_as_gone() -> None:
 
 
 def test_after_the_end_of_patience_the_client_counts_as_gone() -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
-    world.poll(proxy())
+    world = matched()
     world.wait(30)
 
     assert not world.answer(proxy())
@@ -54,10 +45,7 @@ def test_after_the_end_of_patience_the_client_counts_as_gone() -> None:
 
 def test_a_network_whose_answers_miss_again_and_again_does_not_search_the_offers() -> None:
     """An answer without a client reads all offers of the last half minute, which a stranger can make many."""
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
-    world.poll(proxy())
+    world = matched()
     searches: list[str] = []
     sought = world.offers.matched_by
     world.offers.matched_by = lambda sid, since: searches.append(sid) or sought(sid, since=since)

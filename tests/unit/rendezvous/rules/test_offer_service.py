@@ -12,7 +12,7 @@ from signalbox.rendezvous.wire.gojson.codec import decode_map
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from tests.fakes.rendezvous import START
-from tests.unit.rendezvous.rules.services import ANSWER, CLIENT, OFFER, World, delivery, proxy
+from tests.unit.rendezvous.rules.services import ANSWER, CLIENT, OFFER, World, delivery, matched, parked, proxy
 
 SECOND = timedelta(seconds=1)
 DENIED = '{"error":"no snowflake proxies currently available"}'
@@ -79,9 +79,7 @@ def test_the_country_of_an_offer_is_the_country_of_its_best_candidate() -> None:
 
 
 def test_a_parked_offer_expires_when_its_message_is_redelivered() -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
+    world = parked()
     world.wait(30)
 
     receipt = world.receive(delivery(handle="h2"))
@@ -94,9 +92,7 @@ def test_a_parked_offer_expires_when_its_message_is_redelivered() -> None:
 
 def test_a_client_with_a_silent_proxy_gets_a_timeout_when_its_patience_ends() -> None:
     """Upstream sends no reply: the client waits for 111 s."""
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
+    world = parked()
     assert world.poll(proxy()).match
     world.wait(30)
 
@@ -107,9 +103,7 @@ def test_a_client_with_a_silent_proxy_gets_a_timeout_when_its_patience_ends() ->
 
 
 def test_an_early_duplicate_of_a_parked_offer_stays_in_flight_and_renews_the_receipt_handle() -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
+    world = parked()
     world.wait(3)
 
     receipt = world.receive(delivery(handle="h2"))
@@ -120,9 +114,7 @@ def test_an_early_duplicate_of_a_parked_offer_stays_in_flight_and_renews_the_rec
 
 def test_a_copy_of_an_offers_message_is_dropped() -> None:
     """Such as one that a client sent twice in the same millisecond."""
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
+    world = parked()
 
     receipt = world.receive(delivery(message_id="m2"))
 
@@ -149,10 +141,7 @@ def test_an_offer_is_hidden_beyond_the_short_visibility_of_its_queue_when_it_com
 
 def test_an_offer_answered_while_it_is_delivered_again_comes_once_more_to_be_deleted() -> None:
     """The answer may have deleted it with the older receipt handle, which SQS ignores."""
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
-    world.poll(proxy())
+    world = matched()
     open_record = world.offers.records[CLIENT]
     assert world.answer(proxy())
     world.offers.find = lambda draft: open_record
@@ -168,10 +157,7 @@ def test_an_offer_answered_while_it_is_delivered_again_comes_once_more_to_be_del
 
 
 def test_an_answer_that_is_being_sent_is_not_sent_again() -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
-    world.poll(proxy())
+    world = matched()
     assert world.answer(proxy())
     world.client_queues.is_empty = lambda _client: True
 
@@ -184,9 +170,7 @@ def test_an_answer_that_is_being_sent_is_not_sent_again() -> None:
 
 
 def test_a_delivery_just_before_the_deadline_does_not_end_the_patience() -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
+    world = parked()
     world.wait(29.9)
 
     receipt = world.receive(delivery(handle="h2"))
@@ -305,25 +289,20 @@ def test_an_offer_that_comes_too_late_gets_no_queue_that_no_sweep_would_see(
 
 
 def test_an_offer_that_another_function_instance_stored_stays_in_flight() -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
+    world = parked()
     world.offers.find = lambda draft: None  # the state before the other function instance stored it
 
-    parked = world.receive(delivery())
+    receipt = world.receive(delivery())
     world.paces.paces.clear()
     refused = world.receive(delivery())
 
-    assert not parked.done
+    assert not receipt.done
     assert not refused.done
     assert world.replies == []
 
 
 def test_an_offer_answered_at_the_moment_of_its_expiry_keeps_its_answer() -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
-    world.poll(proxy())
+    world = matched()
     world.wait(29.9)
     open_record = world.offers.records[CLIENT]
     assert world.answer(proxy())

@@ -10,7 +10,7 @@ from signalbox.rendezvous.model.states import ClientId, OfferPool, OfferState, R
 from signalbox.rendezvous.rules.poll_service import BUSY_RECORDS, CLAIMS
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.rendezvous import PAGE_SIZE, START
-from tests.unit.rendezvous.rules.services import CLIENT, World, delivery, proxy
+from tests.unit.rendezvous.rules.services import CLIENT, World, delivery, parked, proxy
 
 SECOND = timedelta(seconds=1)
 
@@ -79,9 +79,7 @@ def test_a_poll_whose_offers_are_claimed_by_others_tries_a_few_and_ends() -> Non
 
 
 def test_after_the_match_patience_the_offer_goes_to_another_proxy() -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
+    world = parked()
 
     assert claimed(world, "silent") == CLIENT
     world.wait(4.9)
@@ -94,9 +92,7 @@ def test_after_the_match_patience_the_offer_goes_to_another_proxy() -> None:
 
 
 def test_a_late_answer_is_accepted_as_long_as_no_other_proxy_has_the_offer() -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
+    world = parked()
     assert claimed(world, "slow") == CLIENT
     world.wait(10)
 
@@ -105,9 +101,7 @@ def test_a_late_answer_is_accepted_as_long_as_no_other_proxy_has_the_offer() -> 
 
 
 def test_an_offer_past_its_patience_goes_to_no_proxy() -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
+    world = parked()
     world.wait(30)
 
     assert claimed(world, "p1") is None
@@ -133,9 +127,7 @@ def test_without_restricted_proxies_an_unrestricted_one_gets_a_new_offer_at_once
 
 
 def test_polls_of_proxies_that_ignore_it_get_no_match_without_a_look_for_an_offer() -> None:
-    world = World()
-    world.expect_proxies()
-    world.receive(delivery())
+    world = parked()
     world.paces.paces[ProxyGroup.RESTRICTED] = replace(first_pace(START), networks={LOCAL_GROUP: 10**6})
     world.offers.recent = lambda pool, **_: pytest.fail("looked for an offer")
 
