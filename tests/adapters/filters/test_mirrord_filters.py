@@ -11,12 +11,7 @@ from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.matching import decide
 from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.session_config import InvalidSessionConfig, QueueId, parse_mirrord_file
-
-# The filter that `mirrord up` writes for its session (split_queues.rs, session_key_string_value_jq).
-MIRRORD_UP = (
-    "(.MessageAttributes // {}) | "
-    '[.. | select(type == "string" and contains("mirrord-session=zamek.bobolice"))] | length > 0'
-)
+from tests.adapters.filters.verdicts import verdicts
 
 
 def matches(languages: Languages, entry: dict[str, object], message: dict[str, object], *, sns: bool = False) -> bool:
@@ -29,86 +24,10 @@ def attributes(**values: str) -> dict[str, object]:
     return {"MessageAttributes": {name: {"DataType": "String", "StringValue": text} for name, text in values.items()}}
 
 
-@pytest.mark.parametrize(
-    ("entry", "message", "expected"),
-    [
-        pytest.param({"message_filter": {"tenant": "^Avi\\."}}, attributes(tenant="Avi.Test"), True, id="sandbox"),
-        pytest.param({"message_filter": {"tenant": "^Avi\\."}}, attributes(tenant="Basic"), False, id="sandbox, other"),
-        pytest.param({"message_filter": {"tenant": "^Avi\\."}}, attributes(TENANT="avi.test"), True, id="case"),
-        pytest.param(
-            {"message_filter": {"baggage": ".*mirrord-session=alice.*"}},
-            attributes(baggage="a=1,mirrord-session=alice,b=2"),
-            True,
-            id="baggage",
-        ),
-        pytest.param(
-            {"message_filter": {"wows": "so wows", "coolz": "^very"}}, attributes(wows="so wows"), False, id="and"
-        ),
-        pytest.param({"message_filter": {"client": "^(?!test)"}}, attributes(client="prod"), True, id="look-around"),
-        pytest.param(
-            {"jq_filter": ".Body | fromjson | .important == true"}, {"Body": '{"important":true}'}, True, id="jq"
-        ),
-        pytest.param(
-            {"jq_filter": ".Body | fromjson | .important"}, {"Body": '{"important":"true"}'}, False, id="truthy"
-        ),
-        pytest.param({"jq_filter": ".Body | fromjson | .important == true"}, {"Body": "plain"}, False, id="error"),
-        pytest.param(
-            {"jq_filter": '.Body | fromjson | .customer_email | test("metalbear\\\\.com")'},
-            {"Body": '{"customer_email":"a@metalbear.com"}'},
-            True,
-            id="email",
-        ),
-        pytest.param(
-            {"jq_filter": '.MessageAttributes.client.StringValue | test("^a$")'},
-            attributes(client="a"),
-            True,
-            id="attribute",
-        ),
-        pytest.param(
-            {"jq_filter": '.MessageAttributes.client.StringValue | test("^a$")'},
-            attributes(client="A"),
-            False,
-            id="jq case",
-        ),
-        pytest.param(
-            {"message_filter": {"client": "^a$"}, "jq_filter": ".Body | fromjson | .important == true"},
-            {"Body": '{"important":true}', **attributes(client="a")},
-            True,
-            id="both",
-        ),
-        pytest.param(
-            {"message_filter": {"client": "^a$"}, "jq_filter": ".Body | fromjson | .important == true"},
-            {"Body": '{"important":true}', **attributes(client="b")},
-            False,
-            id="one of both",
-        ),
-        pytest.param(
-            {
-                "filter": {
-                    "any_of": [{"metadata": "^baggage: .*mirrord-session=alice.*$"}, {"metadata": "^tracestate: "}]
-                }
-            },
-            attributes(baggage="x,mirrord-session=alice"),
-            True,
-            id="composed",
-        ),
-        pytest.param(
-            {"filter": {"metadata": "^baggage: .*mirrord-session=alice.*$"}},
-            attributes(Baggage="mirrord-session=alice"),
-            False,
-            id="composed is case-sensitive",
-        ),
-        pytest.param(
-            {"jq_filter": MIRRORD_UP}, attributes(x="a,mirrord-session=zamek.bobolice"), True, id="mirrord up"
-        ),
-        pytest.param(
-            {"jq_filter": MIRRORD_UP}, {"Body": "mirrord-session=zamek.bobolice"}, False, id="up, in the body"
-        ),
-        pytest.param({"jq_filter": "env.HOME != null"}, {}, False, id="environment"),
-    ],
-)
-def test_a_documented_filter_matches_the_documented_messages(languages, entry, message, expected):
-    assert matches(languages, entry, message) is expected
+@pytest.mark.parametrize("case", verdicts("documented.json", "id"))
+def test_a_documented_filter_matches_the_documented_messages(languages, case):
+    """`mirrord up` writes one with `mirrord-session` for its session (split_queues.rs, session_key_string_value_jq)."""
+    assert matches(languages, case["filter"], case["message"]) is case["matches"]
 
 
 def test_a_number_is_matched_as_text_and_a_binary_value_never_matches(languages):
