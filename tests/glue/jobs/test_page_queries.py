@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -157,66 +158,10 @@ CONTENT = {
         cost("Lambda GB-seconds", 7, 4.0, day="2026-12-01"),
     ],
 }
-ANSWERS: dict[str, list[list[str | None]]] = {
-    "The Glue table computes its partitions (partition projection), so Athena reads new hours at once:": [
-        ["matched", "1"],
-        ["denied", "1"],
-    ],
-    "What happened to this message?": [
-        ["2026-11-20 09:00:00", "exchange", "routed", "ok", "trial", "q", "1", None, None],
-        ["2026-11-20 10:00:00", "exchange", "dead", "failed", "trial", None, None, None, "NoQueue"],
-        ["2026-11-20 11:00:00", "splitting", "routed", "ok", None, None, None, None, None],
-    ],
-    "Who published most, and how much?": [["bob", "9000", "90000", "18000"], ["alice", "3600", "36000", "7200"]],
-    "Which topics have no recipient?": [["trial", "nowhere", "7", "1"], ["trial", "odd", "0", "2"]],
-    "Which hours have the most traffic?": [
-        ["2026-11-20 09:00:00", "1.500000", "3.000000"],
-        ["2026-11-20 10:00:00", "2.000000", "4.000000"],
-    ],
-    "Which queues are slow, and since when?": [
-        ["2026-11-20 09:00:00", "exchange", "trial", "slow", "5", "1", "10", "5001"],
-        ["2026-11-20 10:00:00", "exchange", "trial", "slower", "5", "1", "10", "9000"],
-    ],
-    "Why did messages become dead letters?": [["exchange", "slower", "NoQueue", "5", "2026-11-20 10:00:00"]],
-    "Did each queue get all messages once and in order?": [
-        [DAY, "trial", "t", "q", "gap", "3", "4", "2", "1", "0", "0", "1"],
-        [DAY, "trial", "t", "q", "reordered", "8", "7", "1", None, None, None, None],
-    ],
-    "On which days was order audited, with how many copies?": [[LONG_AGO, "50"], [DAY, "40"]],
-    "Which events prove a finding?": [["reordered", "8", "1", "first"], ["reordered", "8", "1", "second"]],
-    "When was a queue bound, and by which user? This shows whether a gap is expected.": [
-        [f"{DAY} 07:00:00", "deleted", "ok", "bulletins.fifo", "q_bob_bulletins.fifo", "data.#", "alice", "by name"],
-        [f"{DAY} 08:00:00", "declared", "ok", "bulletins.fifo", "q_bob_bulletins.fifo", "data.#", "bob", None],
-    ],
-    "What did a user change?": [
-        [f"{DAY} 07:00:00", "deleted", "ok", "q_bob_bulletins.fifo", "data.#"],
-        [f"{DAY} 06:00:00", "declared", "ok", "q_alice", "data.#"],
-        [f"{DAY} 05:00:00", "declared", "ok", "bulletins.fifo", None],
-    ],
-    "Which past messages would a binding by `v03.*.weather.#` have matched?": [
-        ["v03.a.weather", "2", "30"],
-        ["v03.b.weather.storm", "1", "10"],
-    ],
-    "How long do clients wait for an answer, by country?": [["DE", None, "7000"], ["CA", "900", "4000"]],
-    "How many clients found a proxy, day by day?": [
-        [DAY, "512", "40", "16", "53"],
-        [NEXT, None, None, None, None],
-    ],
-    "Who got the messages of a split queue?": [[DAY, "deployed", "sent", "7"], [DAY, "ann", "sent", "5"]],
-    "Why did a session get this message?": [["2026-11-20 11:00:00", "ok", "ann", "it"]],
-    "Who was connected, and whose access was taken away?": [
-        ["2026-11-20 12:00:00", "joined", "ok", "trial.fifo", None, "crunch", None],
-        ["2026-11-20 13:00:00", "revoked", "ok", "trial.fifo", "trial.", None, "ungrant"],
-    ],
-    "What does each capability cost, by item?": [
-        ["exchange", "Lambda GB-seconds", "7", "2.0", "4.0"],
-        ["exchange", "SQS requests", "120", "0.375", "0.75"],
-    ],
-    "How many raw events arrived on each day, and how many copies? From the raw table, by its own partitions:": [
-        [DAY, "3", "1"],
-        [NEXT, "1", "0"],
-    ],
-}
+# The rows of each question of the page.
+ANSWERS: dict[str, list[list[str | None]]] = json.loads(
+    Path(__file__).with_name("page_answers.json").read_text(encoding="utf-8")
+)
 
 
 @pytest.fixture(scope="module")
