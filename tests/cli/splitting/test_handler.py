@@ -2,6 +2,7 @@
 
 import json
 import threading
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -266,34 +267,7 @@ def test_messages_that_the_mappings_filters_reject_are_deleted_unseen(desk):  # 
     assert "the mapping's filters reject 1, which are deleted as on AWS" in result.stderr
 
 
-SAM = """
-AWSTemplateFormatVersion: "2010-09-09"
-Transform: AWS::Serverless-2016-10-31
-Globals:
-  Function:
-    Timeout: 20
-    Environment:
-      Variables:
-        STAGE: test
-Resources:
-  Memes:
-    Type: AWS::SQS::Queue
-  Consumer:
-    Type: AWS::Serverless::Function
-    Properties:
-      Handler: app.handler
-      Environment:
-        Variables:
-          TABLE: !Ref Table
-          LIMIT: 5
-      Events:
-        Memes:
-          Type: SQS
-          Properties:
-            Queue: !GetAtt Memes.Arn
-            BatchSize: 3
-            FunctionResponseTypes: [ReportBatchItemFailures]
-"""
+SAM = Path(__file__).with_name("sam_template.yaml").read_text()
 
 
 def test_a_template_has_the_variables_and_the_mapping(desk):  # noqa: F811

@@ -74,30 +74,7 @@ def test_an_invalid_file_is_refused_before_anything_is_sent(stage, file):
 
 
 # The registry of metalbear-co/docs, sharing-the-cluster/queue-splitting.
-FIRST_EXAMPLE = """
-apiVersion: queues.mirrord.metalbear.co/v1alpha
-kind: MirrordWorkloadQueueRegistry
-metadata:
-  name: meme-app-q-registry
-spec:
-  queues:
-    meme-queue:
-      queueType: SQS
-      nameSource:
-        envVar: INCOMING_MEME_QUEUE_NAME
-      tags:
-        tool: mirrord
-    ad-queue:
-      queueType: SQS
-      nameSource:
-        envVar: AD_QUEUE_NAME
-      tags:
-        tool: mirrord
-  consumer:
-    name: meme-app
-    container: main
-    workloadType: Deployment
-"""
+FIRST_EXAMPLE = Path(__file__).with_name("registry.yaml").read_text()
 
 
 def checked(*arguments: str, **options: str) -> Result:

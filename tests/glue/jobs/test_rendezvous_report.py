@@ -18,34 +18,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 DAY = "2026-11-21"
 # Counted by hand from `raw`: 2 parties, 4 polls, 11 clients; every `-count` rounded up to a multiple of eight.
-BLOCK = """\
-snowflake-stats-end 2026-11-22 00:00:00 (86400 s)
-snowflake-ips DE=1,FR=1
-snowflake-ips-standalone 2
-snowflake-ips-webext 1
-snowflake-ips-badge 0
-snowflake-ips-iptproxy 0
-snowflake-ips-bloco 0
-snowflake-ips-total 2
-snowflake-idle-count 8
-snowflake-proxy-poll-with-relay-url-count 8
-snowflake-proxy-poll-without-relay-url-count 8
-snowflake-proxy-rejected-for-relay-url-count 8
-client-denied-count 8
-client-restricted-denied-count 8
-client-unrestricted-denied-count 0
-client-snowflake-match-count 16
-client-snowflake-timeout-count 8
-client-http-count 8
-client-http-ips RU=8
-client-ampcache-count 0
-client-ampcache-ips 
-client-sqs-count 16
-client-sqs-ips IR=16,??=8
-snowflake-ips-nat-restricted 1
-snowflake-ips-nat-unrestricted 2
-snowflake-ips-nat-unknown 0
-"""  # noqa: W291 - upstream leaves a space after the name of an empty list
+BLOCK = Path(__file__).with_name("rendezvous_block.txt").read_text()
 
 
 @pytest.fixture

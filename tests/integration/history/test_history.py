@@ -60,33 +60,7 @@ SENT = Counter(
         ("dead_letter", "dead", "sqs"): 1,
     }
 )
-REPORT = """\
-snowflake-ips ??=2
-snowflake-ips-standalone 1
-snowflake-ips-webext 1
-snowflake-ips-badge 0
-snowflake-ips-iptproxy 0
-snowflake-ips-bloco 0
-snowflake-ips-total 2
-snowflake-idle-count 8
-snowflake-proxy-poll-with-relay-url-count 8
-snowflake-proxy-poll-without-relay-url-count 8
-snowflake-proxy-rejected-for-relay-url-count 8
-client-denied-count 8
-client-restricted-denied-count 8
-client-unrestricted-denied-count 0
-client-snowflake-match-count 8
-client-snowflake-timeout-count 8
-client-http-count 8
-client-http-ips ??=8
-client-ampcache-count 0
-client-ampcache-ips \n\
-client-sqs-count 8
-client-sqs-ips ??=8
-snowflake-ips-nat-restricted 1
-snowflake-ips-nat-unrestricted 1
-snowflake-ips-nat-unknown 0
-"""
+REPORT = Path(__file__).with_name("rendezvous_block.txt").read_text()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
 """Functions in templates of SAM and CDK."""
 
+import json
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,45 +11,7 @@ from signalbox.clients.splitting.handler.settings import FunctionSettings
 from signalbox.clients.splitting.handler.template import InvalidTemplate, template_function
 
 ARN = "arn:aws:sqs:us-east-1:1:memes"
-CDK: dict[str, Any] = {
-    "Resources": {
-        "ConsumerA1": {
-            "Type": "AWS::Lambda::Function",
-            "Properties": {
-                "Timeout": 30,
-                "MemorySize": {"Ref": "Memory"},
-                "Environment": {
-                    "Variables": {"STAGE": "test", "TABLE": {"Ref": "TableB2"}, "LIMIT": 5, "DEBUG": True},
-                },
-            },
-            "Metadata": {"aws:cdk:path": "Memes/Consumer/Resource"},
-        },
-        "OtherC3": {"Type": "AWS::Lambda::Function", "Metadata": {"aws:cdk:path": "Memes/Other/Resource"}},
-        "MemesD4": {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "memes"}},
-        "OrdersE5": {"Type": "AWS::SQS::Queue"},
-        "MappingF6": {
-            "Type": "AWS::Lambda::EventSourceMapping",
-            "Properties": {
-                "BatchSize": 7,
-                "MaximumBatchingWindowInSeconds": {"Ref": "Window"},
-                "FunctionName": {"Ref": "ConsumerA1"},
-                "EventSourceArn": {"Fn::GetAtt": ["MemesD4", "Arn"]},
-            },
-        },
-        "MappingG7": {
-            "Type": "AWS::Lambda::EventSourceMapping",
-            "Properties": {
-                "BatchSize": 8,
-                "FunctionName": {"Ref": "ConsumerA1"},
-                "EventSourceArn": {"Fn::GetAtt": "OrdersE5.Arn"},
-            },
-        },
-        "MappingH8": {
-            "Type": "AWS::Lambda::EventSourceMapping",
-            "Properties": {"FunctionName": {"Ref": "OtherC3"}, "EventSourceArn": "arn:aws:sqs:us-east-1:1:else"},
-        },
-    }
-}
+CDK: dict[str, Any] = json.loads(Path(__file__).with_name("cdk_template.json").read_text())
 
 
 @pytest.mark.parametrize("resource", ["ConsumerA1", "Memes/Consumer"])
