@@ -8,9 +8,12 @@ from mypy_boto3_ecs.type_defs import ContainerDefinitionOutputTypeDef as Contain
 from mypy_boto3_ecs.type_defs import DescribeTaskDefinitionResponseTypeDef as DescribeTaskDefinitionResponseTypeDef
 from mypy_boto3_ecs.type_defs import RegisterTaskDefinitionRequestTypeDef as RegisterTaskDefinitionRequestTypeDef
 from mypy_boto3_ecs.type_defs import ServiceTypeDef as ServiceTypeDef
+from mypy_boto3_firehose.client import FirehoseClient as FirehoseClient
+from mypy_boto3_firehose.type_defs import RecordTypeDef as RecordTypeDef
 from mypy_boto3_glue.client import GlueClient as GlueClient
 from mypy_boto3_iam.client import IAMClient as IAMClient
 from mypy_boto3_lambda.client import LambdaClient as LambdaClient
+from mypy_boto3_lambda.type_defs import AliasConfigurationResponseTypeDef as AliasConfigurationResponseTypeDef
 from mypy_boto3_lambda.type_defs import EventSourceMappingConfigurationTypeDef as EventSourceMappingConfigurationTypeDef
 from mypy_boto3_s3.client import S3Client as S3Client
 from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef as ObjectIdentifierTypeDef
