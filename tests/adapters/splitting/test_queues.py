@@ -305,7 +305,7 @@ def test_receive_overrides_the_queues_times(queues: SqsSplitQueues) -> None:
     assert replace(queues, sqs=answering).receive(TEMPORARY) == ()
 
     (call,) = answering.calls
-    assert (call["VisibilityTimeout"], call["WaitTimeSeconds"], call["MaxNumberOfMessages"]) == (40, 1, 10)
+    assert (call["VisibilityTimeout"], call["WaitTimeSeconds"], call["MaxNumberOfMessages"]) == (20, 1, 10)
 
 
 def test_a_deleted_queue_has_no_messages(queues: SqsSplitQueues) -> None:
