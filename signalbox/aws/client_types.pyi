@@ -12,6 +12,7 @@ from mypy_boto3_firehose.client import FirehoseClient as FirehoseClient
 from mypy_boto3_firehose.type_defs import RecordTypeDef as RecordTypeDef
 from mypy_boto3_glue.client import GlueClient as GlueClient
 from mypy_boto3_iam.client import IAMClient as IAMClient
+from mypy_boto3_iam.type_defs import TagTypeDef as TagTypeDef
 from mypy_boto3_lambda.client import LambdaClient as LambdaClient
 from mypy_boto3_lambda.type_defs import AliasConfigurationResponseTypeDef as AliasConfigurationResponseTypeDef
 from mypy_boto3_lambda.type_defs import EventSourceMappingConfigurationTypeDef as EventSourceMappingConfigurationTypeDef
@@ -22,6 +23,7 @@ from mypy_boto3_sqs.client import SQSClient as SQSClient
 from mypy_boto3_sqs.literals import QueueAttributeNameType as QueueAttributeNameType
 from mypy_boto3_sqs.type_defs import BatchResultErrorEntryTypeDef as BatchResultErrorEntryTypeDef
 from mypy_boto3_sqs.type_defs import DeleteMessageBatchRequestEntryTypeDef as DeleteMessageBatchRequestEntryTypeDef
+from mypy_boto3_sqs.type_defs import MessageAttributeValueTypeDef as MessageAttributeValueTypeDef
 from mypy_boto3_sqs.type_defs import MessageTypeDef as MessageTypeDef
 from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef as SendMessageBatchRequestEntryTypeDef
 from mypy_boto3_ssm.client import SSMClient as SSMClient
