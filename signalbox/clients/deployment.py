@@ -3,17 +3,15 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import boto3
 
+from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.aws.shared.settings import BACKOFF
 from signalbox.aws.shared.throttled_keys import retry_throttled_keys
 from signalbox.clients.stage_session import LocalSession, new_session, stack_outputs
 from signalbox.errors import RejectedError
-
-if TYPE_CHECKING:
-    from signalbox.aws.rendezvous.credentials import ClientCredentials
 
 ENDPOINT = "AWS_ENDPOINT_URL"  # read by the SDKs of AWS
 OTHER_CREDENTIALS = ("AWS_PROFILE", "AWS_SESSION_TOKEN")
@@ -93,7 +91,7 @@ class AwsDeployment:
         """Return a boto3 session for this deployment."""
         return self._prepared(new_session(region=self.region))
 
-    def session_of(self, credentials: "ClientCredentials") -> boto3.Session:
+    def session_of(self, credentials: ClientCredentials) -> boto3.Session:
         """Return a boto3 session for this deployment with another user's access key."""
         key = (credentials.access_key_id, credentials.secret_access_key)
         return self._prepared(new_session(*key, region=self.region))
@@ -140,7 +138,7 @@ class LocalDeployment:
         """Return a boto3 session for this deployment."""
         return self._session(**self.administrator)
 
-    def session_of(self, credentials: "ClientCredentials") -> boto3.Session:
+    def session_of(self, credentials: ClientCredentials) -> boto3.Session:
         """Return a boto3 session for this deployment with another user's access key."""
         key_id, secret = credentials.access_key_id, credentials.secret_access_key
         return self._session(access_key_id=key_id, secret_access_key=secret)

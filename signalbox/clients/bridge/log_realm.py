@@ -4,10 +4,11 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from signalbox.clients.bridge.realm import MARGIN, BridgedRealm
 from signalbox.clients.exchange.publisher import PublishRequest
+from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import PatternCursor
 from signalbox.live.bridge.log_positions import LogPosition, LogPositions
 from signalbox.live.bridge.log_reader import LogPublication
@@ -16,9 +17,6 @@ from signalbox.live.procedures.subscription_meta import FIRST_PLACE
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.options import AfterTime
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-
-if TYPE_CHECKING:
-    from signalbox.clients.live.client import LiveClient
 
 LIST = "wamp.subscription.list"
 # New subscriptions are announced; the list removes those that have ended.
@@ -79,14 +77,14 @@ class Subscriptions:
     The list comes in pages, one at a time, so that no number of subscriptions keeps the bridge from its other work.
     """
 
-    client: "LiveClient"
+    client: LiveClient
     _patterns: dict[int, TopicPattern] = field(default_factory=dict)
     _listed: dict[int, TopicPattern] = field(default_factory=dict)
     _listed_at: datetime | None = None
     _place: Sequence[int] | None = None
 
     @classmethod
-    def follow(cls, client: "LiveClient") -> Self:
+    def follow(cls, client: LiveClient) -> Self:
         """Return the subscriptions of the realm of a client."""
         client.follow(PatternCursor(TopicPattern.parse(ON_CREATE)))
         return cls(client)

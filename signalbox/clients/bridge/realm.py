@@ -7,9 +7,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.exchange.publisher import PublishRequest
+from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.model.records import OrderBy
@@ -18,10 +20,6 @@ from signalbox.live.bridge.publications import LOG_ID, RowPublication
 from signalbox.live.log.payloads import RETAIN_HEADER, RETAINED
 from signalbox.live.wamp.options import AfterTime
 from signalbox.live.wamp.patterns import TopicPattern
-
-if TYPE_CHECKING:
-    from signalbox.clients.exchange.client import ExchangeClient
-    from signalbox.clients.live.client import LiveClient
 
 MARKER = "marker"
 MARKER_SECONDS = 60.0
@@ -42,12 +40,12 @@ class BridgedRealm:
     `live` opens a live session, which reads the topic of the checkpoint and those of the rows.
     """
 
-    client: "ExchangeClient"
+    client: ExchangeClient
     exchange: str
     topic: str
     order_by: OrderBy
     age: timedelta | None
-    live: Callable[[], "AbstractContextManager[LiveClient]"]
+    live: Callable[[], AbstractContextManager[LiveClient]]
     aws_errors: tuple[type[Exception], ...] = ()
     marker_seconds: float = MARKER_SECONDS
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
