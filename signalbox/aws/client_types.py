@@ -5,6 +5,6 @@ from typing import Any
 
 def __getattr__(name: str) -> object:
     """Return a type for any name of a type: programs run without boto3's stubs, and do not read annotations."""
-    if name.startswith("__"):  # such as `__path__`, by which the import system asks for a package
+    if name.startswith("__"):  # such as `__path__`, which the import system reads
         raise AttributeError(name)
     return Any
