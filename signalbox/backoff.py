@@ -6,8 +6,10 @@ https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from signalbox.clock import Clock
+if TYPE_CHECKING:
+    from signalbox.clock import Clock
 
 # Pauses of at most 0.1, 0.2, 0.4, 0.8, 1.6, 2 and 2 seconds: 3.6 seconds on average before a call is given up.
 FIRST_SECONDS, LONGEST_SECONDS, ATTEMPTS = 0.1, 2.0, 8
@@ -27,7 +29,7 @@ class Backoff:
     the largest number of attempts.
     """
 
-    clock: Clock
+    clock: "Clock"
     draw: Callable[[], float]
     deadline: Callable[[], datetime | None] = lambda: None
     most: int = ATTEMPTS

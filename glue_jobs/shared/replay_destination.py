@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import boto3
 from botocore.config import Config
 
 from glue_jobs.shared.lake import Lake, spark_session
-from signalbox.aws.client_types import S3Client, SQSClient
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
 from signalbox.aws.history.firehose import DeliveryStream
 from signalbox.aws.history.replay_records import S3ReplayRecords
@@ -32,6 +32,10 @@ from signalbox.messages import Message
 from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import parse_exchange_name, parse_queue_name
 from signalbox.sending import MAXIMUM_ENTRIES
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
+    from mypy_boto3_sqs.client import SQSClient
 
 MessageBuilder = Callable[[Replayable], Message]
 
@@ -56,7 +60,7 @@ class ReplayStage:
         return S3ReplayRecords(self.s3, self.arguments["bucket"], self.arguments["prefix"])
 
     @cached_property
-    def s3(self) -> S3Client:
+    def s3(self) -> "S3Client":
         """The S3 client for the records."""
         return boto3.client("s3", region_name=self.region)
 
@@ -66,12 +70,12 @@ class ReplayStage:
         return DeliveryStream(boto3.client("firehose", region_name=self.region), self.arguments["stream"])
 
     @cached_property
-    def sqs(self) -> SQSClient:
+    def sqs(self) -> "SQSClient":
         """The SQS client for idempotent calls, which botocore may retry."""
         return boto3.client("sqs", region_name=self.region)
 
     @cached_property
-    def sqs_once(self) -> SQSClient:
+    def sqs_once(self) -> "SQSClient":
         """The SQS client for calls that must not be retried."""
         return boto3.client("sqs", region_name=self.region, config=Config(retries={"total_max_attempts": 1}))
 

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lambdas.shared import instance
 from signalbox.aws.rendezvous.countries import country_database
@@ -14,10 +15,12 @@ from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.shared.telemetry import PowertoolsTelemetry
 from signalbox.rendezvous.reporting import events
-from signalbox.rendezvous.reporting.client_address import CountryLookup
 from signalbox.rendezvous.reporting.event_recorder import COLLECTED_FOR, EventRecorder
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
 from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, Bridges, parse_bridges
+
+if TYPE_CHECKING:
+    from signalbox.rendezvous.reporting.client_address import CountryLookup
 
 FILES = Path(__file__).parents[2] / "settings"  # the stack packages it with the code if a stage has such files
 
@@ -104,7 +107,7 @@ def bridges() -> Bridges:
 
 
 @cache
-def country_lookup() -> CountryLookup:
+def country_lookup() -> "CountryLookup":
     """Return the country lookup of addresses."""
     return country_database(FILES / "country.mmdb")
 

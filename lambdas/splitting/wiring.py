@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
 from botocore.config import Config
 
 from lambdas.shared import instance
-from signalbox.aws.client_types import S3Client
 from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.dynamodb import DynamoTable
@@ -14,6 +14,9 @@ from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.aws.splitting.locks import DynamoLedger, DynamoQueueUses
 from signalbox.aws.splitting.queues import SqsSplitQueues
 from signalbox.aws.splitting.splits import DynamoSplits
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
 
 
 def table() -> DynamoTable:
@@ -58,7 +61,7 @@ def queues() -> SqsSplitQueues:
 
 
 @cache
-def s3(patience: timedelta) -> S3Client:
+def s3(patience: timedelta) -> "S3Client":
     """Return the S3 client, which repeats no call and waits this long for a connection and for an answer."""
     seconds = patience.total_seconds()
     config = Config(connect_timeout=seconds, read_timeout=seconds, retries={"total_max_attempts": 1})

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import MessageTypeDef, QueueAttributeNameType, SQSClient
 from signalbox.aws.shared.messages import message_of
 from signalbox.aws.shared.peek import peek
 from signalbox.exchange.messages.end_events import NOT_DELETED
@@ -12,8 +12,13 @@ from signalbox.exchange.messages.replayed_messages import UNREADABLE, original_o
 from signalbox.messages import moment
 from signalbox.sarracenia.rights.names import ExchangeName
 
-VISIBLE: QueueAttributeNameType = "ApproximateNumberOfMessages"
-IN_FLIGHT: QueueAttributeNameType = "ApproximateNumberOfMessagesNotVisible"
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+    from mypy_boto3_sqs.type_defs import MessageTypeDef
+
+VISIBLE: "QueueAttributeNameType" = "ApproximateNumberOfMessages"
+IN_FLIGHT: "QueueAttributeNameType" = "ApproximateNumberOfMessagesNotVisible"
 # SQS gives the dead letter an id of its own: these attributes have that by which `signalbox trace` knows the message.
 IDS = ("message_id", "OriginalMessageId")
 
@@ -31,7 +36,7 @@ class DeadLetter:
 
 
 def dead_letters(
-    sqs: SQSClient, queue_url: str, *, exchange: ExchangeName | None, maximum: int
+    sqs: "SQSClient", queue_url: str, *, exchange: ExchangeName | None, maximum: int
 ) -> tuple[Sequence[DeadLetter], int]:
     """Return up to `maximum` dead letters of a queue, the oldest first, and how many it has, also in flight.
 
@@ -49,7 +54,7 @@ def dead_letters(
     return found[:maximum], max(count, len(found))
 
 
-def _dead_letter(message: MessageTypeDef, exchange: ExchangeName | None) -> DeadLetter:
+def _dead_letter(message: "MessageTypeDef", exchange: ExchangeName | None) -> DeadLetter:
     system = message["Attributes"]
     attributes = message.get("MessageAttributes", {})
     texts: Mapping[str, str] = {name: one.get("StringValue", "") for name, one in attributes.items()}
@@ -62,7 +67,7 @@ def _dead_letter(message: MessageTypeDef, exchange: ExchangeName | None) -> Dead
     )
 
 
-def _is_replayable(message: MessageTypeDef, exchange: ExchangeName | None) -> bool:
+def _is_replayable(message: "MessageTypeDef", exchange: ExchangeName | None) -> bool:
     try:
         original_of_dead_letter(message_of(message), exchange=exchange)
     except UNREADABLE:

@@ -1,7 +1,7 @@
 """boto3 sessions for AWS and the emulator, and the outputs of CloudFormation stacks."""
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
@@ -9,8 +9,11 @@ from botocore.exceptions import ClientError
 from botocore.loaders import Loader
 from botocore.session import Session, get_session
 
-from signalbox.aws.client_types import CloudFormationClient, StackTypeDef
 from signalbox.errors import RejectedError
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_cloudformation.type_defs import StackTypeDef
 
 
 class StageMissing(RejectedError):
@@ -65,7 +68,7 @@ def stack_outputs(session: boto3.Session, stack: str, *, config: Config | None =
     return outputs_of(described)
 
 
-def found_stack(cloudformation: CloudFormationClient, name: str) -> StackTypeDef | None:
+def found_stack(cloudformation: "CloudFormationClient", name: str) -> "StackTypeDef | None":
     """Return the description of a stack, or None if it does not exist."""
     try:
         return cloudformation.describe_stacks(StackName=name)["Stacks"][0]
@@ -75,6 +78,6 @@ def found_stack(cloudformation: CloudFormationClient, name: str) -> StackTypeDef
         return None
 
 
-def outputs_of(stack: StackTypeDef) -> dict[str, str]:
+def outputs_of(stack: "StackTypeDef") -> dict[str, str]:
     """Return the outputs in the description of a stack by their keys."""
     return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", ())}

@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
 
-from signalbox.aws.client_types import DeleteMessageBatchRequestEntryTypeDef
 from signalbox.errors import UnavailableError
 from signalbox.queues import FIFO_SUFFIX, QueueName, is_fifo
 from signalbox.verify.patience import MAPPING_SECONDS
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.type_defs import DeleteMessageBatchRequestEntryTypeDef
 
 T = TypeVar("T")
 

@@ -8,13 +8,11 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from operator import attrgetter, itemgetter
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import boto3
 
-from signalbox.aws.client_types import MessageAttributeValueTypeDef
 from signalbox.clients.control import ControlClient, NoControlReply
-from signalbox.clients.deployment import Deployment
 from signalbox.clients.splitting.heartbeats import HeartbeatThread
 from signalbox.clients.splitting.sessions import Control, SessionClient, SessionRequest
 from signalbox.control.protocol import CommandRejected
@@ -24,6 +22,11 @@ from signalbox.flows.trial import Trial, WrongResult, expect
 from signalbox.queues import QueueName, is_fifo
 from signalbox.splitting.control.protocol import SessionStatus
 from signalbox.verify.patience import MAPPING_SECONDS, SPLIT_END_SECONDS
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.type_defs import MessageAttributeValueTypeDef
+
+    from signalbox.clients.deployment import Deployment
 
 CAPABILITY = "splitting"
 DEVELOPERS = ("alice", "bob")
@@ -58,7 +61,7 @@ class SplitConsumer(Protocol):
         """Return all receipts, ordered by time."""
 
 
-def control_of(deployment: Deployment) -> ControlClient:
+def control_of(deployment: "Deployment") -> ControlClient:
     """Return a client of a deployment's control queue."""
     outputs, sqs = deployment.outputs, deployment.session().client("sqs")
     return ControlClient(sqs, outputs["SplitControlQueueUrl"], outputs["SplitReplyQueueUrl"])
@@ -188,7 +191,7 @@ def _started(client: SessionClient) -> SessionStatus:
         raise WrongResult(f"{refused} ({NEEDED_SETTINGS})") from refused
 
 
-def author_attributes(author: str) -> dict[str, MessageAttributeValueTypeDef]:
+def author_attributes(author: str) -> "dict[str, MessageAttributeValueTypeDef]":
     """Return the message attributes by which the filters of sessions match an author."""
     return {"author": {"DataType": "String", "StringValue": author}}
 

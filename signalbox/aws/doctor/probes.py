@@ -5,19 +5,22 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, UnknownRegionError
 
-from signalbox.aws.client_types import SQSClient
 from signalbox.aws.shared.errors import reason
 from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.doctor.findings import CallDenied, CallFailed
 from signalbox.doctor.rules import ALL, ALL_BUT, QUEUE, SOME, CallerIdentity, Concurrency, QueueSources, Recorder
 from signalbox.queues import STAGE_TAG
 from signalbox.redrive import allowed_sources
+
+if TYPE_CHECKING:
+    import boto3
+    from mypy_boto3_sqs.client import SQSClient
+
 
 # A doctor answers within seconds, also without a network.
 PATIENCE = Config(connect_timeout=4, read_timeout=8, retries={"total_max_attempts": 2, "mode": "standard"})
@@ -47,7 +50,7 @@ def call(permission: str) -> Iterator[None]:
         raise CallFailed(reason(error, permission)) from error
 
 
-def identity(session: boto3.Session) -> CallerIdentity:
+def identity(session: "boto3.Session") -> CallerIdentity:
     """Return the account and ARN of the credentials.
 
     Raises botocore's errors; in a region that the account has not enabled, STS refuses valid credentials, too.
@@ -56,7 +59,7 @@ def identity(session: boto3.Session) -> CallerIdentity:
     return CallerIdentity(found["Account"], found["Arn"])
 
 
-def partition(session: boto3.Session, region: str) -> str | None:
+def partition(session: "boto3.Session", region: str) -> str | None:
     """Return the partition whose pattern a region's name matches, or None; makes no call."""
     try:
         return session.get_partition_for_region(region)
@@ -64,7 +67,7 @@ def partition(session: boto3.Session, region: str) -> str | None:
         return None
 
 
-def concurrency(session: boto3.Session) -> Concurrency:
+def concurrency(session: "boto3.Session") -> Concurrency:
     """Return Lambda's concurrent executions. Raises the errors of `call`."""
     with call("lambda:GetAccountSettings"):
         limit = session.client("lambda", config=PATIENCE).get_account_settings()["AccountLimit"]
@@ -74,7 +77,7 @@ def concurrency(session: boto3.Session) -> Concurrency:
 FREE = "INTERNAL"  # the scope of recorders that AWS services own
 
 
-def recorders(session: boto3.Session) -> list[Recorder]:
+def recorders(session: "boto3.Session") -> list[Recorder]:
     """Return the recorders of the session's region. Raises the errors of `call`."""
     config = session.client("config", config=PATIENCE)
     with call("config:DescribeConfigurationRecorders"):
@@ -118,7 +121,7 @@ class _Found:
         return _name(self.url)
 
 
-def queue_sources(session: boto3.Session, prefixes: Iterable[str], *, stage: str) -> list[QueueSources]:
+def queue_sources(session: "boto3.Session", prefixes: Iterable[str], *, stage: str) -> list[QueueSources]:
     """Return the queues whose names begin with one of the prefixes and whose tag names the stage.
 
     Raises the errors of `call`.
@@ -131,13 +134,13 @@ def queue_sources(session: boto3.Session, prefixes: Iterable[str], *, stage: str
     return [QueueSources(one.name, one.is_open, tuple(s for s in one.sources if s not in ours)) for one in found]
 
 
-def _listed(sqs: SQSClient, prefix: str) -> Iterator[str]:
+def _listed(sqs: "SQSClient", prefix: str) -> Iterator[str]:
     with call("sqs:ListQueues"):
         for page in sqs.get_paginator("list_queues").paginate(QueueNamePrefix=prefix):
             yield from page.get("QueueUrls", [])
 
 
-def _found(sqs: SQSClient, tag_calls: TagCalls, stage: str, url: str) -> _Found | None:
+def _found(sqs: "SQSClient", tag_calls: TagCalls, stage: str, url: str) -> _Found | None:
     with call("sqs:ListQueueTags, sqs:GetQueueAttributes and sqs:ListDeadLetterSourceQueues"):
         try:
             if tag_calls.tags(sqs, url).get(STAGE_TAG) != stage:

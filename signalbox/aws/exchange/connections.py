@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import LambdaClient
 from signalbox.aws.exchange.user_control_queues import USER_TAG, UserControlQueues
 from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment
 from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
@@ -13,6 +13,9 @@ from signalbox.exchange.model.connections import Connection, ConnectionCheck, Fu
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import UserName
 
+if TYPE_CHECKING:
+    from mypy_boto3_lambda.client import LambdaClient
+
 KEY = {"pk": "connections", "sk": "connections"}
 
 
@@ -20,7 +23,7 @@ KEY = {"pk": "connections", "sk": "connections"}
 class LambdaConnections:
     """`Connections`. `queue_arn_prefix` is the ARN of a queue up to its name; `tags` mark this stage's mappings."""
 
-    functions: LambdaClient
+    functions: "LambdaClient"
     control_queues: UserControlQueues
     queue_arn_prefix: str
     tags: Mapping[str, str]

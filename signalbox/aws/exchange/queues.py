@@ -7,8 +7,8 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import QueueAttributeNameType
 from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.aws.shared.messages import message_of
@@ -18,6 +18,9 @@ from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.records import CreatedQueue, QueueSize, QueueSpec
 from signalbox.messages import Message
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, QueueUrl
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 NAME_TAG = "signalbox:name"
 TAG_CHARACTERS = frozenset(string.ascii_letters + string.digits + " _.:/=+-@")
@@ -32,10 +35,10 @@ ORDERED = {
     "DeduplicationScope": "messageGroup",
     "FifoThroughputLimit": "perMessageGroupId",
 }
-WAITING: QueueAttributeNameType = "ApproximateNumberOfMessages"
-IN_FLIGHT: QueueAttributeNameType = "ApproximateNumberOfMessagesNotVisible"
-DELAYED: QueueAttributeNameType = "ApproximateNumberOfMessagesDelayed"
-KEY: QueueAttributeNameType = "KmsMasterKeyId"
+WAITING: "QueueAttributeNameType" = "ApproximateNumberOfMessages"
+IN_FLIGHT: "QueueAttributeNameType" = "ApproximateNumberOfMessagesNotVisible"
+DELAYED: "QueueAttributeNameType" = "ApproximateNumberOfMessagesDelayed"
+KEY: "QueueAttributeNameType" = "KmsMasterKeyId"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +104,8 @@ class SqsExchangeQueues:
         return None if found is None else QueueSize(int(found[WAITING]), int(found[IN_FLIGHT]), int(found[DELAYED]))
 
     def _attributes(
-        self, name: QueueName, attributes: Sequence[QueueAttributeNameType]
-    ) -> Mapping[QueueAttributeNameType, str] | None:
+        self, name: QueueName, attributes: "Sequence[QueueAttributeNameType]"
+    ) -> "Mapping[QueueAttributeNameType, str] | None":
         sqs = self.queues.sqs
         with translate_read_errors(f"queue {name!r}"):
             try:

@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import BatchResultErrorEntryTypeDef, SQSClient
 from signalbox.aws.shared.batch_calls import send_batch
 from signalbox.aws.shared.errors import PASSING, translate_write_errors
 from signalbox.aws.shared.messages import batch_entry
@@ -16,6 +16,10 @@ from signalbox.messages import Message, MessageId, outgoing
 from signalbox.queues import QueueName, is_fifo
 from signalbox.sending import Batch, Delivery, batches
 
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.type_defs import BatchResultErrorEntryTypeDef
+
 logger = logging.getLogger(__name__)
 
 
@@ -23,7 +27,7 @@ logger = logging.getLogger(__name__)
 class SqsExchangeSender:
     """`Sender` of the exchange; `url_prefix` is a queue's URL up to its name."""
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     url_prefix: str
     backoff: Backoff = BACKOFF
 
@@ -54,7 +58,7 @@ class SqsExchangeSender:
         left = set(work.not_done())
         return [message for message in messages if message.message_id in left]
 
-    def _sent(self, batch: Batch) -> tuple[dict[str, str], list[BatchResultErrorEntryTypeDef]]:
+    def _sent(self, batch: Batch) -> "tuple[dict[str, str], list[BatchResultErrorEntryTypeDef]]":
         entries = [batch_entry(str(number), outgoing(one.message)) for number, one in enumerate(batch.deliveries)]
         with translate_write_errors(f"queue {batch.destination!r}"):
             return send_batch(self.sqs, self.url_prefix + batch.destination, entries, backoff=self.backoff)

@@ -3,13 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import (
-    EventSourceMappingConfigurationTypeDef,
-    LambdaClient,
-    QueueAttributeNameType,
-    SQSClient,
-)
 from signalbox.aws.exchange.policy import ExchangeLocation
 from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
 from signalbox.aws.shared.managed_queues import OwnQueues
@@ -21,13 +16,19 @@ from signalbox.exchange.model.names import CONTROL_MARK, StageNames
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import UserName
 
+if TYPE_CHECKING:
+    from mypy_boto3_lambda.client import LambdaClient
+    from mypy_boto3_lambda.type_defs import EventSourceMappingConfigurationTypeDef
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
 USER_TAG = "signalbox:user"
 # Commands of a user that are handled at once, the least that Lambda allows: a user's flood takes few functions.
 CONCURRENCY = 2
-KEY: QueueAttributeNameType = "KmsMasterKeyId"
-REUSE: QueueAttributeNameType = "KmsDataKeyReusePeriodSeconds"
+KEY: "QueueAttributeNameType" = "KmsMasterKeyId"
+REUSE: "QueueAttributeNameType" = "KmsDataKeyReusePeriodSeconds"
 # Not the dead-letter queue: SQS lets a queue name ten queues that may use it. `control` dead-letters commands itself.
-TAKEN_OVER: tuple[QueueAttributeNameType, ...] = (
+TAKEN_OVER: tuple["QueueAttributeNameType", ...] = (
     "VisibilityTimeout",
     "MessageRetentionPeriod",
     REUSE,
@@ -43,8 +44,8 @@ class ControlQueueUnread(RejectedError):
 class UserControlQueues:
     """Creates and deletes a user's control queue with its event source mapping, and the user's reply queue."""
 
-    sqs: SQSClient
-    functions: LambdaClient
+    sqs: "SQSClient"
+    functions: "LambdaClient"
     administrators_url: str
     prefix: str
 
@@ -126,14 +127,14 @@ class UserControlQueues:
         self,
         name: QueueName,
         arn: str,
-        like: EventSourceMappingConfigurationTypeDef,
+        like: "EventSourceMappingConfigurationTypeDef",
         tags: Mapping[str, str],
     ) -> None:
         mappings = self._mappings(arn, like, tags)
         if all(mapping["State"] == DELETING for mapping in mappings.of(name)):
             mappings.create(name)
 
-    def _reader(self, arn: str) -> EventSourceMappingConfigurationTypeDef:
+    def _reader(self, arn: str) -> "EventSourceMappingConfigurationTypeDef":
         with translate_read_errors("event source mapping of the administrators' control queue"):
             listed = self.functions.list_event_source_mappings(EventSourceArn=arn)["EventSourceMappings"]
         found = [mapping for mapping in listed if mapping["State"] != DELETING]  # of a stack deleted just before
@@ -145,7 +146,7 @@ class UserControlQueues:
         return OwnQueues(self.sqs, self.administrators_url.rpartition("/")[0] + "/", _prefix(arn))
 
     def _mappings(
-        self, arn: str, like: EventSourceMappingConfigurationTypeDef, tags: Mapping[str, str]
+        self, arn: str, like: "EventSourceMappingConfigurationTypeDef", tags: Mapping[str, str]
     ) -> EventSourceMappings:
         return EventSourceMappings(
             self.functions,
@@ -157,7 +158,7 @@ class UserControlQueues:
         )
 
 
-def _taken_over(attributes: Mapping[str, str]) -> dict[QueueAttributeNameType, str]:
+def _taken_over(attributes: Mapping[str, str]) -> "dict[QueueAttributeNameType, str]":
     return {name: attributes[name] for name in TAKEN_OVER if name in attributes}
 
 

@@ -5,11 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import boto3
-
-from signalbox.aws.client_types import IAMClient, TagTypeDef
 from signalbox.aws.exchange.policy import policy_text, user_policy
 from signalbox.aws.exchange.user_control_queues import USER_TAG, UserControlQueues
 from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
@@ -23,6 +20,11 @@ from signalbox.exchange.model.records import User
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, queue_name
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted
+
+if TYPE_CHECKING:
+    import boto3
+    from mypy_boto3_iam.client import IAMClient
+    from mypy_boto3_iam.type_defs import TagTypeDef
 
 OWN = ("q_", "xs_")  # the beginnings of the names of queues and of exchanges that users own
 PATH, POLICY = "/signalbox/", "exchange"
@@ -48,13 +50,13 @@ class ExchangeUsers:
     An interrupted operation is completed by repeating it.
     """
 
-    iam: IAMClient
+    iam: "IAMClient"
     control_queues: UserControlQueues
     boundary: str | None = None
     """The ARN of the policy that bounds the permissions of users."""
 
     @classmethod
-    def of(cls, session: boto3.Session, outputs: Mapping[str, str]) -> "ExchangeUsers":
+    def of(cls, session: "boto3.Session", outputs: Mapping[str, str]) -> "ExchangeUsers":
         """Return the users of a deployed stage."""
         url, prefix = outputs["ExchangeControlQueueUrl"], outputs["ExchangePrefix"]
         queues = UserControlQueues(session.client("sqs"), session.client("lambda"), url, prefix)

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import DeleteMessageBatchRequestEntryTypeDef, QueueAttributeNameType, SQSClient
 from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.aws.shared.messages import message_of
 from signalbox.aws.shared.visibility import change_visibility, tens
@@ -13,9 +13,14 @@ from signalbox.history.replay_state import ReplayProgress
 from signalbox.messages import Message
 from signalbox.sending import MAXIMUM_ENTRIES
 
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+    from mypy_boto3_sqs.type_defs import DeleteMessageBatchRequestEntryTypeDef
+
 VISIBILITY_SECONDS = 120  # longer than a claim takes; after a kill, dead letters become visible again after it
 WAIT_SECONDS = 2  # a long poll queries all SQS servers, so an empty response means an empty queue
-IN_FLIGHT: QueueAttributeNameType = "ApproximateNumberOfMessagesNotVisible"
+IN_FLIGHT: "QueueAttributeNameType" = "ApproximateNumberOfMessagesNotVisible"
 
 
 @dataclass(slots=True)
@@ -25,7 +30,7 @@ class DeadLetterSource:
     `read` parses a dead letter, and raises one of `UNREADABLE` for other messages; `is_selected` filters the result.
     """
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     queue_url: str
     read: Callable[[Message], OriginalMessage]
     is_selected: Callable[[OriginalMessage], bool]

@@ -4,14 +4,18 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.client_types import FirehoseClient, RecordTypeDef, SQSClient
 from signalbox.aws.shared.settings import BACKOFF
 from signalbox.backoff import Backoff
 from signalbox.history.event import HistoryEvent
+
+if TYPE_CHECKING:
+    from mypy_boto3_firehose.client import FirehoseClient
+    from mypy_boto3_firehose.type_defs import RecordTypeDef
+    from mypy_boto3_sqs.client import SQSClient
 
 # Firehose bills each record in steps of 5 KB and an event has about 230 bytes, so a record contains many events; the
 # format conversion reads consecutive JSON documents. PutRecordBatch accepts 500 records, of 4 MiB together.
@@ -29,7 +33,7 @@ logger = logging.getLogger(__name__)
 class DeliveryStream:
     """A delivery stream for lines, each a JSON document with its line end."""
 
-    firehose: FirehoseClient
+    firehose: "FirehoseClient"
     name: str
     backoff: Backoff = BACKOFF
 
@@ -63,7 +67,7 @@ class DeliveryStream:
 class Overflow:
     """The queue for lines that Firehose refused, many in one message. `sqs` returns an SQS client."""
 
-    sqs: Callable[[], SQSClient]
+    sqs: Callable[[], "SQSClient"]
     queue_url: str
 
     def put(self, lines: Sequence[str]) -> list[str]:

@@ -3,11 +3,13 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NewType
+from typing import TYPE_CHECKING, NewType
 
-from signalbox.aws.client_types import GlueClient
 from signalbox.aws.shared.errors import translate_write_errors
 from signalbox.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from mypy_boto3_glue.client import GlueClient
 
 RunId = NewType("RunId", str)
 
@@ -24,7 +26,7 @@ class JobRunFailed(UnavailableError):
 class GlueRuns:
     """The runs of one stage's Glue jobs."""
 
-    glue: GlueClient
+    glue: "GlueClient"
     stage: str
     sleep: Callable[[float], None] = time.sleep
 

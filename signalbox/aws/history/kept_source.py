@@ -3,17 +3,19 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from botocore.exceptions import ClientError
 
-from signalbox.aws.client_types import S3Client
 from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.history.replay_run import SourceMessage
 from signalbox.history.replay_state import InvalidReplay, ReplayId, ReplayProgress
 from signalbox.kept.objects import KeptReader, read_batch
 from signalbox.kept.selection import KeptSelection
 from signalbox.messages import Message, MessageId
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
 
 Item = TypeVar("Item")
 NO_LONGER_KEPT = "it is no longer kept"
@@ -23,7 +25,7 @@ NO_LONGER_KEPT = "it is no longer kept"
 class S3KeptSelections:
     """Selections under the prefix of the records of replays; no selection replaces another one."""
 
-    s3: S3Client
+    s3: "S3Client"
     bucket: str
     prefix: str
 

@@ -3,25 +3,28 @@
 import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from signalbox.aws.client_types import S3Client
 from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.history.jobs import LOG_PREFIX
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
 
 TOPIC = "topic="
 LONGEST_NAME, KEPT_CHARACTERS = 255, 200
 """The characters of a folder's name on every system, and those of a longer one that stay: publishers choose topics."""
 
 
-def has_logs(s3: S3Client, bucket: str, exchange: str) -> bool:
+def has_logs(s3: "S3Client", bucket: str, exchange: str) -> bool:
     """Return whether a log of an exchange was exported. Raises `EffectFailed`."""
     with translate_read_errors(f"exported logs of exchange {exchange!r}"):
         return bool(s3.list_objects_v2(Bucket=bucket, Prefix=f"{LOG_PREFIX}/{exchange}/", MaxKeys=1).get("Contents"))
 
 
 def download_logs(
-    s3: S3Client, bucket: str, exchange: str, *, is_selected: Callable[[str], bool], home: Path
+    s3: "S3Client", bucket: str, exchange: str, *, is_selected: Callable[[str], bool], home: Path
 ) -> Iterator[Path]:
     """Download the text of each day of each selected topic into `home`, and yield the paths. Raises `EffectFailed`."""
     with translate_read_errors(f"exported logs of exchange {exchange!r}"):

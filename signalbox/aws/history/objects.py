@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from signalbox.aws.client_types import S3Client
 from signalbox.aws.shared.errors import translate_read_errors
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
 
 NOT_FOUND_CODES = frozenset({"NoSuchKey", "404"})
 
@@ -33,7 +35,7 @@ class ObjectPart:
 class HistoryObjects:
     """The objects of one bucket; its methods may be called by several threads and raise `EffectFailed`."""
 
-    s3: S3Client
+    s3: "S3Client"
     bucket: str
     _sizes: list[int] = field(default_factory=list)
 

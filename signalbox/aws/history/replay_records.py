@@ -2,14 +2,16 @@
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from signalbox.aws.client_types import S3Client
 from signalbox.aws.shared.errors import reason, translate_read_errors
 from signalbox.errors import UnavailableError
 from signalbox.history.replay_state import ReplayId, ReplayProgress
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
 
 CONFLICT_CODES = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey"})
 NOT_FOUND_CODES = frozenset({"NoSuchKey", "404"})
@@ -23,7 +25,7 @@ class ReplayBusy(UnavailableError):
 class S3ReplayRecords:
     """`ReplayRecords` below a prefix of a bucket."""
 
-    s3: S3Client
+    s3: "S3Client"
     bucket: str
     prefix: str
     _tags: dict[ReplayId, str] = field(default_factory=dict)

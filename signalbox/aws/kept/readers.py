@@ -1,10 +1,14 @@
 """The IAM users and roles that may read kept messages, by the unique ids with which SQS names senders."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import IAMClient, STSClient
 from signalbox.errors import RejectedError
 from signalbox.kept.settings import ROLE_ID, USER_ID, principal_of
+
+if TYPE_CHECKING:
+    from mypy_boto3_iam.client import IAMClient
+    from mypy_boto3_sts.client import STSClient
 
 USER, ROLE = "user", "role"
 
@@ -17,8 +21,8 @@ class UnknownReader(RejectedError):
 class IamReaders:
     """Finds readers by their names."""
 
-    iam: IAMClient
-    sts: STSClient
+    iam: "IAMClient"
+    sts: "STSClient"
 
     def caller(self) -> tuple[str, str]:
         """Return the unique id and the name of the caller; of an assumed role, those of the role."""

@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.client_types import ObjectIdentifierTypeDef, S3Client
 from signalbox.aws.shared.errors import reason, translate_read_errors
 from signalbox.errors import EffectFailed
 from signalbox.kept.objects import KeptBatch, NotKept, StoredVersion, queue_prefix
 from signalbox.queues import QueueName
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
+    from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef
 
 GONE = frozenset({"NoSuchKey", "404"})
 
@@ -23,7 +26,7 @@ class S3KeptMessages:
     ListObjectVersions and DeleteObjects for a thousand versions.
     """
 
-    client: Callable[[], S3Client]
+    client: Callable[[], "S3Client"]
     bucket: str
 
     def put(self, batch: KeptBatch) -> None:

@@ -3,13 +3,16 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.client_types import ApiGatewayManagementApiClient
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import PostResult
+
+if TYPE_CHECKING:
+    from mypy_boto3_apigatewaymanagementapi.client import ApiGatewayManagementApiClient
 
 # Without this, botocore would retry a post that timed out, and the client could receive a reply twice.
 WITHOUT_RETRIES = Config(retries={"total_max_attempts": 1, "mode": "standard"}, connect_timeout=3, read_timeout=5)
@@ -31,8 +34,8 @@ logger = logging.getLogger(__name__)
 class ApiConnections:
     """Implementation of `Connections`."""
 
-    without_retries: ApiGatewayManagementApiClient
-    with_retries: ApiGatewayManagementApiClient
+    without_retries: "ApiGatewayManagementApiClient"
+    with_retries: "ApiGatewayManagementApiClient"
 
     def post(self, connection: ConnectionId, text: str, *, is_repeatable: bool) -> PostResult:
         """Post a message. A repeatable one is retried, so the client may receive it twice."""

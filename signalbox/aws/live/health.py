@@ -3,11 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.client_types import SQSClient
 from signalbox.aws.shared.dynamodb import DynamoTable
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 NOTHING = {"pk": "health", "sk": "health"}  # never exists: an answer is enough
 
@@ -17,7 +20,7 @@ class Health:
     """Checks the table and the queues; `queue_urls` has the queues by their names in the answer."""
 
     table: DynamoTable
-    sqs: SQSClient
+    sqs: "SQSClient"
     queue_urls: Mapping[str, str]
 
     def problems(self) -> dict[str, str]:

@@ -6,12 +6,15 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 from math import ceil
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import SQSClient
 from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.errors import RejectedError
 from signalbox.live.model.state import JOIN_TIMEOUT, MAXIMUM_TIMER, ConnectionId, Signal
 from signalbox.live.session.inbox import frame_body, signal_body
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 MAXIMUM_DELAY_SECONDS = round(MAXIMUM_TIMER.total_seconds()) + 1
 # A connection's id is the id of its message group, which consists of these characters.
@@ -26,7 +29,7 @@ class InvalidTimer(RejectedError):
 class SqsInbox:
     """`Inbox`: a FIFO queue with a message group for each connection."""
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     queue_url: str
 
     def put_frame(self, connection: ConnectionId, text: str, *, request: str) -> None:
@@ -51,7 +54,7 @@ class SqsInbox:
 class SqsTimers:
     """`Timers`: messages with a delay."""
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     queue_url: str
 
     def start(self, connection: ConnectionId, *, after: timedelta = JOIN_TIMEOUT) -> None:

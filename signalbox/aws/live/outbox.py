@@ -4,10 +4,10 @@ import hashlib
 import logging
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.client_types import SQSClient
 from signalbox.aws.shared.batch_calls import send_batch
 from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.aws.shared.settings import BACKOFF
@@ -19,6 +19,9 @@ from signalbox.messages import MAXIMUM_BYTES
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sending import MAXIMUM_ENTRIES
 
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+
 logger = logging.getLogger(__name__)
 
 _Indexed = tuple[int, OutboxMessage]
@@ -28,7 +31,7 @@ _Indexed = tuple[int, OutboxMessage]
 class SqsOutboxes:
     """Implementation of `Outboxes` and `OutboxSender`."""
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     queue_url: str
     parallel_map: ParallelMap = serial_map
     backoff: Backoff = BACKOFF

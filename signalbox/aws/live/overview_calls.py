@@ -1,18 +1,21 @@
 """The queue of calls for the function `overview`, with a message group for each connection."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import SQSClient
 from signalbox.aws.live.inbox import deduplication_id
 from signalbox.aws.shared.errors import translate_read_errors
 from signalbox.live.outbox.overview_calls import OverviewCall
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 
 @dataclass(frozen=True, slots=True)
 class SqsOverviewCalls:
     """`OverviewCalls`: a FIFO queue with a message group for each connection."""
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     queue_url: str
 
     def send(self, call: OverviewCall) -> None:

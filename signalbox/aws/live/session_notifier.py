@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import SendMessageBatchRequestEntryTypeDef, SQSClient
 from signalbox.aws.live.inbox import deduplication_id
 from signalbox.aws.shared.batch_calls import send_batch
 from signalbox.aws.shared.errors import translate_read_errors
@@ -15,12 +15,16 @@ from signalbox.live.session.inbox import signal_body
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sending import MAXIMUM_ENTRIES
 
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
+
 
 @dataclass(frozen=True, slots=True)
 class SqsSessionNotifier:
     """`SessionNotifier` over the queue of inboxes."""
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     queue_url: str
     parallel_map: ParallelMap = serial_map
     backoff: Backoff = BACKOFF

@@ -1,12 +1,15 @@
 """Country lookup in a MaxMind database file, if a stage has one."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from signalbox.rendezvous.reporting.client_address import CountryLookup
 from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
 
+if TYPE_CHECKING:
+    from signalbox.rendezvous.reporting.client_address import CountryLookup
 
-def country_database(path: Path) -> CountryLookup:
+
+def country_database(path: Path) -> "CountryLookup":
     """Return the country lookup of a database file; without the file every country is `??`."""
     if not path.exists():
         return lambda _address: UNKNOWN_COUNTRY

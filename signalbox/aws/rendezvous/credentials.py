@@ -5,10 +5,12 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-import boto3
-
-from signalbox.aws.client_types import IAMClient, SSMClient
+if TYPE_CHECKING:
+    import boto3
+    from mypy_boto3_iam.client import IAMClient
+    from mypy_boto3_ssm.client import SSMClient
 
 # The field names of upstream's common/sqscreds.
 KEY_ID, SECRET = "aws-access-key-id", "aws-secret-key"
@@ -42,7 +44,7 @@ class ClientCredentials:
 
 
 def client_credentials(
-    session: boto3.Session, outputs: Mapping[str, str], *, rotate: bool = False
+    session: "boto3.Session", outputs: Mapping[str, str], *, rotate: bool = False
 ) -> ClientCredentials:
     """Return the stage's client key; create one if there is none or `rotate` is set.
 
@@ -60,13 +62,13 @@ def client_credentials(
     return made
 
 
-def client_key_ids(session: boto3.Session, outputs: Mapping[str, str]) -> list[str]:
+def client_key_ids(session: "boto3.Session", outputs: Mapping[str, str]) -> list[str]:
     """Return the ids of the keys of the client's user."""
     listed = session.client("iam").list_access_keys(UserName=outputs["ClientUserName"])["AccessKeyMetadata"]
     return [key["AccessKeyId"] for key in listed]
 
 
-def revoke_client_credentials(session: boto3.Session, outputs: Mapping[str, str]) -> int:
+def revoke_client_credentials(session: "boto3.Session", outputs: Mapping[str, str]) -> int:
     """Delete every key of the client's user and return their number; CloudFormation cannot delete a user with keys."""
     known = client_key_ids(session, outputs)
     for key_id in known:
@@ -74,7 +76,7 @@ def revoke_client_credentials(session: boto3.Session, outputs: Mapping[str, str]
     return len(known)
 
 
-def delete_client_key(session: boto3.Session, user: str, key_id: str) -> None:
+def delete_client_key(session: "boto3.Session", user: str, key_id: str) -> None:
     """Delete a key of the client's user, and the parameter of the newest one. Repeating it is harmless."""
     iam, parameters = session.client("iam"), session.client("ssm")
     with suppress(iam.exceptions.NoSuchEntityException):
@@ -87,7 +89,7 @@ def parameter_of(user: str) -> str:
     return f"/signalbox/{user}/key"
 
 
-def _make_room(iam: IAMClient, user: str, *, known: list[str], kept: ClientCredentials | None) -> None:
+def _make_room(iam: "IAMClient", user: str, *, known: list[str], kept: ClientCredentials | None) -> None:
     for key_id in known:
         if len(known) < MAXIMUM_KEYS:
             return
@@ -95,7 +97,7 @@ def _make_room(iam: IAMClient, user: str, *, known: list[str], kept: ClientCrede
             iam.delete_access_key(UserName=user, AccessKeyId=key_id)
 
 
-def _kept(parameters: SSMClient, user: str) -> ClientCredentials | None:
+def _kept(parameters: "SSMClient", user: str) -> ClientCredentials | None:
     """Return the key in the parameter, which a new stage does not have."""
     try:
         found = parameters.get_parameter(Name=parameter_of(user), WithDecryption=True)

@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.dynamodb import DynamoTable, ttl
 from signalbox.aws.shared.expressions import Delete, Item, Put
-from signalbox.clock import Clock
+
+if TYPE_CHECKING:
+    from signalbox.clock import Clock
 
 # No queue has such a name. The table `Rendezvous` has offers, to which the function `sweep` needs no access.
 STRAYS, LEASES = "sweep#strays", "sweep#leases"
@@ -18,7 +21,7 @@ class DynamoCursor:
     """`Cursor` in the table `Leases`, under `name`."""
 
     table: DynamoTable
-    clock: Clock
+    clock: "Clock"
     name: str = STRAYS
 
     def position(self) -> int | None:

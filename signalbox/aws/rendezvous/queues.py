@@ -6,16 +6,19 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from zlib import crc32
 
 from botocore.exceptions import ClientError
 
-from signalbox.aws.client_types import QueueAttributeNameType, SQSClient
 from signalbox.aws.shared.batch_calls import hide
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.queues import QueueUrl, allow_policy, own_tags, tls_only
 from signalbox.rendezvous.model.states import ClientId
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 CAPABILITY = "rendezvous"
 # SQS documents that a new queue may be unknown for one second: four tries, half a second apart, cover two seconds.
@@ -27,8 +30,8 @@ CLIENT_RETENTION_SECONDS = 300
 LARGEST_BYTES, SIZES = 262_144, 60_000
 # Characters of JSON that SQS does not accept.
 ACCEPTED = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")
-ARRIVED: tuple[QueueAttributeNameType, ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
-OF_STAGE: tuple[QueueAttributeNameType, ...] = ("LastModifiedTimestamp", "Policy")
+ARRIVED: tuple["QueueAttributeNameType", ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
+OF_STAGE: tuple["QueueAttributeNameType", ...] = ("LastModifiedTimestamp", "Policy")
 
 Result = TypeVar("Result")
 
@@ -48,7 +51,7 @@ class SqsClientQueues:
     `arn_prefix` and `url_prefix` are the common starts of the ARNs and URLs of client queues.
     """
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     arn_prefix: str
     url_prefix: str
     stage: str
@@ -131,7 +134,7 @@ class SqsClientQueues:
             return False
         return True
 
-    def _is_ours(self, found: Mapping[QueueAttributeNameType, str]) -> bool:
+    def _is_ours(self, found: Mapping["QueueAttributeNameType", str]) -> bool:
         # By its policy: AWS allows an account five calls a second for tags, and strangers can cause more.
         return bool(json.loads(found.get("Policy") or "{}").get("Id") == _policy_id(self.stage))
 
@@ -143,7 +146,7 @@ class SqsClientQueues:
 class SqsBrokerQueue:
     """`BrokerQueue`: the queue of client offers."""
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     queue_url: str
 
     def delete(self, receipt_handle: str) -> None:
@@ -158,7 +161,7 @@ class SqsBrokerQueue:
         seconds = {handle: max(1, math.ceil(time.total_seconds())) for handle, time in hidden.items()}
         hide(self.sqs, self.queue_url, {handle: timedelta(seconds=one) for handle, one in seconds.items()})
 
-    def ensure(self, arn: str, attributes: Mapping[QueueAttributeNameType, str]) -> None:
+    def ensure(self, arn: str, attributes: Mapping["QueueAttributeNameType", str]) -> None:
         """Create the queue again, with these attributes and the policies of a stage's queues, if it was deleted."""
         name = arn.rpartition(":")[2]
         try:
@@ -173,7 +176,7 @@ def _policy_id(stage: str) -> str:
     return f"{stage}-{CAPABILITY}"
 
 
-def client_queue_attributes(arn: str, *, message_id: str, stage: str) -> dict[QueueAttributeNameType, str]:
+def client_queue_attributes(arn: str, *, message_id: str, stage: str) -> dict["QueueAttributeNameType", str]:
     """Return the attributes of a client queue: retention, encryption, a policy that requires TLS, and its message.
 
     The policy names the stage. The size limit depends on the offer message, so SQS refuses to create the queue again

@@ -3,24 +3,28 @@
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.client_types import BatchResultErrorEntryTypeDef, SendMessageBatchRequestEntryTypeDef, SQSClient
 from signalbox.aws.shared.errors import PASSING
 from signalbox.aws.shared.settings import BACKOFF
 from signalbox.backoff import Backoff
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.type_defs import BatchResultErrorEntryTypeDef, SendMessageBatchRequestEntryTypeDef
 
 logger = logging.getLogger(__name__)
 
 
 def send_batch(
-    sqs: SQSClient,
+    sqs: "SQSClient",
     queue_url: str,
-    entries: Sequence[SendMessageBatchRequestEntryTypeDef],
+    entries: "Sequence[SendMessageBatchRequestEntryTypeDef]",
     *,
     backoff: Backoff = BACKOFF,
-) -> tuple[dict[str, str], list[BatchResultErrorEntryTypeDef]]:
+) -> "tuple[dict[str, str], list[BatchResultErrorEntryTypeDef]]":
     """Send entries; return the message ids of the accepted ones by entry id, and the remaining failures.
 
     No two entries may be of one message group: the first could fail alone, and would then follow the second. Errors of
@@ -47,7 +51,7 @@ def send_batch(
     return accepted, failed
 
 
-def hide(sqs: SQSClient, queue_url: str, pauses: Mapping[str, timedelta]) -> None:
+def hide(sqs: "SQSClient", queue_url: str, pauses: Mapping[str, timedelta]) -> None:
     """Hide at most ten messages, by receipt handle, for these times from now on, in one call.
 
     A failure is only logged: the message was deleted, or comes again after the visibility timeout of its queue.

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import chain, islice
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from botocore.exceptions import ClientError
 
-from signalbox.aws.client_types import DynamoDBClient
 from signalbox.aws.shared.expressions import Delete, Expression, Item, Placeholders, Put, Update, Write, attr
 from signalbox.aws.shared.settings import BACKOFF
 from signalbox.backoff import Backoff
 from signalbox.errors import Contended
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 CONDITION_FAILED, TRANSACTION_CONFLICT = "ConditionalCheckFailed", "TransactionConflict"
 # Reasons for which a transaction is cancelled, and is not when it is repeated later.
@@ -53,7 +55,7 @@ class DynamoTable:
     repeated after a pause of `backoff`.
     """
 
-    client: DynamoDBClient
+    client: "DynamoDBClient"
     name: str
     backoff: Backoff = BACKOFF
 
@@ -240,7 +242,7 @@ def _attribute(value: Any) -> dict[str, Any]:  # noqa: ANN401 - of any type
     raise TypeError(f"no attribute of our tables has the type {type(value).__name__}")
 
 
-_TYPES: Sequence[tuple[tuple[type, ...], str, Callable[[Any], Any]]] = (
+_TYPES: "Sequence[tuple[tuple[type, ...], str, Callable[[Any], Any]]]" = (
     ((str,), "S", lambda text: text),
     ((bool,), "BOOL", bool),
     ((int, Decimal), "N", str),

@@ -3,15 +3,18 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from signalbox.aws.client_types import QueueAttributeNameType, SQSClient
 from signalbox.aws.shared.errors import translate_write_errors
 from signalbox.aws.shared.redrive_policies import ATTRIBUTE, SqsRedrivePolicies
 from signalbox.errors import RejectedError
 from signalbox.new_queues import QueueTooNew, found_late, when_usable
 from signalbox.queues import QueueName, allow_policy, tls_only
 from signalbox.redrive import RedriveGuard
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 # Attributes that SQS never changes after CreateQueue, and the one that the guard changes: they are only compared.
 NOT_SET_AGAIN = ("FifoQueue", ATTRIBUTE)
@@ -26,7 +29,7 @@ class ForeignQueue(RejectedError):
 class OwnQueues:
     """Creates, changes and deletes queues; `url_prefix` and `arn_prefix` are a queue's URL and ARN up to its name."""
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     url_prefix: str
     arn_prefix: str
     sleep: Callable[[float], None] = time.sleep

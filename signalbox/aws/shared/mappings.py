@@ -4,11 +4,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import EventSourceMappingConfigurationTypeDef, LambdaClient
 from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
 from signalbox.new_queues import QueueTooNew, found_late, when_usable
 from signalbox.sending import MAXIMUM_ENTRIES
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda.client import LambdaClient
+    from mypy_boto3_lambda.type_defs import EventSourceMappingConfigurationTypeDef
 
 DELETING = "Deleting"
 NOT_YET_THERE = "NonExistentQueue"  # in the text of the error
@@ -22,7 +26,7 @@ class EventSourceMappings:
     functions run at once.
     """
 
-    functions: LambdaClient
+    functions: "LambdaClient"
     function_arn: str
     queue_arn_prefix: str
     concurrency: int
@@ -30,7 +34,7 @@ class EventSourceMappings:
     batch_size: int = MAXIMUM_ENTRIES
     sleep: Callable[[float], None] = time.sleep
 
-    def of(self, queue: str) -> Sequence[EventSourceMappingConfigurationTypeDef]:
+    def of(self, queue: str) -> Sequence["EventSourceMappingConfigurationTypeDef"]:
         """Return the mappings of a queue, including those in deletion. Raises `EffectFailed`."""
         # AWS allows one mapping for a queue and a function; of two concurrent creations one fails.
         with translate_read_errors(_subject(queue)):
@@ -54,7 +58,7 @@ class EventSourceMappings:
                 Tags=self.tags,
             )
 
-    def enable(self, queue: str, mapping: EventSourceMappingConfigurationTypeDef, *, enabled: bool) -> None:
+    def enable(self, queue: str, mapping: "EventSourceMappingConfigurationTypeDef", *, enabled: bool) -> None:
         """Enable or disable a mapping. Raises `EffectRefused` and `EffectFailed`."""
         with translate_write_errors(_subject(queue)):
             self.functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=enabled)
@@ -87,7 +91,7 @@ class EventSourceMappings:
                     delete_tagged(self.functions, mapping["UUID"], self.queue_arn_prefix, self.tags)
 
 
-def delete_tagged(functions: LambdaClient, mapping_id: str, queue_arn_prefix: str, tags: Mapping[str, str]) -> bool:
+def delete_tagged(functions: "LambdaClient", mapping_id: str, queue_arn_prefix: str, tags: Mapping[str, str]) -> bool:
     """Delete a mapping with these tags; return False, and keep it, if it has others. Raises AWS's errors."""
     arn = queue_arn_prefix.replace(":sqs:", ":lambda:") + f"event-source-mapping:{mapping_id}"
     with suppress(functions.exceptions.ResourceNotFoundException):

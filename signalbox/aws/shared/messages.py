@@ -2,15 +2,17 @@
 
 import base64
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from signalbox.aws.client_types import MessageTypeDef, SendMessageBatchRequestEntryTypeDef
 from signalbox.messages import Message
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.type_defs import MessageTypeDef, SendMessageBatchRequestEntryTypeDef
 
 BINARY = "BinaryValue"
 
 
-def message_of(received: MessageTypeDef) -> Message:
+def message_of(received: "MessageTypeDef") -> Message:
     """Return the core's message for a message of ReceiveMessage. Raises `InvalidMessage`."""
     document: dict[str, Any] = {**received}
     if "MessageAttributes" in document:
@@ -19,7 +21,7 @@ def message_of(received: MessageTypeDef) -> Message:
     return Message.parse(document)
 
 
-def batch_entry(entry_id: str, arguments: Mapping[str, object]) -> SendMessageBatchRequestEntryTypeDef:
+def batch_entry(entry_id: str, arguments: Mapping[str, object]) -> "SendMessageBatchRequestEntryTypeDef":
     """Return the SendMessageBatch entry for the arguments of a SendMessage call (see `outgoing`)."""
     entry: dict[str, Any] = {**arguments, "Id": entry_id}
     if "MessageAttributes" in entry:

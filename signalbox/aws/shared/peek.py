@@ -1,15 +1,19 @@
 """Messages of an SQS queue, read without being taken out."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import MessageTypeDef, SQSClient
 from signalbox.aws.shared.visibility import change_visibility
 from signalbox.sending import MAXIMUM_ENTRIES
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.type_defs import MessageTypeDef
 
 HELD_SECONDS = 60  # more than reading a queue takes
 
 
-def peek(sqs: SQSClient, queue_url: str, *, most: int) -> Iterator[MessageTypeDef]:
+def peek(sqs: "SQSClient", queue_url: str, *, most: int) -> "Iterator[MessageTypeDef]":
     """Yield up to `most` messages of a queue, at most nine more, with all attributes; then they are visible again.
 
     The receive counts, but does not change when a message expires. Of a FIFO queue, SQS returns at most ten messages of
@@ -26,7 +30,7 @@ def peek(sqs: SQSClient, queue_url: str, *, most: int) -> Iterator[MessageTypeDe
         change_visibility(sqs, queue_url, receipts, seconds=0)
 
 
-def _received(sqs: SQSClient, queue_url: str) -> Iterator[list[MessageTypeDef]]:
+def _received(sqs: "SQSClient", queue_url: str) -> "Iterator[list[MessageTypeDef]]":
     while True:
         reply = sqs.receive_message(
             QueueUrl=queue_url,

@@ -2,19 +2,23 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import QueueAttributeNameType, SQSClient
 from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
 from signalbox.queues import QueueName
 
-ATTRIBUTE: QueueAttributeNameType = "RedriveAllowPolicy"
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
+ATTRIBUTE: "QueueAttributeNameType" = "RedriveAllowPolicy"
 
 
 @dataclass(frozen=True, slots=True)
 class SqsRedrivePolicies:
     """`RedrivePolicies`; `url_prefix` and `arn_prefix` are a queue's URL and ARN up to its name."""
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     url_prefix: str
     arn_prefix: str
 

@@ -7,11 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from signalbox.aws.client_types import SQSClient
 from signalbox.aws.shared.errors import is_retryable
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 PAUSE_SECONDS = 0.25  # four a second: other programs of the account have tags, too
 TRIES = 20  # while those use the fifth call, and more
@@ -26,7 +29,7 @@ class TagCalls:
     _free_at: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def tags(self, sqs: SQSClient, queue_url: str) -> Mapping[str, str]:
+    def tags(self, sqs: "SQSClient", queue_url: str) -> Mapping[str, str]:
         """Return a queue's tags, none if it does not exist. Raises botocore's errors; tries retryable ones again."""
         for _ in range(TRIES - 1):
             try:
@@ -36,7 +39,7 @@ class TagCalls:
                     raise
         return self._tags(sqs, queue_url)
 
-    def _tags(self, sqs: SQSClient, queue_url: str) -> Mapping[str, str]:
+    def _tags(self, sqs: "SQSClient", queue_url: str) -> Mapping[str, str]:
         self._wait()
         try:
             return sqs.list_queue_tags(QueueUrl=queue_url).get("Tags", {})

@@ -3,11 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import SQSClient
 from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
 from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.queues import QueueUrl, queue_name
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 PAGE_SIZE = 1000  # SQS, ListQueues
 
@@ -16,7 +19,7 @@ PAGE_SIZE = 1000  # SQS, ListQueues
 class SqsTemporaryQueues:
     """`TemporaryQueues` on SQS."""
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     tag_calls: TagCalls
 
     def delete(self, queue_url: QueueUrl) -> None:

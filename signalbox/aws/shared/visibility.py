@@ -1,15 +1,17 @@
 """Changes of the visibility time-out of received messages."""
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from signalbox.aws.client_types import SQSClient
 from signalbox.sending import MAXIMUM_ENTRIES
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 Value = TypeVar("Value")
 
 
-def change_visibility(sqs: SQSClient, queue_url: str, receipts: Sequence[str], *, seconds: int) -> None:
+def change_visibility(sqs: "SQSClient", queue_url: str, receipts: Sequence[str], *, seconds: int) -> None:
     """Hide messages for a time from now on, or show them at once for 0, by their receipt handles.
 
     Needs sqs:ChangeMessageVisibility; raises the client's errors. SQS ignores receipts that are no longer valid.

@@ -2,16 +2,19 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import SQSClient
 from signalbox.splitting.control.commands import Reconcile, reconcile_body
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 
 @dataclass(frozen=True, slots=True)
 class SqsControlQueue:
     """`ControlQueue`: commands that the control plane sends to itself."""
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     control_queue_url: str
 
     def ask(self, command: Reconcile, *, delay: timedelta) -> None:

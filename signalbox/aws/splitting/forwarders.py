@@ -3,12 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, timedelta
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import EventSourceMappingConfigurationTypeDef, LambdaClient
 from signalbox.aws.shared.mappings import EventSourceMappings
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName
 from signalbox.splitting.model.events import CAPABILITY
 from signalbox.splitting.model.observed_state import Forwarder, ForwardingState
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda.client import LambdaClient
+    from mypy_boto3_lambda.type_defs import EventSourceMappingConfigurationTypeDef
 
 # A mapping that is being deleted may still forward what it has received.
 STATES = {
@@ -27,7 +31,7 @@ LIVELIEST_FIRST = (ForwardingState.ON, ForwardingState.STARTING, ForwardingState
 class LambdaForwarders:
     """`Forwarders` over event source mappings; one queue has at most `concurrency` concurrent calls."""
 
-    lambda_: LambdaClient
+    lambda_: "LambdaClient"
     function_arn: str
     queue_arn_prefix: str
     stage: str
@@ -67,7 +71,7 @@ class LambdaForwarders:
         return EventSourceMappings(self.lambda_, self.function_arn, self.queue_arn_prefix, self.concurrency, tags)
 
 
-def _observed(mappings: Sequence[EventSourceMappingConfigurationTypeDef]) -> Forwarder:
+def _observed(mappings: Sequence["EventSourceMappingConfigurationTypeDef"]) -> Forwarder:
     if not mappings:
         return Forwarder()
     states = {_state(mapping) for mapping in mappings}
@@ -77,5 +81,5 @@ def _observed(mappings: Sequence[EventSourceMappingConfigurationTypeDef]) -> For
     return Forwarder(next(state for state in LIVELIEST_FIRST if state in states), until)
 
 
-def _state(mapping: EventSourceMappingConfigurationTypeDef) -> ForwardingState:
+def _state(mapping: "EventSourceMappingConfigurationTypeDef") -> ForwardingState:
     return STATES[mapping["State"]]

@@ -4,15 +4,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
-from signalbox.aws.client_types import S3Client
 from signalbox.aws.shared.errors import is_retryable
 from signalbox.backoff import Backoff
 from signalbox.clock import Clock
 from signalbox.parallel import ParallelMap
 from signalbox.splitting.model.s3_objects import Metadata, S3Object, Unread
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
 
 # The version of an event may be a delete marker, to which S3 answers 405. Without s3:ListBucket it answers 403 instead
 # of 404 (https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html).
@@ -27,7 +30,7 @@ class S3ObjectMetadata:
     No call begins later than `patience` after the first; `client` is called once for a batch.
     """
 
-    client: Callable[[], S3Client]
+    client: Callable[[], "S3Client"]
     buckets: Sequence[str]
     clock: Clock
     draw: Callable[[], float]
@@ -49,7 +52,7 @@ class S3ObjectMetadata:
             bucket.startswith(name.removesuffix(ANY)) if name.endswith(ANY) else bucket == name for name in self.buckets
         )
 
-    def _read(self, s3: S3Client, backoff: Backoff, wanted: S3Object) -> Metadata | Unread:
+    def _read(self, s3: "S3Client", backoff: Backoff, wanted: S3Object) -> Metadata | Unread:
         until = backoff.deadline()
         if until is not None and self.clock.now() > until:
             return Unread.UNAVAILABLE  # the objects before have taken all the time
@@ -66,7 +69,7 @@ class S3ObjectMetadata:
         return Unread.UNAVAILABLE
 
 
-def _metadata(s3: S3Client, wanted: S3Object) -> Metadata:
+def _metadata(s3: "S3Client", wanted: S3Object) -> Metadata:
     if wanted.version_id is None:
         found = s3.head_object(Bucket=wanted.bucket, Key=wanted.key)
     else:

@@ -4,11 +4,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.client_types import QueueAttributeNameType, SQSClient
 from signalbox.aws.shared.batch_calls import send_batch
 from signalbox.aws.shared.errors import is_retryable, reason, translate_read_errors, translate_write_errors
 from signalbox.aws.shared.messages import batch_entry, message_of
@@ -27,6 +26,10 @@ from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import SentBack
 from signalbox.splitting.queues.queue_attributes import OriginalDeadLetterQueue, cloned
 
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
 SESSION_TAG, OWNER_TAG, TARGET_TAG = "signalbox:session", "signalbox:owner", "signalbox:target"
 TAG_CHARACTERS = " _.:/=+-@"  # in addition to letters and digits
 MAXIMUM_TAG_LENGTH = 256
@@ -35,16 +38,16 @@ MAXIMUM_TAG_LENGTH = 256
 # time, a command of a killed function comes again, too.
 RETURN_VISIBILITY_SECONDS = 20
 RETURN_WAIT_SECONDS = 1  # a poll with any wait queries all SQS servers, one without a wait only some
-WAITING: tuple[QueueAttributeNameType, ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed")
-IN_FLIGHT: QueueAttributeNameType = "ApproximateNumberOfMessagesNotVisible"
-CREATED: QueueAttributeNameType = "CreatedTimestamp"
+WAITING: tuple["QueueAttributeNameType", ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed")
+IN_FLIGHT: "QueueAttributeNameType" = "ApproximateNumberOfMessagesNotVisible"
+CREATED: "QueueAttributeNameType" = "CreatedTimestamp"
 
 
 @dataclass(frozen=True, slots=True)
 class SqsSplitQueues:
     """`SplitQueues` on SQS; `url_prefix` is a queue's URL up to its name: all are in one account and region."""
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     url_prefix: str
     stage: str
     backoff: Backoff = BACKOFF
@@ -156,7 +159,7 @@ class SqsSplitQueues:
             if not is_ours(found, stage=self.stage, capability=CAPABILITY):
                 raise EffectRefused(reason(error, _queue(name))) from error
 
-    def _counters(self, name: QueueName) -> Mapping[QueueAttributeNameType, str] | None:
+    def _counters(self, name: QueueName) -> Mapping["QueueAttributeNameType", str] | None:
         with translate_read_errors(_queue(name)):
             try:
                 page = self.sqs.get_queue_attributes(
@@ -203,7 +206,7 @@ def _tag_value(text: str) -> str:
     return "".join(c if c.isalnum() or c in TAG_CHARACTERS else "_" for c in text)[:MAXIMUM_TAG_LENGTH]
 
 
-def _observed(attributes: Mapping[QueueAttributeNameType, str], now: datetime) -> tuple[TemporaryQueue, Sample]:
+def _observed(attributes: Mapping["QueueAttributeNameType", str], now: datetime) -> tuple[TemporaryQueue, Sample]:
     # SQS returns whole seconds, so the queue may have been created as late as the end of that second.
     created_at = datetime.fromtimestamp(int(float(attributes[CREATED])), UTC) + timedelta(seconds=1)
     waiting = sum(int(attributes[name]) for name in WAITING)

@@ -3,14 +3,13 @@
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import SQSClient
 from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.exchange.users import ExchangeUsers
 from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.splitting.splits import DynamoRegistries
 from signalbox.cli.verify.live import GRANTED, reading_grant
-from signalbox.clients.deployment import Deployment
 from signalbox.clients.exchange.client import stage_client
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.names import dead_letter_name
@@ -23,8 +22,13 @@ from signalbox.verify.names import MARK, RunId, RunNames, is_left_over, run_of
 from signalbox.verify.patience import SPLIT_END_SECONDS
 from signalbox.verify.report import masked
 
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
-def clean(deployment: Deployment, run: RunId) -> list[str]:
+    from signalbox.clients.deployment import Deployment
+
+
+def clean(deployment: "Deployment", run: RunId) -> list[str]:
     """Delete everything that a run made; return the resources that could not be deleted, with the reasons."""
     names, left = RunNames(run), []
     for what, remove in _removals(names, deployment.capabilities):
@@ -35,7 +39,7 @@ def clean(deployment: Deployment, run: RunId) -> list[str]:
     return left
 
 
-def left_over_runs(deployment: Deployment) -> list[RunId]:
+def left_over_runs(deployment: "Deployment") -> list[RunId]:
     """Return the runs whose resources exist, and that cannot be in progress any more."""
     sqs, prefixes, users = deployment.session().client("sqs"), [f"demo-{MARK}"], list[str]()
     if "exchange" in deployment.capabilities:
@@ -47,7 +51,7 @@ def left_over_runs(deployment: Deployment) -> list[RunId]:
     return sorted(run for run in found if is_left_over(run, now=datetime.now(UTC)))
 
 
-Remove = Callable[[Deployment, RunNames], None]
+Remove = Callable[["Deployment", RunNames], None]
 
 
 def _removals(names: RunNames, capabilities: Collection[str]) -> Iterator[tuple[str, Remove]]:
@@ -66,7 +70,7 @@ def _target(names: RunNames) -> str:
     return f"lambda/{names.consumer}"
 
 
-def _end_sessions(deployment: Deployment, names: RunNames) -> None:
+def _end_sessions(deployment: "Deployment", names: RunNames) -> None:
     target, control = _target(names), control_of(deployment)
     for session in (session for split in splits(control, target) for session in split.get("sessions", ())):
         with suppress(RejectedError):  # it has ended meanwhile
@@ -74,16 +78,16 @@ def _end_sessions(deployment: Deployment, names: RunNames) -> None:
     wait_until(lambda: not splits(control, target), "the split has ended", seconds=SPLIT_END_SECONDS)
 
 
-def _remove_registry(deployment: Deployment, names: RunNames) -> None:
+def _remove_registry(deployment: "Deployment", names: RunNames) -> None:
     table = DynamoTable(deployment.session().client("dynamodb"), deployment.outputs["SplitTable"])
     DynamoRegistries(table).remove(Target.parse(_target(names)))
 
 
-def _remove_consumer(deployment: Deployment, names: RunNames) -> None:
+def _remove_consumer(deployment: "Deployment", names: RunNames) -> None:
     DeployedConsumer(deployment.session(), names.consumer, {}).remove()
 
 
-def _remove_exchanges(deployment: Deployment, names: RunNames) -> None:
+def _remove_exchanges(deployment: "Deployment", names: RunNames) -> None:
     sqs = deployment.session().client("sqs")
     client = stage_client(deployment.session().client("sqs"), deployment.outputs)
     for pattern in GRANTED if "live" in deployment.capabilities else ():
@@ -99,7 +103,7 @@ def _remove_exchanges(deployment: Deployment, names: RunNames) -> None:
         _delete(sqs, dead_letter_name(stage_names.queue(name)))
 
 
-def _remove_users(deployment: Deployment, names: RunNames) -> None:
+def _remove_users(deployment: "Deployment", names: RunNames) -> None:
     identities, records = ExchangeUsers.of(deployment.session(), deployment.outputs), _users(deployment)
     client = stage_client(deployment.session().client("sqs"), deployment.outputs)
     for name in map(parse_user_name, (names.user, names.reader)):
@@ -108,7 +112,7 @@ def _remove_users(deployment: Deployment, names: RunNames) -> None:
         client.ask("forget_user", {"user": name})
 
 
-def _remove_queues(deployment: Deployment, names: RunNames) -> None:
+def _remove_queues(deployment: "Deployment", names: RunNames) -> None:
     sqs = deployment.session().client("sqs")
     for name in (names.probe_queue, names.strange_queue):
         _delete(sqs, QueueName(name))
@@ -117,15 +121,15 @@ def _remove_queues(deployment: Deployment, names: RunNames) -> None:
             _delete(sqs, QueueName(name))
 
 
-def _users(deployment: Deployment) -> DynamoUsers:
+def _users(deployment: "Deployment") -> DynamoUsers:
     return DynamoUsers(DynamoTable(deployment.session().client("dynamodb"), deployment.outputs["ExchangeTable"]))
 
 
-def _queues(sqs: SQSClient, prefix: str) -> list[str]:
+def _queues(sqs: "SQSClient", prefix: str) -> list[str]:
     pages = sqs.get_paginator("list_queues").paginate(QueueNamePrefix=prefix)
     return [url.rpartition("/")[2] for page in pages for url in page.get("QueueUrls", ())]
 
 
-def _delete(sqs: SQSClient, name: QueueName) -> None:
+def _delete(sqs: "SQSClient", name: QueueName) -> None:
     with suppress(sqs.exceptions.QueueDoesNotExist):
         sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=name)["QueueUrl"])

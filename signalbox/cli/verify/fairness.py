@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import SQSClient
 from signalbox.sending import MAXIMUM_ENTRIES
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 NOISY, QUIET = "noisy", "quiet"
 BURST, IN_WORK, LATE = 200, 50, 5
@@ -16,7 +19,7 @@ EMPTY_RECEIVES = 5
 VISIBILITY_SECONDS = 300  # longer than the measurement, so that no message comes twice
 
 
-def overtaken(sqs: SQSClient, queue_url: str) -> int:
+def overtaken(sqs: "SQSClient", queue_url: str) -> int:
     """Send a burst of one group, then messages of another; return how many of the burst came before the last of these.
 
     Without fair queues it is about all that waited: `BURST` without `IN_WORK`. The messages stay in the queue.
@@ -34,7 +37,7 @@ def overtaken(sqs: SQSClient, queue_url: str) -> int:
     return before
 
 
-def _send(sqs: SQSClient, queue_url: str, group: str, count: int) -> None:
+def _send(sqs: "SQSClient", queue_url: str, group: str, count: int) -> None:
     for start in range(0, count, MAXIMUM_ENTRIES):
         numbers = range(start, min(start + MAXIMUM_ENTRIES, count))
         sqs.send_message_batch(
@@ -43,7 +46,7 @@ def _send(sqs: SQSClient, queue_url: str, group: str, count: int) -> None:
         )
 
 
-def _groups(sqs: SQSClient, queue_url: str) -> Iterator[str]:
+def _groups(sqs: "SQSClient", queue_url: str) -> Iterator[str]:
     """Receive one message after another until the queue seems empty; yield their groups, which are their bodies."""
     empty = 0
     while empty < EMPTY_RECEIVES:

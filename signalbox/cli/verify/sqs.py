@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from signalbox.aws.client_types import QueueAttributeNameType, SQSClient
 from signalbox.aws.doctor.probes import queue_sources
 from signalbox.aws.rendezvous.queues import CAPABILITY as RENDEZVOUS
 from signalbox.aws.rendezvous.queues import client_queue_attributes
@@ -20,6 +20,10 @@ from signalbox.queues import STAGE_TAG, own_tags
 from signalbox.verify.patience import QUEUE_SECONDS, RECEIVE_SECONDS
 from signalbox.verify.questions import CREATED_AGAIN, FAIRNESS, REDRIVE, SENDER
 from signalbox.verify.report import Answer, shape
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 CAPABILITY = "SQS"
 CLIENT_USER = "-snowflake-client"  # after the name of the stage
@@ -42,7 +46,7 @@ def verify_sqs(trial: NamedTrial) -> None:
             timing.detail = _refused_redrive(trial, sqs)
 
 
-def _verify_creation(trial: NamedTrial, sqs: SQSClient) -> None:
+def _verify_creation(trial: NamedTrial, sqs: "SQSClient") -> None:
     journal = trial.journal
     with journal.step(CAPABILITY, "a queue is created again") as timing:
         answer = _created_again(trial, sqs)
@@ -52,7 +56,7 @@ def _verify_creation(trial: NamedTrial, sqs: SQSClient) -> None:
         timing.detail = f"an equal policy in other words: {answer['an equal policy in other words']}"
 
 
-def _created_again(trial: NamedTrial, sqs: SQSClient) -> dict[str, Answer]:
+def _created_again(trial: NamedTrial, sqs: "SQSClient") -> dict[str, Answer]:
     """Create a client queue as `offer` does, again with the same attributes, and with an equal policy."""
     name = f"{trial.deployment.outputs['ClientQueuePrefix']}{trial.names.client_id('000000')}"
     arn = f"{trial.deployment.outputs['BrokerQueueArn'].rpartition(':')[0]}:{name}"
@@ -63,7 +67,7 @@ def _created_again(trial: NamedTrial, sqs: SQSClient) -> dict[str, Answer]:
     policy = json.loads(attributes["Policy"])
     reordered = json.dumps(dict(reversed(policy.items())), indent=1)
 
-    def again(changed: Mapping[QueueAttributeNameType, str], other_tags: Mapping[str, str] = tags) -> str:
+    def again(changed: Mapping["QueueAttributeNameType", str], other_tags: Mapping[str, str] = tags) -> str:
         try:
             made = sqs.create_queue(QueueName=name, Attributes={**attributes, **changed}, tags=other_tags)["QueueUrl"]
         except ClientError as error:
@@ -78,7 +82,7 @@ def _created_again(trial: NamedTrial, sqs: SQSClient) -> dict[str, Answer]:
     }
 
 
-def _refused_redrive(trial: NamedTrial, sqs: SQSClient) -> str:
+def _refused_redrive(trial: NamedTrial, sqs: "SQSClient") -> str:
     """Examine all queues of the stage, and try to have SQS move messages into the administrators' control queue."""
     outputs = trial.deployment.outputs
     stage = stage_name(outputs["ExchangeControlQueueUrl"])
@@ -104,7 +108,7 @@ def _refused_redrive(trial: NamedTrial, sqs: SQSClient) -> str:
     return finding.text
 
 
-def _fairness(trial: NamedTrial, sqs: SQSClient) -> str:
+def _fairness(trial: NamedTrial, sqs: "SQSClient") -> str:
     """Measure on the queue of the step before; the local stage has no fair queues."""
     waiting, before = BURST - IN_WORK, overtaken(sqs, sqs.get_queue_url(QueueName=trial.names.probe_queue)["QueueUrl"])
     answer: dict[str, Answer] = {"of_the_burst_before": before, "of_the_burst_waiting": waiting}
@@ -112,7 +116,7 @@ def _fairness(trial: NamedTrial, sqs: SQSClient) -> str:
     return f"{before} of {waiting} messages of a burst came before those of another group"
 
 
-def _sender_id(trial: NamedTrial, sqs: SQSClient) -> str:
+def _sender_id(trial: NamedTrial, sqs: "SQSClient") -> str:
     url = sqs.create_queue(QueueName=trial.names.probe_queue)["QueueUrl"]
 
     def is_sent() -> bool:

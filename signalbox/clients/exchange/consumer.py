@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from signalbox.aws.client_types import SQSClient
 from signalbox.aws.shared.visibility import change_visibility, tens
 from signalbox.clients.exchange.errors import resource_errors
 from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery
@@ -20,6 +19,9 @@ from signalbox.messages import InvalidMessage, Message
 from signalbox.new_queues import when_usable
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sending import MAXIMUM_ENTRIES
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 LONG_POLL_SECONDS = 20  # the maximum of SQS
 # The time until other consumers get the messages of a dead consumer; a running one extends it.
@@ -43,7 +45,7 @@ class ReceivedMessage:
 class Consumer:
     """Receives messages of one queue, at most `prefetch` unacknowledged ones at a time. Thread-safe."""
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     resource: ResourceRef
     queue_url: str
     user: UserName | None = None

@@ -2,17 +2,20 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import SQSClient
 from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.records import ResourceRef
 from signalbox.sarracenia.rights.names import UserName
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 DENIALS = frozenset({"AccessDenied", "AccessDeniedException", "KMS.AccessDeniedException", "KmsAccessDenied"})
 
 
 @contextmanager
-def translated_errors(queues: SQSClient, *, missing: str, denied: str) -> Iterator[None]:
+def translated_errors(queues: "SQSClient", *, missing: str, denied: str) -> Iterator[None]:
     """Translate SQS's errors about a missing queue and about denied access into errors with these texts.
 
     Raises `NotFound` and `NotPermitted`.
@@ -28,7 +31,7 @@ def translated_errors(queues: SQSClient, *, missing: str, denied: str) -> Iterat
 
 
 @contextmanager
-def resource_errors(resource: ResourceRef, queues: SQSClient, *, user: UserName | None, what: str) -> Iterator[None]:
+def resource_errors(resource: ResourceRef, queues: "SQSClient", *, user: UserName | None, what: str) -> Iterator[None]:
     """Translate SQS's errors about the queue of a resource. Raises `NotFound` and `NotPermitted`."""
     who = f"user {str(user)!r}" if user else "the owner of these credentials"
     denied = f"{who} may not {what} {resource}: the user's role does not include its name"

@@ -4,15 +4,17 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from signalbox.aws.client_types import SQSClient
 from signalbox.exchange.messages.properties import InvalidPublication, MessageProperties
 from signalbox.exchange.model.records import OrderBy
 from signalbox.messages import MAXIMUM_BYTES, Message, MessageId, outgoing, size_bytes
 from signalbox.new_queues import when_usable
 from signalbox.queues import QueueUrl
 from signalbox.sending import MAXIMUM_ENTRIES
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Publisher:
     `sender` is the publishing user.
     """
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     queue_url: QueueUrl
     is_ordered: bool
     order_by: OrderBy = OrderBy.TOPIC

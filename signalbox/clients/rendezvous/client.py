@@ -10,10 +10,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import SQSClient
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.rendezvous.wire.reply import ClientReply
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 CLIENT_QUEUE_PREFIX = "snowflake-client-"
 
@@ -59,7 +62,7 @@ def _ignore(_progress: str) -> None:
 class SqsRendezvous:
     """Exchanges offers for answers through the broker queue at `queue_url`; `queues` is `boto3.client("sqs")`."""
 
-    queues: SQSClient
+    queues: "SQSClient"
     queue_url: str
     client_queue_prefix: str = CLIENT_QUEUE_PREFIX
     sleep: Callable[[float], None] = time.sleep

@@ -8,16 +8,19 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.exceptions import ClientError
 
-from signalbox.aws.client_types import CloudFormationClient, StackEventTypeDef
 from signalbox.clients.stage_session import found_stack
 from signalbox.errors import UnavailableError
 from signalbox.local.assembly.artifacts import Asset, DefaultPlace, StackArtifact, artifacts_of, assets, stack_artifacts
 from signalbox.local.progress import Say
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_cloudformation.type_defs import StackEventTypeDef
 
 POLL_SECONDS = 0.1
 UPLOADS = 4
@@ -56,7 +59,7 @@ def _upload(session: boto3.Session, asset: Asset) -> None:
         s3.put_object(Bucket=asset.bucket, Key=asset.key, Body=asset.content())
 
 
-def _deploy(cloudformation: CloudFormationClient, artifact: StackArtifact, say: Say) -> None:
+def _deploy(cloudformation: "CloudFormationClient", artifact: StackArtifact, say: Say) -> None:
     """Create or update a stack, and wait until it is complete."""
     stack = found_stack(cloudformation, artifact.name)
     if stack is not None and stack["StackStatus"] in NEVER_COMPLETE:
@@ -84,7 +87,7 @@ def _deploy(cloudformation: CloudFormationClient, artifact: StackArtifact, say: 
         raise _failure(artifact.name, _causes(cloudformation, stack_id))
 
 
-def _is_updating(cloudformation: CloudFormationClient, request: dict[str, Any]) -> bool:
+def _is_updating(cloudformation: "CloudFormationClient", request: dict[str, Any]) -> bool:
     """Begin an update; return False if the stack is as requested."""
     try:
         cloudformation.update_stack(**request)
@@ -95,7 +98,7 @@ def _is_updating(cloudformation: CloudFormationClient, request: dict[str, Any]) 
     return True
 
 
-def _wait(cloudformation: CloudFormationClient, stack_id: str, say: Say) -> str:
+def _wait(cloudformation: "CloudFormationClient", stack_id: str, say: Say) -> str:
     """Wait until nothing happens to a stack; return its status."""
     while (status := cloudformation.describe_stacks(StackName=stack_id)["Stacks"][0]["StackStatus"]).endswith(
         IN_PROGRESS
@@ -105,12 +108,12 @@ def _wait(cloudformation: CloudFormationClient, stack_id: str, say: Say) -> str:
     return status
 
 
-def _line(event: StackEventTypeDef) -> str:
+def _line(event: "StackEventTypeDef") -> str:
     parts = (event.get("ResourceStatus"), event.get("LogicalResourceId"), event.get("ResourceStatusReason"))
     return " ".join(str(part) for part in parts if part)
 
 
-def _causes(cloudformation: CloudFormationClient, stack_id: str) -> list[str]:
+def _causes(cloudformation: "CloudFormationClient", stack_id: str) -> list[str]:
     """Return the first failures of a stack's last deployment, the earliest first."""
     events: list[StackEventTypeDef] = []
     for page in cloudformation.get_paginator("describe_stack_events").paginate(StackName=stack_id):

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import S3Client
 from signalbox.aws.history.report_files import download_report
 from signalbox.clients.deployment import require_local
 from signalbox.flows.splitting import MESSAGES
@@ -15,6 +15,10 @@ from signalbox.flows.trial import Trial, expect
 from signalbox.history.jobs import DAY_SCRIPT, REPORTS
 from signalbox.local.emulator.patches.firehose_buffer import DELIVERY_SECONDS
 from signalbox.local.spark.history_jobs import Job, run_locally
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
 
 CAPABILITY = "history"
 BY_CAPABILITY = "SELECT capability, count(*) AS events FROM events GROUP BY capability ORDER BY capability"
@@ -96,7 +100,7 @@ def _check(home: Path, days: list[date]) -> None:
     expect(routed >= MESSAGES, f"{MESSAGES} messages were routed, but the report counts {routed}")
 
 
-def wait_for_files(s3: S3Client, bucket: str) -> int:
+def wait_for_files(s3: "S3Client", bucket: str) -> int:
     """Return the number of files, when no new one has appeared for two of Firehose's buffering intervals."""
     count, since = 0, time.monotonic()
     while time.monotonic() - since < 2 * DELIVERY_SECONDS:

@@ -5,16 +5,19 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
 from urllib3.exceptions import HTTPError
 
-from signalbox.aws.client_types import MessageTypeDef, SQSClient
 from signalbox.flows.consumer import Receipt
 from signalbox.local.cluster_api import MERGE, ClusterApi, ClusterCallFailed
 from signalbox.queues import QueueName
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.type_defs import MessageTypeDef
 
 LOOK_SECONDS = 0.1
 # Threads of all pods share a client.
@@ -27,7 +30,7 @@ STAY = "kubelet.signalbox.example/stay"
 class Container:
     """The process in one pod; it counts a message as received when it has deleted it, as a handler that commits."""
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     received: list[Receipt]
     names: Sequence[QueueName]
     _ending: threading.Event = field(default_factory=threading.Event)
@@ -57,7 +60,7 @@ class Container:
             except self.sqs.exceptions.QueueDoesNotExist:
                 self._ending.wait(LOOK_SECONDS)  # it crashes and is started again
 
-    def _work(self, url: str, name: QueueName, messages: Sequence[MessageTypeDef]) -> None:
+    def _work(self, url: str, name: QueueName, messages: "Sequence[MessageTypeDef]") -> None:
         receipts = [Receipt(time.time_ns(), message["Body"], name) for message in messages]
         left = {str(number): message["ReceiptHandle"] for number, message in enumerate(messages)}
         while left and not self._killed:
@@ -115,7 +118,7 @@ class Pods:
             with self._lock, suppress(HTTPError, ClusterCallFailed):
                 self._look(sqs)
 
-    def _look(self, sqs: SQSClient) -> None:
+    def _look(self, sqs: "SQSClient") -> None:
         pods = {pod["metadata"]["uid"]: pod for pod in self._listed()}
         for uid in self._containers.keys() - pods.keys():
             self._containers.pop(uid).end()  # the pod was deleted by force

@@ -4,11 +4,14 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING
 
-from signalbox.clock import Clock
 from signalbox.history.event import HistoryEvent
-from signalbox.rendezvous.ports import History, Statistics, Telemetry
 from signalbox.rendezvous.reporting.counters import distinct_keys, event_counters
+
+if TYPE_CHECKING:
+    from signalbox.clock import Clock
+    from signalbox.rendezvous.ports import History, Statistics, Telemetry
 
 # Firehose bills a record as at least 5 KB, and an event has 0.4 KB; a counter is one write, whatever its increment.
 COLLECTED_FOR, MOST_COLLECTED = timedelta(seconds=10), 100
@@ -24,10 +27,10 @@ class EventRecorder:
     many, or at `flush`. An instance that ends without `flush` loses what it has collected.
     """
 
-    history: History
-    statistics: Statistics
-    telemetry: Telemetry
-    clock: Clock
+    history: "History"
+    statistics: "Statistics"
+    telemetry: "Telemetry"
+    clock: "Clock"
     collected_for: timedelta = COLLECTED_FOR
     collected: list[HistoryEvent] = field(default_factory=list)
     written_at: datetime | None = None

@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueName
 from signalbox.rendezvous.model.states import OfferDelivery, RendezvousMethod, RendezvousRecord, was_matched
-from signalbox.rendezvous.wire.proxy import ProxyPoll
+
+if TYPE_CHECKING:
+    from signalbox.rendezvous.wire.proxy import ProxyPoll
 
 CAPABILITY = "rendezvous"
 
@@ -36,7 +39,7 @@ def timeout(record: RendezvousRecord, *, at: datetime) -> HistoryEvent:
 
 
 def proxy_poll(
-    poll: ProxyPoll,
+    poll: "ProxyPoll",
     outcome: str,
     *,
     at: datetime,

@@ -1,14 +1,17 @@
 """The service of proxy answers: it stores an answer, sends it to the client and deletes the offer message."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from signalbox.clock import Clock
 from signalbox.networks import CostlyRequests
 from signalbox.rendezvous.model.states import RendezvousMethod, RendezvousRecord
-from signalbox.rendezvous.ports import BrokerQueue, ClientQueues, Offers
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
 from signalbox.rendezvous.wire.proxy import ProxyAnswer
 from signalbox.rendezvous.wire.reply import answer_reply
+
+if TYPE_CHECKING:
+    from signalbox.clock import Clock
+    from signalbox.rendezvous.ports import BrokerQueue, ClientQueues, Offers
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +22,10 @@ class AnswerService:
     the polls, and an answer that finds no client reads all offers of the last half minute.
     """
 
-    offers: Offers
-    client_queues: ClientQueues
-    broker_queue: BrokerQueue
-    clock: Clock
+    offers: "Offers"
+    client_queues: "ClientQueues"
+    broker_queue: "BrokerQueue"
+    clock: "Clock"
     policy: RendezvousPolicy
     misses: CostlyRequests = field(default_factory=CostlyRequests)
 

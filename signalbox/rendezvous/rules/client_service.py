@@ -2,15 +2,18 @@
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from signalbox.clock import Clock
 from signalbox.rendezvous.model.pace import has_compatible_proxy
 from signalbox.rendezvous.model.states import ClientId, OfferState, RendezvousMethod, RendezvousRecord, was_matched
-from signalbox.rendezvous.ports import Offers, ProxyPaces
 from signalbox.rendezvous.rules.offer_service import with_offer
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
 from signalbox.rendezvous.wire.offer import Offer
 from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, error_reply
+
+if TYPE_CHECKING:
+    from signalbox.clock import Clock
+    from signalbox.rendezvous.ports import Offers, ProxyPaces
 
 TICK = timedelta(milliseconds=100)
 
@@ -19,9 +22,9 @@ TICK = timedelta(milliseconds=100)
 class ClientService:
     """Serves offers whose HTTP request stays open until the reply."""
 
-    offers: Offers
-    paces: ProxyPaces
-    clock: Clock
+    offers: "Offers"
+    paces: "ProxyPaces"
+    clock: "Clock"
     policy: RendezvousPolicy
 
     def serve(self, offer: Offer, *, client_id: ClientId, method: RendezvousMethod, country: str) -> RendezvousRecord:

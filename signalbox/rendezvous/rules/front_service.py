@@ -4,12 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from signalbox.clock import Clock
 from signalbox.rendezvous.model.states import ClientId, OfferDelivery
-from signalbox.rendezvous.ports import ClientQueues, UpstreamBroker
 from signalbox.rendezvous.rules.offer_service import DeliveryResult
 from signalbox.rendezvous.wire.reply import TIMED_OUT, error_reply
+
+if TYPE_CHECKING:
+    from signalbox.clock import Clock
+    from signalbox.rendezvous.ports import ClientQueues, UpstreamBroker
 
 # Twice as many as a batch has offers: a function that times out while it deletes would have answered the batch twice.
 ENDED_AT_ONCE = 20
@@ -23,9 +26,9 @@ class FrontService:
     again. An instance remembers the queues that it has created and deletes them at the end of their lease.
     """
 
-    broker: UpstreamBroker
-    client_queues: ClientQueues
-    clock: Clock
+    broker: "UpstreamBroker"
+    client_queues: "ClientQueues"
+    clock: "Clock"
     patience: timedelta
     lease: timedelta
     leases: dict[ClientId, datetime] = field(default_factory=dict)

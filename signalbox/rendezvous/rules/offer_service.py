@@ -3,8 +3,8 @@
 import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from signalbox.clock import Clock
 from signalbox.history.event import HistoryEvent
 from signalbox.rendezvous.model.pace import has_compatible_proxy
 from signalbox.rendezvous.model.states import (
@@ -17,15 +17,18 @@ from signalbox.rendezvous.model.states import (
     is_copy,
     was_matched,
 )
-from signalbox.rendezvous.ports import ClientQueues, Offers, ProxyPaces
 from signalbox.rendezvous.reporting import events
-from signalbox.rendezvous.reporting.client_address import CountryLookup
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
 from signalbox.rendezvous.wire.bridges import Bridges
 from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
 from signalbox.rendezvous.wire.offer import Offer
 from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, error_reply
 from signalbox.rendezvous.wire.sdp import best_candidate_address
+
+if TYPE_CHECKING:
+    from signalbox.clock import Clock
+    from signalbox.rendezvous.ports import ClientQueues, Offers, ProxyPaces
+    from signalbox.rendezvous.reporting.client_address import CountryLookup
 
 # Of a SHA-256: enough to compare the offers of one client.
 DIGEST_CHARACTERS = 16
@@ -54,12 +57,12 @@ class OfferService:
     client's queue shows whether that reply was sent.
     """
 
-    offers: Offers
-    paces: ProxyPaces
-    client_queues: ClientQueues
-    clock: Clock
+    offers: "Offers"
+    paces: "ProxyPaces"
+    client_queues: "ClientQueues"
+    clock: "Clock"
     bridges: Bridges
-    country_lookup: CountryLookup
+    country_lookup: "CountryLookup"
     policy: RendezvousPolicy
 
     def receive(self, delivery: OfferDelivery) -> DeliveryResult:

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from signalbox.rendezvous.model.pace import (
     LOCAL_GROUP,
@@ -18,16 +19,18 @@ from signalbox.rendezvous.model.pace import (
     proxy_group,
     served_polls,
 )
-from signalbox.rendezvous.ports import ProxyPaces
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
 from signalbox.rendezvous.wire.proxy import ProxyPoll
+
+if TYPE_CHECKING:
+    from signalbox.rendezvous.ports import ProxyPaces
 
 
 @dataclass(slots=True)
 class Pacer:
     """Paces the polls of a function instance; it uses the stored pace once in `SHARED_EVERY`."""
 
-    paces: ProxyPaces
+    paces: "ProxyPaces"
     policy: RendezvousPolicy
     stored: Paces = field(default_factory=dict)
     shared_at: dict[ProxyGroup, datetime] = field(default_factory=dict)

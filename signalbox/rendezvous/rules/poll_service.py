@@ -3,16 +3,19 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 from zlib import crc32
 
-from signalbox.clock import Clock
 from signalbox.rendezvous.model.pace import waiting_time
 from signalbox.rendezvous.model.states import OfferPool, RendezvousRecord, compatible_pools, is_claimable
-from signalbox.rendezvous.ports import Offers
 from signalbox.rendezvous.rules.pacer import Pacer
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.proxy import ProxyPoll
+
+if TYPE_CHECKING:
+    from signalbox.clock import Clock
+    from signalbox.rendezvous.ports import Offers
 
 # Offers that were sent within such a period are claimed in any order, so that concurrent polls choose different ones.
 SHUFFLED_WITHIN = timedelta(seconds=2)
@@ -39,9 +42,9 @@ class PollResult:
 class PollService:
     """Serves proxy polls; each ends at once. `random` returns numbers from 0 to 1."""
 
-    offers: Offers
+    offers: "Offers"
     pacer: Pacer
-    clock: Clock
+    clock: "Clock"
     random: Callable[[], float]
     policy: RendezvousPolicy
     busy: set[OfferPool] = field(default_factory=set)

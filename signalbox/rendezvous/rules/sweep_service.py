@@ -7,16 +7,18 @@ from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from itertools import islice
 from string import ascii_letters, digits
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from signalbox.clock import Clock
-from signalbox.control.orphan_queues import FoundQueues
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.history.event import HistoryEvent
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import Lease, QueueName, QueueUrl, is_ours, queue_name
-from signalbox.rendezvous.ports import Cursor, Leases, QueueLeases
 from signalbox.rendezvous.reporting import events
+
+if TYPE_CHECKING:
+    from signalbox.clock import Clock
+    from signalbox.control.orphan_queues import FoundQueues
+    from signalbox.rendezvous.ports import Cursor, Leases, QueueLeases
 
 # Queues between two looks at the clock.
 PART = 100
@@ -41,7 +43,7 @@ class SweptPart:
 class Parts:
     """Splits the work of a run into parts, whose queues are handled several at a time."""
 
-    clock: Clock
+    clock: "Clock"
     parallel_map: ParallelMap = serial_map
 
     def now(self) -> datetime:
@@ -74,10 +76,10 @@ class Parts:
 class LeaseSweep:
     """Deletes the client queues whose lease has ended, oldest first; the next run continues after the last one."""
 
-    leases: Leases
-    queue_leases: QueueLeases
-    queues: FoundQueues
-    swept_until: Cursor  # in milliseconds since 1970
+    leases: "Leases"
+    queue_leases: "QueueLeases"
+    queues: "FoundQueues"
+    swept_until: "Cursor"  # in milliseconds since 1970
     parts: Parts
 
     def end_leases(self, *, until: datetime) -> Iterator[SweptPart]:
@@ -119,9 +121,9 @@ class LeaseSweep:
 class OrphanSweep:
     """Deletes client queues that a crash left without a lease, if they have the tags of this stage."""
 
-    queue_leases: QueueLeases
-    queues: FoundQueues
-    cursor: Cursor
+    queue_leases: "QueueLeases"
+    queues: "FoundQueues"
+    cursor: "Cursor"
     parts: Parts
     stage: str
 

@@ -4,11 +4,14 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import SecretsManagerClient
 from signalbox.aws.shared.kept import Kept
 from signalbox.aws.splitting.kubernetes.access import ApiAddress, Remedies, reading
 from signalbox.aws.splitting.kubernetes.api import ClusterRefused
+
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager.client import SecretsManagerClient
 
 # A token that was replaced in the secret is used after this time, or after the cluster's first 401.
 TOKEN_AGE = timedelta(minutes=5)
@@ -23,7 +26,7 @@ class ServiceAccountAccess:
     given: ApiAddress
     token_secret: str
     """The ARN of the secret."""
-    secrets: SecretsManagerClient
+    secrets: "SecretsManagerClient"
     now: Callable[[], datetime]
     _token: Kept[str] = field(init=False)
 

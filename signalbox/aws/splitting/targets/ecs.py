@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from signalbox.aws.client_types import ECSClient, RegisterTaskDefinitionRequestTypeDef, ServiceTypeDef
 from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
 from signalbox.aws.splitting.targets.original_queues import (
     TARGETS_SETTING,
@@ -31,6 +30,10 @@ from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
 
+if TYPE_CHECKING:
+    from mypy_boto3_ecs.client import ECSClient
+    from mypy_boto3_ecs.type_defs import RegisterTaskDefinitionRequestTypeDef, ServiceTypeDef
+
 ROLLING = "ECS"  # the deployment controller that allows UpdateService with another task definition
 REGISTER = "RegisterTaskDefinition"
 
@@ -47,7 +50,7 @@ class EcsTargets:
     deployment during the split has no such tag, and is switched again.
     """
 
-    ecs: ECSClient
+    ecs: "ECSClient"
     originals: OriginalQueues
     resolver: Resolver
 
@@ -106,7 +109,7 @@ class EcsTargets:
                 # Otherwise a deployment of the family's newest revision would use it.
                 self.ecs.deregister_task_definition(taskDefinition=current.arn)
 
-    def _state(self, service: ServiceTypeDef, split: Split, registry: Registry) -> TargetState:
+    def _state(self, service: "ServiceTypeDef", split: Split, registry: Registry) -> TargetState:
         state = self._reads(service["taskDefinition"], split, registry)
         is_wanted = state is (TargetState.TEMPORARY if is_switching(split) else TargetState.ORIGINAL)
         if not is_wanted:
@@ -168,7 +171,7 @@ class EcsTargets:
     def _definition(self, arn: str) -> TaskDefinition:
         return TaskDefinition(self.ecs.describe_task_definition(taskDefinition=arn, include=["TAGS"]), self.resolver)
 
-    def _suitable(self, target: Target) -> ServiceTypeDef:
+    def _suitable(self, target: Target) -> "ServiceTypeDef":
         service = self._service(target)
         if service is None:
             raise UnsuitableService(f"{target}: there is no such ECS service in this region")
@@ -180,7 +183,7 @@ class EcsTargets:
             )
         return service
 
-    def _service(self, target: Target) -> ServiceTypeDef | None:
+    def _service(self, target: Target) -> "ServiceTypeDef | None":
         cluster, service = _names(target)
         try:
             found = self.ecs.describe_services(cluster=cluster, services=[service])["services"]
@@ -194,7 +197,7 @@ def _names(target: Target) -> tuple[str, str]:
     return cluster, service
 
 
-def _is_complete(service: ServiceTypeDef) -> bool:
+def _is_complete(service: "ServiceTypeDef") -> bool:
     """Return whether the newest deployment is complete; a service scaled to zero has nothing to deploy."""
     newest = next((one for one in service["deployments"] if one["status"] == "PRIMARY"), None)
     return service["desiredCount"] == 0 or (newest is not None and newest.get("rolloutState") == "COMPLETED")

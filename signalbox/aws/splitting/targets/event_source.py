@@ -3,10 +3,8 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from signalbox.aws.client_types import EventSourceMappingConfigurationTypeDef as Mapped
-from signalbox.aws.client_types import LambdaClient
 from signalbox.aws.shared.errors import translate_write_errors
 from signalbox.errors import EffectRefused
 from signalbox.queues import QueueName
@@ -15,6 +13,10 @@ from signalbox.splitting.model.observed_state import TargetState, combined_state
 from signalbox.splitting.model.split import SplitQueue
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import Annotations
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda.client import LambdaClient
+    from mypy_boto3_lambda.type_defs import EventSourceMappingConfigurationTypeDef as Mapped
 
 # All settings of an SQS mapping; those of other sources (streams, Kafka) never occur with SQS.
 SETTINGS = (
@@ -39,8 +41,8 @@ class FunctionMappings:
 
     function_arn: str
     pair: MappingPair
-    original: Mapped | None
-    temporary: Mapped | None
+    original: "Mapped | None"
+    temporary: "Mapped | None"
     before: Mapping[str, Any] | None
 
 
@@ -48,12 +50,12 @@ class FunctionMappings:
 class EventSources:
     """The event source mappings of functions; `tags` are set on the mappings of temporary queues."""
 
-    functions: LambdaClient
+    functions: "LambdaClient"
     annotations: Annotations
     queue_arn_prefix: str
     tags: Mapping[str, str]
 
-    def of(self, target: Target, queue: QueueName) -> Sequence[Mapped]:
+    def of(self, target: Target, queue: QueueName) -> Sequence["Mapped"]:
         """Return a function's mappings on a queue, including those of all aliases unless the target is one alias."""
         with translate_write_errors(f"event source mappings of queue {queue!r}"):
             pages = self.functions.get_paginator("list_event_source_mappings").paginate(
@@ -159,7 +161,7 @@ class EventSources:
 
 
 def _mapped_pair(
-    arn: str, original: Mapping[str, Mapped], temporary: Mapping[str, Mapped], before: Mapping[str, Any]
+    arn: str, original: Mapping[str, "Mapped"], temporary: Mapping[str, "Mapped"], before: Mapping[str, Any]
 ) -> FunctionMappings:
     reading = _reading(original.get(arn))
     is_enabled = before[arn]["enabled"] if arn in before else reading is not MappingState.OFF
@@ -168,13 +170,13 @@ def _mapped_pair(
     return FunctionMappings(arn, pair, original.get(arn), temporary.get(arn), before.get(arn))
 
 
-def _reading(mapping: Mapped | None) -> MappingState:
+def _reading(mapping: "Mapped | None") -> MappingState:
     if mapping is None:
         return MappingState.ABSENT
     return READINGS.get(mapping["State"], MappingState.CHANGING)
 
 
-def _is_of(target: Target, mapping: Mapped) -> bool:
+def _is_of(target: Target, mapping: "Mapped") -> bool:
     name, _, qualifier = target.name.partition(":")
     found = mapping.get("FunctionArn", "").split(":")[6:]
     return found[:1] == [name] and (not qualifier or found[1:] == [qualifier])

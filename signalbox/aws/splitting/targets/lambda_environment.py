@@ -3,10 +3,8 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from signalbox.aws.client_types import AliasConfigurationResponseTypeDef as Alias
-from signalbox.aws.client_types import LambdaClient
 from signalbox.aws.shared.errors import translate_write_errors
 from signalbox.aws.splitting.targets.original_queues import TARGETS_SETTING, deployed_names
 from signalbox.errors import EffectFailed, EffectRefused
@@ -15,6 +13,10 @@ from signalbox.splitting.model.observed_state import TargetState, combined_state
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import Annotations
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda.client import LambdaClient
+    from mypy_boto3_lambda.type_defs import AliasConfigurationResponseTypeDef as Alias
 
 VARIABLES_ANNOTATION, VERSION_ANNOTATION = "variables", "version"
 LATEST = "$LATEST"
@@ -77,7 +79,7 @@ class Configuration:
 class LambdaEnvironment:
     """The variables of functions, replaced as a whole and only if the function was not changed since it was read."""
 
-    functions: LambdaClient
+    functions: "LambdaClient"
     annotations: Annotations
 
     def find(self, target: Target) -> Configuration | None:
@@ -149,7 +151,7 @@ class LambdaEnvironment:
         if restored != latest.variables:
             self._update(target, latest, restored)
 
-    def _put_back(self, target: Target, alias: Alias, found: Configuration, wanted: Mapping[str, str]) -> bool:
+    def _put_back(self, target: Target, alias: "Alias", found: Configuration, wanted: Mapping[str, str]) -> bool:
         """Point the alias at its old version if the current one differs from it only by temporary names."""
         version = self.annotations.of(target).get(VERSION_ANNOTATION)
         if version is None:
@@ -161,7 +163,7 @@ class LambdaEnvironment:
         self._point(target, alias, version)
         return True
 
-    def _replace(self, target: Target, alias: Alias, found: Configuration, latest: Configuration | None) -> None:
+    def _replace(self, target: Target, alias: "Alias", found: Configuration, latest: Configuration | None) -> None:
         """Publish a release made during the split with its original names, after the function has them."""
         if latest is None:
             return
@@ -171,7 +173,7 @@ class LambdaEnvironment:
             )
         self._publish(target, alias, latest)
 
-    def _publish(self, target: Target, alias: Alias, latest: Configuration) -> None:
+    def _publish(self, target: Target, alias: "Alias", latest: Configuration) -> None:
         """Publish the function; this creates no version if the latest one is identical."""
         if latest.failure:
             raise EffectFailed(f"{target} could not be changed: {latest.failure}")
@@ -184,7 +186,7 @@ class LambdaEnvironment:
         if not Configuration(version).is_changing:
             self._point(target, alias, version["Version"])
 
-    def _point(self, target: Target, alias: Alias, version: str) -> None:
+    def _point(self, target: Target, alias: "Alias", version: str) -> None:
         with translate_write_errors(f"alias {target.name!r}"):
             self.functions.update_alias(
                 FunctionName=_function_name(target),
@@ -201,7 +203,7 @@ class LambdaEnvironment:
                 RevisionId=latest.document["RevisionId"],
             )
 
-    def _note(self, target: Target, alias: Alias | None, before: Mapping[str, str | None]) -> None:
+    def _note(self, target: Target, alias: "Alias | None", before: Mapping[str, str | None]) -> None:
         # The version first: saved variables imply that both were saved.
         if alias is not None:
             self.annotations.put(target, VERSION_ANNOTATION, alias["FunctionVersion"])
@@ -215,7 +217,7 @@ class LambdaEnvironment:
         with translate_write_errors(f"function {target.name!r}"):
             return self._read(_function_name(target), LATEST)
 
-    def _alias(self, target: Target) -> Alias | None:
+    def _alias(self, target: Target) -> "Alias | None":
         """Return the target's alias, or None for a function. Raises `EffectRefused` for a version."""
         name = _alias_name(target)
         if name is None:
@@ -248,7 +250,7 @@ def _is_alike(one: Configuration, other: Configuration) -> bool:
     return first == second
 
 
-def _check_alias(target: Target, alias: Alias, found: Configuration, *, is_latest: bool) -> None:
+def _check_alias(target: Target, alias: "Alias", found: Configuration, *, is_latest: bool) -> None:
     """Raise `EffectRefused` if a switch would change more than variables."""
     if alias.get("RoutingConfig", {}).get("AdditionalVersionWeights"):
         raise EffectRefused(f"{target} routes its calls to several versions; point it at one version")

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import LambdaClient
 from signalbox.aws.splitting.targets.event_source import EventSources
 from signalbox.aws.splitting.targets.lambda_environment import LambdaEnvironment
 from signalbox.aws.splitting.targets.original_queues import OriginalQueues
@@ -17,6 +17,9 @@ from signalbox.splitting.model.observed_state import TargetState, combined_state
 from signalbox.splitting.model.split import Split, SplitQueue, Stage
 from signalbox.splitting.ports import Annotations
 
+if TYPE_CHECKING:
+    from mypy_boto3_lambda.client import LambdaClient
+
 
 @dataclass(frozen=True, slots=True)
 class LambdaTargets:
@@ -25,7 +28,7 @@ class LambdaTargets:
     `queue_arn_prefix` is a queue's ARN up to its name, and `tags` are set on created mappings.
     """
 
-    functions: LambdaClient
+    functions: "LambdaClient"
     originals: OriginalQueues
     annotations: Annotations
     resolver: Resolver

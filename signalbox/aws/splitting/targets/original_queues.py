@@ -5,10 +5,10 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from signalbox.aws.client_types import QueueAttributeNameType, SQSClient
 from signalbox.aws.shared.errors import is_denied, translate_write_errors
 from signalbox.errors import EffectRefused, RejectedError
 from signalbox.queues import QueueName
@@ -17,6 +17,11 @@ from signalbox.splitting.consumers.registry import ConsumedQueue, RegisteredQueu
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.split import Split, Stage
 from signalbox.splitting.model.target import Target
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
 
 # The settings of a stage that name what its functions may use.
 TARGETS_SETTING, QUEUES_SETTING = "splittable_targets", "splittable_queues"
@@ -72,7 +77,7 @@ def queues_of_split(target: Target, known: Container[QueueName]) -> Iterator[Cal
 class OriginalQueues:
     """Original queues, as SQS describes them."""
 
-    sqs: SQSClient
+    sqs: "SQSClient"
 
     def found(
         self, registry: Registry, names_of: Callable[[RegisteredQueue], Iterable[QueueName]]
@@ -121,7 +126,7 @@ class OriginalQueues:
             maximum_receives=int(json.loads(redrive)["maxReceiveCount"]) if redrive else None,
         )
 
-    def _attributes(self, name: QueueName) -> Mapping[QueueAttributeNameType, str] | None:
+    def _attributes(self, name: QueueName) -> "Mapping[QueueAttributeNameType, str] | None":
         try:
             url = self.sqs.get_queue_url(QueueName=name)["QueueUrl"]
             page = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout", "RedrivePolicy"])

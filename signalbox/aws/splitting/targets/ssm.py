@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from signalbox.aws.client_types import ParameterHistoryTypeDef, ParameterTypeDef, PutParameterRequestTypeDef, SSMClient
 from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
 from signalbox.aws.splitting.targets.original_queues import (
     TARGETS_SETTING,
@@ -26,6 +26,10 @@ from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import Annotations
 
+if TYPE_CHECKING:
+    from mypy_boto3_ssm.client import SSMClient
+    from mypy_boto3_ssm.type_defs import ParameterHistoryTypeDef, ParameterTypeDef, PutParameterRequestTypeDef
+
 DEFAULT_PROPAGATION = timedelta(seconds=60)
 VERSION_ANNOTATION = "version"
 STANDARD_BYTES, ADVANCED_BYTES = 4096, 8192  # SSM, by tier
@@ -45,7 +49,7 @@ class SsmTargets:
     value before the first switch is stored, because the value may be a secret.
     """
 
-    ssm: SSMClient
+    ssm: "SSMClient"
     originals: OriginalQueues
     resolver: Resolver
     annotations: Annotations
@@ -116,7 +120,7 @@ class SsmTargets:
     def _resolution(self, source: NameSource, value: str) -> Resolution:
         return self.resolver.in_value(source, source.variable or "the parameter's value", value)
 
-    def _parameter(self, target: Target, *, version: str = "") -> ParameterTypeDef:
+    def _parameter(self, target: Target, *, version: str = "") -> "ParameterTypeDef":
         try:
             return self.ssm.get_parameter(Name=target.name + version, WithDecryption=True)["Parameter"]
         except self.ssm.exceptions.ParameterNotFound as error:
@@ -142,12 +146,12 @@ class SsmTargets:
         except self.ssm.exceptions.TooManyUpdates as error:
             raise EffectFailed(f"{target}: TooManyUpdates: another client is writing it") from error
 
-    def _newest(self, target: Target) -> ParameterHistoryTypeDef:
+    def _newest(self, target: Target) -> "ParameterHistoryTypeDef":
         pages = self.ssm.get_paginator("get_parameter_history").paginate(Name=target.name)
         return max((one for page in pages for one in page["Parameters"]), key=lambda one: one["Version"])
 
 
-def _request(parameter: ParameterHistoryTypeDef, value: str) -> PutParameterRequestTypeDef:
+def _request(parameter: "ParameterHistoryTypeDef", value: str) -> "PutParameterRequestTypeDef":
     """Return the PutParameter request that changes only the value."""
     request: PutParameterRequestTypeDef = {"Name": parameter["Name"], "Value": value, "Overwrite": True}
     for name in KEPT:

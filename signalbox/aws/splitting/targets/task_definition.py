@@ -2,13 +2,15 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from signalbox.aws.client_types import ContainerDefinitionOutputTypeDef, DescribeTaskDefinitionResponseTypeDef
 from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolution, Resolver, UnresolvedQueue, unread
 from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
+
+if TYPE_CHECKING:
+    from mypy_boto3_ecs.type_defs import ContainerDefinitionOutputTypeDef, DescribeTaskDefinitionResponseTypeDef
 
 REPLACES_TAG = "signalbox:replaces"
 TARGET_TAG = "signalbox:target"
@@ -26,7 +28,7 @@ class AmbiguousVariable(RejectedError):
 class TaskDefinition:
     """A revision of a task definition, as ECS describes it."""
 
-    answer: DescribeTaskDefinitionResponseTypeDef
+    answer: "DescribeTaskDefinitionResponseTypeDef"
     resolver: Resolver
 
     @property
@@ -108,7 +110,7 @@ class TaskDefinition:
         return request
 
     @property
-    def _containers(self) -> list[ContainerDefinitionOutputTypeDef]:
+    def _containers(self) -> "list[ContainerDefinitionOutputTypeDef]":
         return self.answer["taskDefinition"]["containerDefinitions"]
 
     def _resolutions(self, source: NameSource, environments: Environments) -> Iterator[tuple[str, Resolution]]:
@@ -122,14 +124,14 @@ class TaskDefinition:
             for resolution in self.resolver.resolve(source, environments[name]):
                 yield name, resolution
 
-    def _chosen(self, source: NameSource) -> list[ContainerDefinitionOutputTypeDef]:
+    def _chosen(self, source: NameSource) -> "list[ContainerDefinitionOutputTypeDef]":
         unknown = set(source.containers) - {container["name"] for container in self._containers}
         if unknown:
             known = ", ".join(container["name"] for container in self._containers)
             raise UnresolvedQueue(f"{self.arn} has no container {', '.join(sorted(unknown))}; it has {known}")
         return [one for one in self._containers if not source.containers or one["name"] in source.containers]
 
-    def _refuse_secrets(self, source: NameSource, container: ContainerDefinitionOutputTypeDef) -> None:
+    def _refuse_secrets(self, source: NameSource, container: "ContainerDefinitionOutputTypeDef") -> None:
         found = self._matching(source, (secret["name"] for secret in container.get("secrets", [])))
         if found:
             # A task gets the value of a secret when it starts, so that switching the parameter would not reach it
@@ -140,7 +142,7 @@ class TaskDefinition:
                 "program read an SSM parameter at run time and split that one, as ssm/NAME"
             )
 
-    def _refuse_files(self, source: NameSource, chosen: list[ContainerDefinitionOutputTypeDef]) -> None:
+    def _refuse_files(self, source: NameSource, chosen: "list[ContainerDefinitionOutputTypeDef]") -> None:
         for container in chosen:
             if container.get("environmentFiles"):
                 raise unread(source)(
@@ -170,8 +172,8 @@ def flattened(environments: Environments) -> dict[str, str]:
 
 
 def _with_variables(
-    container: ContainerDefinitionOutputTypeDef, changed: Mapping[str, str]
-) -> ContainerDefinitionOutputTypeDef:
+    container: "ContainerDefinitionOutputTypeDef", changed: Mapping[str, str]
+) -> "ContainerDefinitionOutputTypeDef":
     if not changed:
         return container
     variables = {entry["name"]: entry["value"] for entry in container.get("environment", [])} | {**changed}

@@ -7,12 +7,14 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.client_types import SQSClient
 from signalbox.clients.splitting.handler.settings import MappingSettings
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 CALL_SIZE = 10  # messages in one call of SQS
 LONGEST_POLL_SECONDS = 20
@@ -27,7 +29,7 @@ Message = Mapping[str, Any]  # in boto3's form
 class BatchQueue:
     """A queue from which batches are taken; `visibility_seconds` is its visibility timeout."""
 
-    sqs: SQSClient
+    sqs: "SQSClient"
     url: str
     settings: MappingSettings
     visibility_seconds: int

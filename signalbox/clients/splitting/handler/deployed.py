@@ -3,19 +3,21 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.client_types import LambdaClient
 from signalbox.clients.splitting.handler.settings import FunctionSettings, MappingSettings
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda.client import LambdaClient
 
 
 @dataclass(frozen=True, slots=True)
 class DeployedFunction:
     """A function by name, with its alias if the target has one; `on_problem` receives what cannot be read."""
 
-    functions: LambdaClient
+    functions: "LambdaClient"
     name: str
     on_problem: Callable[[str], None]
 
