@@ -34,15 +34,13 @@ class SentBatch:
 
     Each failure has SQS's reason if it is permanent, else None. `ids` are the messages' ids in the queue, by the ids of
     the messages that were sent: SQS gives each message a new one. `problem` says why the others failed for now,
-    `is_queue_missing` whether SQS knows no such queue, `is_denied` whether the queue's policy or key denies them, and
-    `is_throttled` whether SQS throttles the queue.
+    `is_queue_missing` whether SQS knows no such queue, and `is_denied` whether the queue's policy or key denies them.
     """
 
     failed: Sequence[tuple[Delivery, str | None]] = ()
     ids: Mapping[MessageId, MessageId] = field(default_factory=lambda: MappingProxyType({}))
     is_queue_missing: bool = False
     is_denied: bool = False
-    is_throttled: bool = False
     problem: str | None = None
 
 

@@ -93,9 +93,9 @@ def back_reference_key(binding: Binding) -> Item:
     return {"pk": partition(binding.target), "sk": f"{BACK_REFERENCE}{binding.exchange}#{binding.pattern}"}
 
 
-def refusal_key(owner: DeclaredName) -> Item:
-    """Return the key of the item with the waiting copies of an owner, `q_USER` or an existing queue, and a refusal."""
-    return {"pk": partition(ResourceRef(ResourceKind.QUEUE, owner)), "sk": "refusal"}
+def waiting_key(owner: DeclaredName) -> Item:
+    """Return the key of the item with the number of waiting copies of an owner, `q_USER` or an existing queue."""
+    return {"pk": partition(ResourceRef(ResourceKind.QUEUE, owner)), "sk": "waiting"}
 
 
 def minute_key(begins_at: datetime) -> str:

@@ -28,10 +28,10 @@ from signalbox.aws.exchange.items import (
     minute_key,
     partition,
     record_key,
-    refusal_key,
     sender_key,
+    waiting_key,
 )
-from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment, ttl
+from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, ttl
 from signalbox.aws.shared.expressions import Expression, Item, Update, attr
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import Binding, GroupBy, ResourceKind, ResourceRef
@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class DynamoRoutingTable:
-    """`RoutingTable`, `DeclaredQueues` and `QueueRefusals` over the table `Exchanges`."""
+    """`RoutingTable`, `DeclaredQueues` and `WaitingCopies` over the table `Exchanges`."""
 
     table: DynamoTable
 
@@ -94,17 +94,10 @@ class DynamoRoutingTable:
             return None
         return QUEUE_RECORD.read(item).created_at
 
-    def add_waiting(
-        self, owner: DeclaredName, number: int, *, now: datetime, refused_until: datetime | None = None
-    ) -> int:
-        """Add to an owner's waiting copies, and record a refusal until a time if there is one.
-
-        Return the number of waiting copies, or 0 if no recorded refusal lasts.
-        """
-        refused = {} if refused_until is None else {"until": milliseconds(refused_until)}
-        sets = refused | ttl(now + WAITING_KEPT_FOR)
-        item = self.table.written(Update(refusal_key(owner), sets=sets, adds={"waiting": number})) or {}
-        return int(item["waiting"]) if "until" in item and moment(item["until"]) > now else 0
+    def add_waiting(self, owner: DeclaredName, number: int, *, now: datetime) -> int:
+        """Add to an owner's number of waiting copies, and return it."""
+        update = Update(waiting_key(owner), sets=ttl(now + WAITING_KEPT_FOR), adds={"waiting": number})
+        return int((self.table.written(update) or {})["waiting"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,6 @@ QUEUE_MISSING = frozenset({"AWS.SimpleQueueService.NonExistentQueue", "QueueDoes
 # The queue's policy, or the policy or state of its key, denies the call; SQS itself answers.
 DENIED = frozenset({"AccessDenied", "Disabled", "InvalidKeyUsage", "InvalidState", "NotFound", "OptInRequired"})
 
-# SQS takes no more calls to the queue now; AWS KMS, which all queues of the account share, has codes of its own.
-THROTTLED = frozenset({"OverLimit", "RequestLimitExceeded", "RequestThrottled", "Throttled", "Throttling"})
-
 logger = logging.getLogger(__name__)
 
 
@@ -70,9 +67,8 @@ class SqsQueueSender:
         failed = [(batch.deliveries[int(one["Id"])], one["Code"], _why(batch, one)) for one in failures]
         problem = next((why for _, code, why in failed if not _is_of_the_message(code)), None)
         is_denied = any(_is_denied(code) for _, code, _ in failed)
-        is_throttled = any(_error_name(code) in THROTTLED for _, code, _ in failed)
         reasons = [(one, why if _is_of_the_message(code) else None) for one, code, why in failed]
-        return SentBatch(reasons, ids, is_denied=is_denied, is_throttled=is_throttled, problem=problem)
+        return SentBatch(reasons, ids, is_denied=is_denied, problem=problem)
 
     def _refused(self, batch: Batch, error: ClientError) -> SentBatch:
         why = reason(error, _queue(batch.destination))
@@ -85,7 +81,6 @@ class SqsQueueSender:
                 [(one, None) for one in batch.deliveries],
                 is_queue_missing=code in QUEUE_MISSING,
                 is_denied=_is_denied(code),
-                is_throttled=_error_name(code) in THROTTLED,
                 problem=why,
             )
         if len(batch.deliveries) == 1:

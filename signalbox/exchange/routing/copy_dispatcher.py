@@ -156,13 +156,12 @@ class CopyDispatcher:
         """
         queues = [*([dead_letter_name(next_to)] if next_to else []), self.dead_letter_queue]
         dead = partial(dead_letter_message, message, own_names=own_names, reason=reason)
-        return any(
-            not self._left(
-                [Delivery(dead(is_fifo=is_fifo(queue)), queue)],
-                is_repeated=not is_throttled or queue == self.dead_letter_queue,
-            )
-            for queue in queues
-        )
+        for queue in queues:
+            letter = Delivery(dead(is_fifo=is_fifo(queue)), queue)
+            is_once = is_throttled and queue != self.dead_letter_queue
+            if not (self._attempted(Batch(queue, (letter,))).failed if is_once else self._left([letter])):
+                return True
+        return False
 
     def _dead_letter_copies(self, dead: Iterable[DeadCopy], outcome: DispatchResult, *, is_gone: bool = False) -> None:
         """Send copies to their queues' dead-letter queues, or by tens to the stage's; add them to the result."""
@@ -209,10 +208,9 @@ class CopyDispatcher:
         failures, dead = _reasons(sent), list[DeadCopy]()
         is_unknown = None in failures.values()
         is_gone = is_unknown and self.declared.created_at(failed[0].queue) is None
-        is_refused = is_unknown and self.refusals.is_refused(failed[0].queue, sent)
         for copy in failed:
-            has_ended = is_refused and self.refusals.ends(copy, sent)
             reason = failures[copy.message_id]
+            has_ended = reason is None and self.refusals.ends(copy, sent)
             if is_gone:
                 reason = _gone(copy)
             elif sent.is_queue_missing and patience and copy.attempt >= ATTEMPTS_WITHOUT_QUEUE:

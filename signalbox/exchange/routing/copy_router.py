@@ -20,7 +20,7 @@ from signalbox.sarracenia.rights.names import ExchangeName
 
 # The copies that are sent between two looks at the time, in half a second.
 PART_COPIES, PART_BYTES = 2_000, 16 * 2**20
-TOO_MANY_WAIT = "its queue refuses copies, and too many of its owner wait for a retry"
+TOO_MANY_WAIT = "too many copies of the queue's owner wait for a retry"
 
 
 class Sized(Protocol):

@@ -124,16 +124,11 @@ class DeclaredQueues(Protocol):
         """Return the time of a queue's first declaration, or None if it is not declared or being deleted."""
 
 
-class QueueRefusals(Protocol):
-    """The waiting copies of the owners of queues, and the refusals of these queues."""
+class WaitingCopies(Protocol):
+    """The numbers of copies of the owners of queues that wait in the retry queues."""
 
-    def add_waiting(
-        self, owner: DeclaredName, number: int, *, now: datetime, refused_until: datetime | None = None
-    ) -> int:
-        """Add to an owner's waiting copies, and record a refusal until a time if there is one.
-
-        Return the number of waiting copies, or 0 if no recorded refusal lasts.
-        """
+    def add_waiting(self, owner: DeclaredName, number: int, *, now: datetime) -> int:
+        """Add to an owner's number, and return it."""
 
 
 Counts = Mapping[ResourceRef, Mapping[str, int]]

@@ -1,4 +1,4 @@
-"""The refusals of queues: which failures of a call their owners cause, and when refused copies end."""
+"""The refusals of queues: when copies that a queue does not take end, and how many of an owner may wait."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
@@ -8,20 +8,18 @@ from datetime import datetime, timedelta
 from signalbox.exchange.messages.copies import Copy
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import is_existing
-from signalbox.exchange.routing.ports import QueueRefusals
+from signalbox.exchange.routing.ports import WaitingCopies
 from signalbox.sarracenia.rights.names import queue_user
 from signalbox.sending import SentBatch
 
 # The owner of an existing queue can deny copies for ever. New permissions and keys take minutes.
 PATIENCE = timedelta(minutes=15)
 # SQS delivers nothing more of a retry queue with 120,000 messages in flight, or behind 120,000 of other groups: no user
-# may fill it with copies that the user's own queues do not take. A group of a FIFO queue takes 300 calls a second.
+# may fill it. SQS takes 300 calls a second of a group, and copies of a key arrive faster than they are retried.
 MOST_WAITING = 20_000
-# A queue that refused a copy is asked again within two minutes.
-REMEMBERED_FOR = timedelta(minutes=5)
 # 200 function instances of one user's exchanges exceed the limit by the copies that each has not stored yet.
 STORED_TOGETHER, STORED_EVERY = 100, timedelta(seconds=10)
-# SQS throttles a queue, and is not away, if it took this many calls to queues of the stage lately without one failure.
+# SQS is not away if it took this many calls to queues of the stage lately without one failure.
 WITNESSES, LATELY = 20, timedelta(minutes=5)
 
 
@@ -32,11 +30,10 @@ class Refusals:
     The number of waiting copies may be wrong by those that a killed instance had not stored.
     """
 
-    stored: QueueRefusals
+    stored: WaitingCopies
     now: Callable[[], datetime]
     _taken: deque[datetime] = field(default_factory=lambda: deque(maxlen=WITNESSES), init=False)
     _moved: Counter[DeclaredName] = field(default_factory=Counter, init=False)
-    _refusing: set[DeclaredName] = field(default_factory=set, init=False)
     _seen: dict[DeclaredName, tuple[datetime, int]] = field(default_factory=dict, init=False)
 
     def witness(self, sent: SentBatch) -> None:
@@ -46,31 +43,24 @@ class Refusals:
         elif not (sent.is_queue_missing or sent.is_denied):
             self._taken.clear()
 
-    def is_refused(self, queue: DeclaredName, sent: SentBatch) -> bool:
-        """Return whether the owner of a queue causes that it took no copy; note it if so.
-
-        The policy or the key of an existing queue denies the call, or SQS throttles this queue and no other: an outage
-        is no refusal.
-        """
-        is_denied = sent.is_denied and is_existing(queue)
-        if not is_denied and not (sent.is_throttled and self._others_are_taken()):
-            return False
-        self._refusing.add(_owner(queue))
-        return True
-
     def ends(self, copy: Copy, sent: SentBatch) -> bool:
-        """Return whether a refused copy ends: a waiting one that is denied for long, or a new one if too many wait."""
-        return self.is_full(copy.queue) if copy.waiting_since is None else sent.is_denied and self.has_waited(copy)
+        """Return whether a copy that its queue did not take ends: a new one if too many wait, or one denied for long.
+
+        Only an existing queue denies copies by its policy or its key.
+        """
+        if copy.waiting_since is None:
+            return self.is_full(copy.queue)
+        return sent.is_denied and is_existing(copy.queue) and self.has_waited(copy)
 
     def has_waited(self, copy: Copy) -> bool:
         """Return whether a copy has waited long enough for a denial to end."""
         return copy.waiting_since is not None and self.now() - copy.waiting_since >= PATIENCE
 
     def is_full(self, queue: DeclaredName) -> bool:
-        """Return whether too many copies of the owner of a queue wait, while one of the owner's queues refuses them."""
+        """Return whether too many copies of the owner of a queue wait, and SQS is not away: an outage ends no copy."""
         owner = _owner(queue)
         self._store(owner)
-        return self._seen[owner][1] >= MOST_WAITING
+        return self._seen[owner][1] >= MOST_WAITING and self._is_sqs_there()
 
     def count(self, copies: Iterable[Copy], change: int) -> None:
         """Count copies that were put into a retry queue, with the change 1, or left one, with -1."""
@@ -78,20 +68,18 @@ class Refusals:
             self._moved[_owner(copy.queue)] += change
 
     def store(self) -> None:
-        """Store the counts and refusals of each owner that has many or was not stored lately."""
-        for owner in {*self._moved, *self._refusing}:
+        """Store the counts of each owner that has many or was not stored lately."""
+        for owner in list(self._moved):
             self._store(owner)
 
     def _store(self, owner: DeclaredName) -> None:
         moved, now = self._moved[owner], self.now()
         if owner in self._seen and now - self._seen[owner][0] < STORED_EVERY and abs(moved) < STORED_TOGETHER:
             return
-        until = now + REMEMBERED_FOR if owner in self._refusing else None
-        self._seen[owner] = now, self.stored.add_waiting(owner, moved, now=now, refused_until=until)
+        self._seen[owner] = now, self.stored.add_waiting(owner, moved, now=now)
         del self._moved[owner]
-        self._refusing.discard(owner)
 
-    def _others_are_taken(self) -> bool:
+    def _is_sqs_there(self) -> bool:
         return len(self._taken) == WITNESSES and self.now() - self._taken[0] < LATELY
 
 

@@ -215,19 +215,15 @@ def test_a_queue_that_is_being_deleted_has_no_time_of_declaration(exchange_table
     assert [table.created_at(name) for name in ("q_a", "q_b", "q_gone")] == [queue("q_a").created_at, None, None]
 
 
-def test_waiting_copies_count_while_a_refusal_lasts(exchange_table) -> None:
+def test_waiting_copies_add_up_for_each_owner_until_none_has_moved_for_an_hour(exchange_table) -> None:
     table, owner = DynamoRoutingTable(exchange_table), DeclaredName("q_alice")
-    end = NOW + timedelta(minutes=5)
 
-    assert table.add_waiting(owner, 100, now=NOW) == 0
-    assert table.add_waiting(owner, 20, now=NOW, refused_until=end) == 120
-    assert table.add_waiting(owner, -10, now=end - timedelta(seconds=1)) == 110
-    assert table.add_waiting(DeclaredName("sqs:team"), 1, now=NOW, refused_until=end) == 1
+    assert table.add_waiting(owner, 120, now=NOW) == 120
+    assert table.add_waiting(DeclaredName("sqs:team"), 1, now=NOW) == 1
+    assert table.add_waiting(owner, -10, now=NOW + timedelta(seconds=1)) == 110
 
-    assert table.add_waiting(owner, -10, now=end) == 0
-    assert table.add_waiting(owner, 0, now=end, refused_until=end + timedelta(minutes=5)) == 100
-    item = exchange_table.get_item(Key={"pk": "queue#q_alice", "sk": "refusal"})["Item"]
-    assert item["expires_at"] == round(end.timestamp()) + 3600
+    item = exchange_table.get_item(Key={"pk": "queue#q_alice", "sk": "waiting"})["Item"]
+    assert item["expires_at"] == round(NOW.timestamp()) + 3601
 
 
 def test_more_than_a_hundred_keys_are_read_in_several_calls(exchange_table) -> None:

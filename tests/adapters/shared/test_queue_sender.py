@@ -148,20 +148,20 @@ def test_an_error_of_a_repeated_call_loses_nothing_of_the_first():
 
 
 @pytest.mark.parametrize(
-    ("code", "is_denied", "is_throttled"),
+    ("code", "is_denied"),
     [
-        ("AccessDenied", True, False),
-        ("RequestThrottled", False, True),
-        ("ThrottlingException", False, True),
-        ("KmsAccessDenied", True, False),
-        ("KMS.DisabledException", True, False),
-        ("KMS.NotFoundException", True, False),
-        ("KmsThrottled", False, False),
-        ("KMS.ThrottlingException", False, False),
-        ("AWS.SimpleQueueService.NonExistentQueue", False, False),
+        ("AccessDenied", True),
+        ("RequestThrottled", False),
+        ("ThrottlingException", False),
+        ("KmsAccessDenied", True),
+        ("KMS.DisabledException", True),
+        ("KMS.NotFoundException", True),
+        ("KmsThrottled", False),
+        ("KMS.ThrottlingException", False),
+        ("AWS.SimpleQueueService.NonExistentQueue", False),
     ],
 )
-def test_a_failure_that_no_message_caused_is_retryable(code, is_denied, is_throttled):
+def test_a_failure_that_no_message_caused_is_retryable(code, is_denied):
     problem = f"{code} at SendMessageBatch of queue 'mirrord-1': no"
     sqs = StubbedSqs(refused(code), {"Failed": [failed_entry(0, code)]})
     once = SqsQueueSender(sqs, PREFIX, replace(AT_ONCE, most=1))
@@ -170,7 +170,7 @@ def test_a_failure_that_no_message_caused_is_retryable(code, is_denied, is_throt
 
     assert (reasons(whole), reasons(partly)) == ([("a", None), ("b", None)], [("a", None)])
     for sent in (whole, partly):
-        assert (sent.is_denied, sent.is_throttled, sent.problem) == (is_denied, is_throttled, problem)
+        assert (sent.is_denied, sent.problem) == (is_denied, problem)
 
 
 def test_failures_for_a_deleted_queue_are_retryable(sqs):

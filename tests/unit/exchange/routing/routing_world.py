@@ -71,7 +71,7 @@ class MemoryTable:
     heads: "MemoryHeads | None" = None
     groups: dict[DeclaredName, GroupBy] = field(default_factory=dict)
     readings: list[str] = field(default_factory=list)
-    refused: dict[DeclaredName, tuple[int, datetime]] = field(default_factory=dict)
+    waiting: Counter[DeclaredName] = field(default_factory=Counter)
 
     def snapshot(
         self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str], heads: KeysOfExchange | None = None
@@ -105,12 +105,9 @@ class MemoryTable:
     def created_at(self, queue: DeclaredName) -> datetime | None:
         return self.queues.get(queue)
 
-    def add_waiting(
-        self, owner: DeclaredName, number: int, *, now: datetime, refused_until: datetime | None = None
-    ) -> int:
-        waiting, until = self.refused.get(owner, (0, now))
-        self.refused[owner] = waiting + number, refused_until or until
-        return waiting + number if self.refused[owner][1] > now else 0
+    def add_waiting(self, owner: DeclaredName, number: int, *, now: datetime) -> int:
+        self.waiting[owner] += number
+        return self.waiting[owner]
 
     def declare(self, name: str, *, alternate: str | None = None) -> None:
         made = ExchangeRecord(ExchangeName(name), None, START, ExchangeName(alternate) if alternate else None)
@@ -303,12 +300,8 @@ class NaiveSqs:
             ids,
             is_queue_missing=trouble == "missing",
             is_denied=trouble == "denied",
-            is_throttled=trouble == "throttled",
             problem=trouble,
         )
-
-    def waiting(self, queue: QueueName) -> int:
-        return len(self.queues[queue].entries)
 
     def _problem(self, batch: Batch, delivery: Delivery, trouble: str | None) -> str | None:
         self.sent += 1

@@ -1,14 +1,13 @@
 """Copies of queues that refuse them: when they end, and what an outage never ends."""
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
 from signalbox.exchange.routing import refusals
 from signalbox.messages import Message
 from signalbox.queues import QueueName
-from signalbox.sending import Batch, Delivery, SentBatch
+from signalbox.sending import Delivery, SentBatch
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
 from tests.unit.exchange.routing.routing_world import DEAD, ORDERED_RETRIES, RETRIES, World
 
@@ -77,36 +76,40 @@ def test_a_queue_that_sqs_throttles_gets_its_copies_when_it_takes_them(world, ex
     assert sorted(bodies(world, queue)) == ["0", "1"]
 
 
-def test_a_throttle_of_the_whole_service_is_no_refusal(world) -> None:
-    throttled = SentBatch([(delivery(), None)], is_throttled=True)
+def test_in_an_outage_no_owner_has_too_many_copies(world) -> None:
+    world.table.waiting["q_a"] = refusals.MOST_WAITING
     for _ in range(refusals.WITNESSES):
-        assert not world.refusals.is_refused("q_a", throttled)
+        assert not world.refusals.is_full("q_a")
         see_others_taken(world, 1)
-    assert world.refusals.is_refused("q_a", throttled)
+    assert world.refusals.is_full("q_a")
 
-    world.refusals.witness(throttled)
+    world.refusals.witness(SentBatch([(delivery(), None)]))
     see_others_taken(world, refusals.WITNESSES - 1)
 
-    assert not world.refusals.is_refused("q_a", throttled)
+    assert not world.refusals.is_full("q_a")
 
 
 def test_what_sqs_took_long_ago_says_nothing_about_an_outage_now(world) -> None:
+    world.table.waiting["q_a"] = refusals.MOST_WAITING
     see_others_taken(world)
+    assert world.refusals.is_full("q_a")
+
     world.moment = refusals.LATELY.total_seconds()
 
-    assert not world.refusals.is_refused("q_a", SentBatch([(delivery(), None)], is_throttled=True))
+    assert not world.refusals.is_full("q_a")
 
 
 @pytest.mark.parametrize("trouble", ["denied", "missing"])
 def test_a_dead_letter_queue_that_its_owner_lost_is_no_sign_of_an_outage(world, trouble) -> None:
+    world.table.waiting["q_a"] = refusals.MOST_WAITING
     see_others_taken(world)
-    world.sqs.trouble = {TEAM: "throttled", QueueName("q_a-dlq"): trouble}
+    world.sqs.trouble = {QueueName("q_a-dlq"): trouble}
+
     world.dispatcher.dead_letter(
         Message.parse({"MessageId": "other", "Body": "other"}), next_to=QueueName("q_a"), reason="none"
     )
 
-    sent = world.sqs.send(Batch(TEAM, (delivery(),)))
-    assert world.refusals.is_refused("sqs:team", sent)
+    assert world.refusals.is_full("q_a")
 
 
 def test_copies_of_a_key_at_their_end_take_one_try_for_ten(world) -> None:
@@ -206,6 +209,21 @@ def test_when_too_many_copies_of_an_owner_wait_new_ones_of_a_queue_that_refuses_
 
 
 @pytest.mark.usefixtures("few")
+def test_copies_that_follow_others_faster_than_these_are_retried_end_beyond_the_number(world) -> None:
+    """One failure is enough: 61 copies of a key arrive in a second, and 54 are retried."""
+    see_others_taken(world)
+    world.sqs.trouble = {"q_a.fifo": "missing"}
+    publish(world, LOG, "0")
+    world.sqs.trouble = {}
+    for number in range(1, 30):
+        publish(world, LOG, str(number))
+
+    assert bodies(world, QueueName("q_a-dlq.fifo")) == [str(number) for number in range(5, 30)]
+    retry_for(world, 120, is_ordered=True)
+    assert bodies(world, QueueName("q_a.fifo")) == list("01234")
+
+
+@pytest.mark.usefixtures("few")
 def test_a_dead_letter_queue_that_sqs_throttles_too_is_tried_once(world) -> None:
     """Its message group is that of the queue; a function that tries again holds the exchange."""
     see_others_taken(world)
@@ -280,13 +298,13 @@ def test_a_call_to_a_queue_of_the_stage_is_repeated_if_its_failure_may_pass(worl
     assert bodies(world, DEAD) == ["bad"]
 
 
-def test_waiting_copies_are_stored_together_and_a_refusal_counts_for_five_minutes(world) -> None:
+def test_waiting_copies_are_stored_together(world) -> None:
     writes = []
     add = world.table.add_waiting
 
-    def added(owner, number, *, now, refused_until):
-        writes.append((owner, number, refused_until and refused_until - now))
-        return add(owner, number, now=now, refused_until=refused_until)
+    def added(owner, number, *, now):
+        writes.append((owner, number))
+        return add(owner, number, now=now)
 
     world.table.add_waiting = added
     world.sqs.trouble = {TEAM: "denied"}
@@ -296,7 +314,6 @@ def test_waiting_copies_are_stored_together_and_a_refusal_counts_for_five_minute
     publish(world, "xs", *map(str, range(250)))
     publish(world, "xs", "last")
 
-    assert {owner for owner, _, _ in writes} == {"sqs:team"}
-    assert len(writes) <= 5
-    assert sum(number for _, number, _ in writes) >= 25 + 250 - refusals.STORED_TOGETHER
-    assert {kept for _, _, kept in writes} == {timedelta(minutes=5)}
+    assert {owner for owner, _ in writes} == {"sqs:team"}
+    assert len(writes) <= 6
+    assert sum(number for _, number in writes) >= 25 + 250 - refusals.STORED_TOGETHER
