@@ -96,8 +96,12 @@ class DynamoRoutingTable:
 
     def add_waiting(self, owner: DeclaredName, number: int, *, now: datetime) -> int:
         """Add to an owner's number of waiting copies, and return it."""
-        update = Update(waiting_key(owner), sets=ttl(now + WAITING_KEPT_FOR), adds={"waiting": number})
-        return int((self.table.written(update) or {})["waiting"])
+        key, until = waiting_key(owner), ttl(now + WAITING_KEPT_FOR)
+        is_current = attr("pk").not_exists() | attr("expires_at").gt(round(now.timestamp()))
+        item = self.table.written(Update(key, sets=until, adds={"waiting": number}, condition=is_current))
+        if item is None:  # DynamoDB deletes it some time after it has expired
+            item = self.table.written(Update(key, sets=until | {"waiting": number})) or {}
+        return int(item["waiting"])
 
 
 @dataclass(frozen=True, slots=True)

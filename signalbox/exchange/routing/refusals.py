@@ -27,7 +27,7 @@ WITNESSES, LATELY = 20, timedelta(minutes=5)
 class Refusals:
     """The refusals that a function instance sees, and the waiting copies of each owner: a user, or an existing queue.
 
-    The number of waiting copies may be wrong by those that a killed instance had not stored.
+    The number of waiting copies may be wrong by those that an instance had not stored at its end.
     """
 
     stored: WaitingCopies

@@ -224,6 +224,8 @@ def test_waiting_copies_add_up_for_each_owner_until_none_has_moved_for_an_hour(e
 
     item = exchange_table.get_item(Key={"pk": "queue#q_alice", "sk": "waiting"})["Item"]
     assert item["expires_at"] == round(NOW.timestamp()) + 3601
+    assert table.add_waiting(owner, 7, now=NOW + timedelta(seconds=3601)) == 7
+    assert table.add_waiting(owner, 1, now=NOW + timedelta(seconds=3602)) == 8
 
 
 def test_more_than_a_hundred_keys_are_read_in_several_calls(exchange_table) -> None:
