@@ -65,6 +65,7 @@ def test_a_payload_survives_the_conversion_to_an_sqs_message_and_back(payload) -
         (r'"\u0000not base64"', {}, (r'"\u0000not base64"',), {}),
         ('{"a": 1}', {}, ({"a": 1},), {}),
         ("17", {}, (17,), {}),
+        ("{}", {"payload": "wamp"}, (), {}),
         ("NaN", {}, ("NaN",), {}),
         ('"text"', {}, ("text",), {}),
         ('{"args": [1, 2], "kwargs": {"a": 3}}', {"payload": "wamp"}, (1, 2), {"a": 3}),
