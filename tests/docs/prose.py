@@ -9,56 +9,13 @@ import re
 import subprocess
 import sys
 import tokenize
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# A banned expression and what to write instead. A space matches any white space, so that line breaks do not hide a
-# phrase. Case does not matter, except within `(?-i:…)`.
-BANNED = {
-    r"tell|tells|telling|told": "report, return, notify, state, distinguish",
-    r"hear|hears|heard|hearing": "receive, record",
-    r"wish|wishes|wished|wishing": "request, setting",
-    r"wants|wanted": "requests, needs",
-    r"whence": "from where",
-    r"besides?": "next to, in addition to, with",
-    r"thereof|whereof|whereby|therein|wherein|thereby": "the noun",
-    r"whom": "the noun, or a second sentence",
-    r"(is|are|was|were) to be had": "is available",
-    r"none (that|who|which)|that (is|are) none|(?<!there\s)(?-i:is|are|was|were) (?-i:none)": "no …, does not exist",
-    r"so many": "the number",
-    r"what (became|becomes) of|becomes? of|became of": "the result of, the outcome of",
-    r"what (came|comes) of|comes of it": "the result of",
-    r"(has|have|had) to be(?=\s*[.,;:)]|$)": "must",
-    r"those that are there|that (is|are|was|were) there(?!\w)": "existing",
-    r"by and by": "gradually, later",
-    r"glances?": "summary, quickly",
-    r"puts? aside|putting aside": "move to the dead-letter or retry queue",
-    r"among the dead": "in the dead-letter queue",
-    r"bury|buries|buried|burying": "dead-letter (verb), move to the dead-letter queue",
-    r"(?<!dead\s)(?<!dead-)(?<!case\s)(?<!case\sof\s)\bletters(?!,? (and |or )?(digits|numbers))": "dead letters",
-    r"looks? after|looking after|looks? on|looking on": "check, monitor",
-    r"(is|are) well": "is healthy",
-    r"goes by|go by": "uses, follows",
-    r"(stands?|standing|stood) (for|in for)": "is, represents",
-    r"how (it|they) (is|are)(?! \w+(ed|t|n|de)\b)": "the state of",
-    r"one's own|somebody's|nobody's": "the caller's, the user's",
-    r"nobody|somebody|everybody|anybody|no one|whoever": "user, caller, client, session",
-    r"knows? of|knew of": "has a record of",
-    r"asks? for|asked for|asking for": "requests",
-    r"gets? to know|learns?|learnt|learned": "receives, reads, detects",
-    r"lives|lived": "exists, runs, is stored",
-    r"dear|dearer": "expensive",
-    r"hands? over|handed over|handing over": "passes, returns",
-    r"brings?|brought|bringing": "sends, moves, loads",
-    r"speaks?|spoke|speaking": "uses, implements",
-    r"obeys?|obeyed|obeying": "executes, handles",
-    r"of late(?=\s*[.,;:)]|$)": "recently",
-    r"once more": "again",
-    r"(?<!are\s)(?<!is\s)(?<!be\s)(?<!was\s)\ball the same(?=\s*[.,;:)]|$)": "still, even so",
-    r"in turn|by turns": "one after the other",
-}
+BANNED: dict[str, str] = tomllib.loads(Path(__file__).with_name("banned.toml").read_text(encoding="utf-8"))
 # What a docstring does not begin with.
 BANNED_STARTS = {
     r"\w+ what\b": "the noun, as in: Return the …",
