@@ -1,6 +1,8 @@
 """The data of a stage, as the procedures of the page return them."""
 
+import json
 import math
+from pathlib import Path
 
 from signalbox.live.wamp.messages import Payload
 from signalbox.sarracenia.rights.permissions import Role
@@ -8,39 +10,7 @@ from tests.fakes import live_router
 
 AT = "2026-11-21T20:15:00+00:00"
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 3"><rect width="4" height="3"/></svg>'
-OVERVIEW = {
-    "at": AT,
-    "rendezvous": {
-        "day": "2026-11-21",
-        "proxies": {"webext": 41, "standalone": 12},
-        "nats": {"restricted": 30, "unrestricted": 23},
-        "idle_polls": 1208,
-        "clients": {"matched": 512, "denied": 40, "timed_out": 16},
-    },
-    "splits": [
-        {
-            "target": "lambda/meme-app",
-            "stage": "split",
-            "since": AT,
-            "queues": [{"queue_id": "memes", "original": "memes"}],
-            "sessions": [
-                {"session": "ann-x7", "owner": "ann", "phase": "ready", "started_at": AT, "reason": None},
-            ],
-        },
-        {"target": "ssm/other", "unreadable": "record of a split of version 9"},
-    ],
-    "exchanges": [
-        {
-            "name": "trial.fifo",
-            "ordered": True,
-            "received": 12044,
-            "routed": 12040,
-            "dropped": 4,
-            "rejected": 0,
-            "last_at": AT,
-        }
-    ],
-}
+OVERVIEW = json.loads(Path(__file__).with_name("overview.json").read_text(encoding="utf-8"))
 QUESTIONS = dict.fromkeys(("rate", "backlog", "oldest", "errors", "cost"), "signalbox report cost")
 
 

@@ -8,18 +8,12 @@ from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ClientError
 
 from lambdas.shared import instance
-
-
-class Context:
-    """Lambda's context with ten seconds left."""
-
-    def get_remaining_time_in_millis(self) -> int:
-        return 10_000
+from tests.handlers.environment import Context
 
 
 def test_calls_are_repeated_within_half_of_the_time_that_is_left():
     before = instance.CLOCK.now()
-    instance.begin(Context())
+    instance.begin(Context(10_000))
     deadline = instance.backoff().deadline()
 
     assert deadline is not None
@@ -27,7 +21,7 @@ def test_calls_are_repeated_within_half_of_the_time_that_is_left():
 
 
 def test_an_invocation_without_a_context_has_no_deadline():
-    instance.begin(Context())
+    instance.begin(Context(10_000))
 
     instance.begin(None)
 

@@ -3,7 +3,6 @@
 import json
 from datetime import UTC, datetime, timedelta
 
-import boto3
 import pytest
 
 from signalbox.aws.history import event_lookup
@@ -19,13 +18,6 @@ from tests.fakes.parquet import DAY, INDEXED_EVENTS, NOON, index_files, raw_file
 BUCKET = "history"
 DAY_AFTER = NOON + timedelta(days=1)
 WINDOW = EventWindow.before(DAY_AFTER, days=2)
-
-
-@pytest.fixture
-def s3(aws):
-    client = boto3.client("s3")
-    client.create_bucket(Bucket=BUCKET)
-    return client
 
 
 def put(s3, files: dict[str, bytes]) -> None:

@@ -1,9 +1,7 @@
 """The kept source: a stored selection from any position, also when objects were deleted or added."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-import boto3
 import pytest
 
 from signalbox.aws.history.kept_source import KeptSource, S3KeptSelections
@@ -19,13 +17,6 @@ from tests.fakes.kept import MemoryKeptMessages
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 AGAIN, MEMES = ReplayId("again"), QueueName("memes")
 PLANNED = ReplayProgress(AGAIN, {}, "", messages=0, size_bytes=0, planned_at=NOON)
-
-
-@pytest.fixture
-def s3(aws: None) -> Any:  # noqa: F811
-    client = boto3.client("s3")
-    client.create_bucket(Bucket="lake")
-    return client
 
 
 def keep(store: MemoryKeptMessages, *bodies: str, minutes: int = 1) -> str:
@@ -72,7 +63,7 @@ def test_a_message_that_was_deleted_since_has_its_place_and_no_item():
 
 
 def test_a_selection_is_stored_under_a_name_that_no_other_one_gets(s3):
-    lists = S3KeptSelections(s3, "lake", "replays/")
+    lists = S3KeptSelections(s3, "history", "replays/")
     store = MemoryKeptMessages()
     keep(store, "1")
     one = selected(store)
@@ -83,12 +74,12 @@ def test_a_selection_is_stored_under_a_name_that_no_other_one_gets(s3):
 
     assert [lists.load(AGAIN, name) for name in names] == [one, other]
     assert all(
-        found["Key"].startswith("replays/again.kept-") for found in s3.list_objects_v2(Bucket="lake")["Contents"]
+        found["Key"].startswith("replays/again.kept-") for found in s3.list_objects_v2(Bucket="history")["Contents"]
     )
 
 
 def test_a_selection_that_has_expired_and_a_missing_bucket_raise(s3):
     with pytest.raises(InvalidReplay, match="'again' has expired: start a new replay"):
-        S3KeptSelections(s3, "lake", "replays/").load(AGAIN, "0")
+        S3KeptSelections(s3, "history", "replays/").load(AGAIN, "0")
     with pytest.raises(EffectFailed, match="NoSuchBucket"):
         S3KeptSelections(s3, "missing", "replays/").load(AGAIN, "0")
