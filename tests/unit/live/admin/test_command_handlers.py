@@ -278,13 +278,6 @@ def test_an_exchange_that_is_being_deleted_is_no_realm(stage):
         stage.ask("grant", **LOGS)
 
 
-def test_concurrently_changed_grants_are_not_overwritten(stage):
-    stage.grants.save = lambda *_, **__: False
-
-    with pytest.raises(GrantsChanged):
-        stage.ask("grant", **LOGS)
-
-
 def test_the_number_of_grants_is_limited(stage):
     for number in range(MAXIMUM_GRANTS):
         stage.ask("grant", user="bob", exchange=OWN, uri=f"a.{number}")
@@ -653,15 +646,18 @@ def test_the_secrets_of_several_users_are_stored_together(stage):
         stage.ask("secrets", by="bob", secrets=several[:1])
 
 
-def test_sessions_of_a_replaced_secret_end_when_no_instance_admits_another(stage):
+def test_sessions_that_joined_by_a_replaced_secret_end_when_no_instance_admits_another(stage):
     stage.join("bob", "c1")
     stage.join("bob", "c2", realm=OTHER)
     stage.join("bob", "c3", session=2, method=AuthMethod.ANONYMOUS)
+    stage.join("bob", "c4", session=3, groups=[], realm=OTHER)
+    stage.join("alice", "c5", session=4)
     began = stage.clock.now()
 
     stage.ask("secret", user="bob", **secret())
 
-    assert stage.inbox.bodies.keys() == {"c1", "c2"}
+    assert stage.notified == ["c1", "c2"]
+    assert {json.loads(one)["heard"] for bodies in stage.inbox.bodies.values() for one in bodies} == {"killed"}
     assert (min(stage.inbox.notified_at) - began).total_seconds() == RIGHTS_SETTLE_SECONDS
     assert len(stage.rights_version.increments) == 1
 
@@ -824,32 +820,21 @@ def test_a_realm_that_ends_leaves_no_grants_and_no_groups(stage):
     assert (stage.ask("grants"), stage.ask("groups", exchange=OWN)) == ([], [])
 
 
-def test_the_end_of_a_realm_beside_a_change_of_its_grants_is_repeated(stage, monkeypatch):
-    stage.ask("grant", **LOGS)
-    monkeypatch.setattr(stage.grants, "save", lambda *_, **__: False)
-
-    with pytest.raises(GrantsChanged):
-        RightsChanges(stage.store, stage.notices, stage.events.extend, None).end_realm(OWN)
-
-
-def test_a_removal_beside_a_change_of_the_users_grants_is_repeated(stage, monkeypatch):
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda stage: stage.ask("grant", **{**LOGS, "uri": "other."}),
+        lambda stage: stage.ask("forget_user", user="bob"),
+        lambda stage: RightsChanges(stage.store, stage.notices, stage.events.extend, None).end_realm(OWN),
+    ],
+    ids=["grant", "removal of the user", "end of the realm"],
+)
+def test_grants_that_another_command_changes_meanwhile_are_not_overwritten(stage, monkeypatch, change):
     stage.ask("grant", **LOGS)
     monkeypatch.setattr(stage.grants, "save", lambda *_, **__: False)
 
     with pytest.raises(GrantsChanged, match="another command changed the grants of 'bob'"):
-        stage.ask("forget_user", user="bob")
-
-
-def test_a_replaced_secret_ends_the_sessions_that_have_joined_by_it(stage):
-    stage.join("bob", "c1")
-    stage.join("bob", "c2", session=2, method=AuthMethod.ANONYMOUS)
-    stage.join("bob", "c3", session=3, groups=[], realm=OTHER)
-    stage.join("alice", "c4", session=4)
-
-    stage.ask("secret", user="bob", **secret())
-
-    assert stage.notified == ["c1"]
-    assert json.loads(stage.inbox.bodies["c1"][0])["heard"] == "killed"
+        change(stage)
 
 
 def test_all_problems_of_a_grant_are_reported_together(stage):
