@@ -160,27 +160,30 @@ class DeadLettersAnswer(StubbedClient):
         return self.sqs.get_queue_attributes(**arguments)
 
 
-def test_a_dead_letter_queue_that_excludes_the_queue_is_left_out_with_a_note(
-    queues: SqsSplitQueues, original_with_redrive: None
+# Unknown to moto.
+OTHERS_ALLOWED = json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": [ARNS + ORIGINAL]})
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (
+            {"Attributes": {"RedriveAllowPolicy": OTHERS_ALLOWED}},
+            "does not accept messages from temporary queues (redrivePermission byQueue)",
+        ),
+        (error("AccessDenied"), f"the redrive allow policy of {ARNS}dead cannot be read (AccessDenied)"),
+    ],
+    ids=["excluded", "unreadable"],
+)
+def test_a_dead_letter_queue_that_cannot_be_used_is_left_out_with_a_note(
+    queues: SqsSplitQueues, original_with_redrive: None, answer: object, why: str
 ) -> None:
-    allowed = json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": [ARNS + ORIGINAL]})
-    answer = {"Attributes": {"RedriveAllowPolicy": allowed}}  # unknown to moto
-    strict = replace(queues, sqs=DeadLettersAnswer(queues.sqs, "get_queue_attributes", answer))
-
-    (note,) = strict.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
-
-    assert "RedrivePolicy" not in attributes_of(queues.sqs, TEMPORARY)
-    assert "does not accept messages from temporary queues (redrivePermission byQueue)" in note
-
-
-def test_an_unreadable_dead_letter_queue_is_left_out_with_a_note(
-    queues: SqsSplitQueues, original_with_redrive: None
-) -> None:
-    closed = replace(queues, sqs=DeadLettersAnswer(queues.sqs, "get_queue_attributes", error("AccessDenied")))
+    closed = replace(queues, sqs=DeadLettersAnswer(queues.sqs, "get_queue_attributes", answer))
 
     (note,) = closed.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
 
-    assert f"the redrive allow policy of {ARNS}dead cannot be read (AccessDenied)" in note
+    assert "RedrivePolicy" not in attributes_of(queues.sqs, TEMPORARY)
+    assert why in note
 
 
 def test_a_dead_letter_queue_is_not_left_out_because_sqs_is_busy(
@@ -192,23 +195,15 @@ def test_a_dead_letter_queue_is_not_left_out_because_sqs_is_busy(
         busy.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
 
 
-def test_creating_a_queue_again_changes_nothing(queues: SqsSplitQueues, sqs) -> None:
-    sqs.create_queue(QueueName=ORIGINAL)
-
-    for _ in range(2):
-        queues.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=SESSION)
-
-    (url,) = sqs.list_queues(QueueNamePrefix="mirrord-")["QueueUrls"]
-    assert url.endswith(f"/123456789012/{TEMPORARY}")
-
-
-def test_a_queue_created_before_a_change_of_its_original_is_used(queues: SqsSplitQueues, sqs) -> None:
+def test_a_queue_that_is_there_is_used_also_when_its_original_has_changed(queues: SqsSplitQueues, sqs) -> None:
     sqs.create_queue(QueueName=ORIGINAL)
     queues.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=SESSION)
     sqs.set_queue_attributes(QueueUrl=URLS + ORIGINAL, Attributes={"VisibilityTimeout": "99"})
 
     queues.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=SESSION)
 
+    (url,) = sqs.list_queues(QueueNamePrefix="mirrord-")["QueueUrls"]
+    assert url.endswith(f"/123456789012/{TEMPORARY}")
     assert attributes_of(sqs, TEMPORARY)["VisibilityTimeout"] == "30"
 
 
