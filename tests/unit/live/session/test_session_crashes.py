@@ -8,11 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from signalbox.live.model.state import ConnectionId, Elapsed, FrameId, Lost, RightsChanged
-from signalbox.live.model.state import Killed as Ended
+from signalbox.live.model.state import ConnectionId, FrameId, Lost, RightsChanged
 from signalbox.live.ports import SessionPorts
 from signalbox.live.session.inbox import frame_body
 from signalbox.live.session.inbox_processor import Arrival, InboxProcessor, OutOfTime
@@ -178,39 +175,6 @@ def processed_by_invocations(*, is_batched: bool, is_late: bool) -> tuple[Any, i
         if not left:
             return seen(world, client), number
     raise AssertionError(left)
-
-
-SAYINGS: dict[str, Step] = {
-    **STEPS,
-    "subscribing to a pattern": lambda client: client.say(32, 1, {"match": "prefix"}, "trial."),
-    "subscribing to what is closed": lambda client: client.say(32, 1, {}, "closed"),
-    "publishing without waiting": lambda client: client.say(16, 1, {}, "trial.a", [1]),
-    "time passing": lambda client: client.notify(Elapsed()),
-    "being killed": lambda client: client.notify(Ended("wamp.close.killed", "enough")),
-}
-
-
-@given(st.lists(st.tuples(st.sampled_from(sorted(SAYINGS)), st.integers(0, 12)), max_size=12))
-def test_stored_rows_agree_with_the_session_after_any_sequence(steps: list[tuple[str, int]]) -> None:
-    """For any sequence of messages, and any number of kills of the function."""
-    world = MemoryLive()
-    admin = Client(world, ConnectionId("admin")).open().join("admin")
-    admin.say(32, 1, {"match": "prefix"}, "wamp.")
-    client = Client(world).open().join()
-
-    for name, calls in steps:
-        until_done(client, SAYINGS[name], Countdown(calls))
-
-    session = world.sessions.find(client.connection)
-    assert session
-    patterns = set(session.session.subscriptions.values())
-    assert {pattern for pattern, found in world.subscribers.rows[REALM] if found == client.connection} == patterns
-    members = [
-        member.listener for member in world.realm_sessions.every(REALM) if member.connection == client.connection
-    ]
-    assert members == [one for one in [session.session.listener] if one]
-    items = [item.item_id for item in world.outboxes.items[client.connection]]
-    assert len(items) == len(set(items))
 
 
 def until_done(client: Client, step: Step, countdown: Countdown) -> None:
