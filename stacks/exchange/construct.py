@@ -4,7 +4,6 @@ from functools import partial
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
@@ -46,18 +45,19 @@ class ExchangeResources(Part):
         )
         self.control_queue = command_queue(self, queue_name=config.exchange_control_queue, key=state.key)
         self.replies = reply_queue(self, queue_name=config.exchange_reply_queue, key=state.key)
-        retries = partial(self._retries, key=state.key, config=config)
-        self.retries = retries("Retries", config.exchange_retry_queue)
-        self.ordered_retries = retries("OrderedRetries", f"{config.exchange_retry_queue}.fifo", ordered=True)
+        retries = partial(
+            Queue,
+            self,
+            key=state.key,
+            visibility=Duration.seconds(config.route_retry_seconds),
+            retention=Duration.seconds(config.exchange_retention_seconds),
+        )
+        self.retries = retries("Retries", queue_name=config.exchange_retry_queue)
+        ordered = f"{config.exchange_retry_queue}.fifo"
+        self.ordered_retries = retries("OrderedRetries", queue_name=ordered, ordered=True)
         self.queues = (self.control_queue, self.retries, self.ordered_retries)
         resources = self._resources(state, around.lake)
-        make = partial(
-            Function,
-            self,
-            capability="exchange",
-            around=around,
-            memory_megabytes=MEMORY_MEGABYTES,
-        )
+        make = partial(Function, self, capability="exchange", around=around, memory_megabytes=MEMORY_MEGABYTES)
         route = make(
             "route",
             description=DESCRIPTIONS["route"],
@@ -103,17 +103,6 @@ class ExchangeResources(Part):
             "RouteFunctionArn": self.functions["route"].function_arn,
             "ExchangeControlFunctionName": self.functions["control"].function_name,
         }
-
-    def _retries(self, name: str, queue_name: str, *, key: kms.IKey, config: Config, ordered: bool = False) -> Queue:
-        return Queue(
-            self,
-            name,
-            queue_name=queue_name,
-            key=key,
-            visibility=Duration.seconds(config.route_retry_seconds),
-            retention=Duration.seconds(config.exchange_retention_seconds),
-            ordered=ordered,
-        )
 
     def _resources(self, state: State, lake: HistoryLake | None) -> dict[str, str]:
         return {

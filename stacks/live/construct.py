@@ -3,7 +3,6 @@
 from functools import partial
 
 from aws_cdk import Duration
-from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from stacks.exchange.construct import ExchangeResources
@@ -51,11 +50,12 @@ class LiveResources(Part):
             holds="Frames, calls, timers or outbox items that cannot be read",
             ordered=True,
         )
-        queue = partial(self._queue, key=state.key, config=config)
-        self.inbox = queue("Inbox", config.live_inbox, ordered=True)
-        self.outbox = queue("Outbox", config.live_outbox, ordered=True)
-        self.timers = queue("Timers", config.live_timers)
-        self.overview_calls = queue("OverviewCalls", config.live_overview_calls, ordered=True)
+        visibility = Duration.seconds(VISIBILITY_PER_TIMEOUT * config.live_timeout_seconds)
+        queue = partial(Queue, self, key=state.key, visibility=visibility, retention=RETENTION)
+        self.inbox = queue("Inbox", queue_name=config.live_inbox, ordered=True)
+        self.outbox = queue("Outbox", queue_name=config.live_outbox, ordered=True)
+        self.timers = queue("Timers", queue_name=config.live_timers)
+        self.overview_calls = queue("OverviewCalls", queue_name=config.live_overview_calls, ordered=True)
         self.websocket = WebSocketApi(
             self, "Connections", api_name=f"{config.stage}-live", frame_limit=config.live_frame_limit
         )
@@ -100,17 +100,6 @@ class LiveResources(Part):
             "SessionFunctionName": self.functions["session"].function_name,
             "DeliverFunctionName": self.functions["deliver"].function_name,
         }
-
-    def _queue(self, name: str, queue_name: str, *, key: kms.IKey, config: Config, ordered: bool = False) -> Queue:
-        return Queue(
-            self,
-            name,
-            queue_name=queue_name,
-            key=key,
-            visibility=Duration.seconds(VISIBILITY_PER_TIMEOUT * config.live_timeout_seconds),
-            retention=RETENTION,
-            ordered=ordered,
-        )
 
     def _functions(self, around: Surroundings) -> dict[str, Function]:
         config = around.config
