@@ -1,18 +1,14 @@
-"""The writer's decisions under crashes, redelivery and late routers."""
+"""The writer's decisions for each item; the simulation has crashes, redelivery and late routers."""
 
-from collections import Counter, deque
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.events import LoggedEvent, event_for
-from signalbox.live.model.effects import Attach, Detach, Post
-from signalbox.live.model.state import RightsChanged
+from signalbox.live.log.events import LoggedEvent
+from signalbox.live.model.effects import Post
 from signalbox.live.outbox.decisions import (
     KEPT_ITEMS,
     MAXIMUM_WAIT,
@@ -34,19 +30,15 @@ from signalbox.live.outbox.decisions import (
 )
 from signalbox.live.outbox.items import ItemId, Reply, SubscriptionEvent, reply_item
 from signalbox.live.rights.grants import Rights
-from signalbox.live.wamp.codec import parse
 from signalbox.live.wamp.messages import (
-    Event,
-    Message,
     PublicationId,
     RequestId,
     Subscribe,
     Subscribed,
     SubscriptionId,
-    Unsubscribe,
     Unsubscribed,
 )
-from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.live.wamp.patterns import TopicPattern
 from tests.unit.live.session.stage import JOE, NOW, WITHOUT_RIGHTS, Connection, joined
 
 A = TopicPattern.parse("open.a")
@@ -199,170 +191,3 @@ def test_a_new_subscription_starts_without_watermarks() -> None:
     outbox = mark_posted(KNOWN, event(), now=NOW)
 
     assert finish_reply(outbox, subscribed()).watermarks == {}
-
-
-@dataclass(slots=True)
-class World:
-    """A connection with its queue, a writer that may crash, and routers with outdated subscribers."""
-
-    connection: Connection = field(default_factory=joined)
-    queue: deque[Reply | SubscriptionEvent] = field(default_factory=deque)
-    outbox: OutboxState = field(default_factory=OutboxState)
-    handled: list[Reply | SubscriptionEvent] = field(default_factory=list)
-    seen: list[Message] = field(default_factory=list)
-    attached: set[TopicPattern] = field(default_factory=set)
-    once_attached: set[TopicPattern] = field(default_factory=set)
-    is_closed: bool = False
-    items: int = 0
-
-    def put(self, said: Post | SubscriptionEvent) -> None:
-        self.items += 1
-        self.queue.append(reply_item(said, ItemId(str(self.items))) if isinstance(said, Post) else said)
-
-    def ask(self, request: Subscribe | Unsubscribe | RightsChanged) -> None:
-        for effect in self.connection.receive(request).effects:
-            if isinstance(effect, Post):
-                self.put(effect)
-            elif isinstance(effect, Attach):
-                self.attached.add(effect.pattern)
-            elif isinstance(effect, Detach):
-                self.once_attached.add(effect.pattern)
-                self.attached.discard(effect.pattern)
-
-    def publish(self, *, stale: bool) -> None:
-        """A router that has not read a detach yet sends events to the subscription."""
-        for pattern in sorted(self.attached | (self.once_attached if stale else set()), key=str):
-            self.put(event(self.items, pattern))
-
-    def write(self, *, dies: str) -> None:
-        if not self.queue or self.is_closed:
-            return
-        item = self.queue[0]
-        account = self.connection.context.account
-        rights = account.rights if account else WITHOUT_RIGHTS.rights
-        step = (
-            reply_action(item.item_id, self.outbox, waited=AT_ONCE)
-            if isinstance(item, Reply)
-            else event_action(item, self.outbox, session=self.connection.session, rights=rights, waited=AT_ONCE)
-        )
-        self.is_closed = step is ItemAction.CLOSE
-        if step is ItemAction.POST and not self._post(item, dies):
-            return
-        self.handled.append(self.queue.popleft())
-
-    def _post(self, item: Reply | SubscriptionEvent, dies: str) -> bool:
-        if isinstance(item, SubscriptionEvent):
-            self.seen.append(event_for(item.pattern, item.event))
-            return dies != "after"
-        self.outbox = begin_reply(self.outbox, item.item_id)
-        if dies == "before":
-            return False
-        self.seen.append(parse(item.message))
-        if dies == "after":
-            return False
-        self.outbox = finish_reply(self.outbox, item)
-        return True
-
-    def redeliver(self, count: int) -> None:
-        """A batch whose function crashed is redelivered although all of it was handled."""
-        back = self.handled[-count:]
-        del self.handled[-count:]
-        self.queue.extendleft(reversed(back))
-
-
-uris = st.sampled_from(["open.a", "open.b"])
-matches = st.sampled_from([MatchPolicy.EXACT, MatchPolicy.PREFIX])
-steps = st.one_of(
-    st.tuples(st.just("subscribe"), uris, matches),
-    st.tuples(st.just("unsubscribe"), uris, matches),
-    st.tuples(st.just("publish"), st.booleans()),
-    st.tuples(st.just("publish"), st.booleans()),
-    st.tuples(st.just("rights"), st.booleans()),
-    st.tuples(st.just("redeliver"), st.integers(1, 10)),
-    *[st.tuples(st.just("write"), st.sampled_from(["", "", "", "", "", "before", "after"]))] * 4,
-)
-
-
-def act(world: World, step: tuple, number: int) -> None:  # type: ignore[type-arg] # of any kind
-    kind, *arguments = step
-    if kind == "subscribe":
-        world.ask(Subscribe(RequestId(number), {"match": arguments[1].value}, arguments[0]))
-    elif kind == "unsubscribe":
-        world.ask(Unsubscribe(RequestId(number), TopicPattern(arguments[1], arguments[0]).subscription_id))
-    elif kind == "publish":
-        world.publish(stale=arguments[0])
-    elif kind == "rights":
-        world.connection.context = replace(world.connection.context, account=JOE if arguments[0] else WITHOUT_RIGHTS)
-        world.ask(RightsChanged())
-    elif kind == "redeliver":
-        world.redeliver(arguments[0])
-    else:
-        world.write(dies=arguments[0])
-
-
-@given(st.lists(steps, max_size=60))
-def test_no_event_is_posted_before_subscribed_or_after_unsubscribed_and_no_reply_twice(steps_: list[tuple]) -> None:  # type: ignore[type-arg]
-    world = World()
-    asked: dict[RequestId, SubscriptionId] = {}
-    for number, step in enumerate(steps_, start=1):
-        if step[0] == "unsubscribe":
-            asked[RequestId(number)] = TopicPattern(step[2], step[1]).subscription_id
-        act(world, step, number)
-
-    known: set[object] = set()
-    for message in world.seen:
-        if isinstance(message, Event):
-            assert message.subscription in known
-        elif isinstance(message, Subscribed):
-            known.add(message.subscription)
-        elif isinstance(message, Unsubscribed):
-            known.discard(message.details["subscription"] if message.details else asked[message.request])
-    replies = Counter(getattr(message, "request", None) for message in world.seen if not isinstance(message, Event))
-    assert all(count == 1 for request, count in replies.items() if request)
-
-
-@given(st.lists(st.booleans(), max_size=30))
-def test_a_user_without_rights_receives_no_event_from_the_outbox(publishes: list[bool]) -> None:
-    world = World()
-    world.ask(Subscribe(RequestId(1), {}, "open.a"))
-    for is_written in publishes:
-        world.publish(stale=False)
-        if is_written:
-            world.write(dies="")
-    seen = len(world.seen)
-
-    world.connection.context = replace(world.connection.context, account=WITHOUT_RIGHTS)
-    world.ask(RightsChanged())
-    while world.queue:
-        world.write(dies="")
-
-    assert not [message for message in world.seen[seen:] if isinstance(message, Event)]
-
-
-def test_events_are_posted_at_least_once_and_in_order() -> None:
-    world = World()
-    world.ask(Subscribe(RequestId(1), {}, "open.a"))
-    for _ in range(5):
-        world.publish(stale=False)
-    world.write(dies="")
-    world.write(dies="after")
-    while world.queue:
-        world.write(dies="")
-    world.redeliver(3)
-    while world.queue:
-        world.write(dies="")
-
-    assert [message.publication for message in world.seen if isinstance(message, Event)] == [1, 1, 2, 3, 4, 5, 3, 4, 5]
-
-
-def test_an_event_of_an_earlier_subscription_is_not_posted_before_the_new_subscribed() -> None:
-    world = World()
-    world.ask(Subscribe(RequestId(1), {}, "open.a"))
-    world.ask(Unsubscribe(RequestId(2), ID))
-    world.publish(stale=True)
-    world.ask(Subscribe(RequestId(3), {}, "open.a"))
-    world.publish(stale=False)
-    while world.queue:
-        world.write(dies="")
-
-    assert [type(message) for message in world.seen] == [Subscribed, Unsubscribed, Subscribed, Event]
