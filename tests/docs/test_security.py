@@ -9,7 +9,8 @@ import pytest
 
 from lambdas.shared.http import Request
 from signalbox.control.envelope import Envelope
-from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties
+from signalbox.exchange.messages.deliveries import DeliveredMessage
+from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.live.arvados.cluster import ClusterUser
 from signalbox.live.arvados.requests import BadRequest, SubscribeRequest, UnsubscribeRequest
 from signalbox.live.arvados.rows import LogRow

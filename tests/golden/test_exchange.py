@@ -20,8 +20,9 @@ from signalbox.exchange.control import commands
 from signalbox.exchange.control.command_reader import COMMANDS
 from signalbox.exchange.messages import publications
 from signalbox.exchange.messages.copies import Copy, read_retry, retry_message
+from signalbox.exchange.messages.deliveries import DeliveredMessage
 from signalbox.exchange.messages.headers import OWN_NAMES
-from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties, dead_letter_message
+from signalbox.exchange.messages.properties import MessageProperties, dead_letter_message
 from signalbox.exchange.messages.replayed_messages import OriginalMessage, replayed_copy, replayed_publication
 from signalbox.exchange.model import events
 from signalbox.exchange.model.connections import ConnectionCheck, Readers

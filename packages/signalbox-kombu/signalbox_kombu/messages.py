@@ -10,7 +10,7 @@ from typing import Any, Final
 from kombu.transport import virtual
 from kombu.utils.json import loads, object_hook
 
-from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery
+from signalbox.exchange.messages.deliveries import DeliveredMessage, InvalidDelivery
 from signalbox.messages import InvalidMessage, Message
 from signalbox_kombu.names import Namespace
 

@@ -9,7 +9,7 @@ from sarracenia.postformat import PostFormat
 
 from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.errors import RejectedError
-from signalbox.exchange.messages.properties import DeliveredMessage
+from signalbox.exchange.messages.deliveries import DeliveredMessage
 from signalbox.sarracenia.topics import escaped, unescaped
 
 Message = MutableMapping[str, Any]  # sr3's class has more methods

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from signalbox.cli.shared.signals import Ending
     from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
-    from signalbox.exchange.messages.properties import DeliveredMessage
+    from signalbox.exchange.messages.deliveries import DeliveredMessage
 
 LONG_POLL_SECONDS = 20
 KEPT = 10_000  # the messages that `--no-ack` reads; all of them are invisible to others meanwhile

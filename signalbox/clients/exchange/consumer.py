@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from signalbox.aws.shared.visibility import change_visibility, tens
 from signalbox.clients.exchange.errors import resource_errors
-from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery
+from signalbox.exchange.messages.deliveries import DeliveredMessage, InvalidDelivery
 from signalbox.exchange.model.records import DEFAULT_PREFETCH, ResourceRef
 from signalbox.messages import InvalidMessage, Message
 from signalbox.new_queues import when_usable

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from signalbox.errors import RejectedError
+from signalbox.exchange.messages.deliveries import DeliveredMessage, InvalidDelivery
 from signalbox.exchange.messages.headers import announced_file
-from signalbox.exchange.messages.properties import PUBLISHER, DeliveredMessage, InvalidDelivery, copy_group, group_of
+from signalbox.exchange.messages.properties import PUBLISHER, copy_group, group_of
 from signalbox.exchange.messages.publications import Publication, attempt
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from signalbox.exchange.messages.deliveries import DeliveredMessage, InvalidDelivery
 from signalbox.exchange.messages.headers import announced_file
-from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery
 from signalbox.exchange.messages.replayed_messages import OriginalMessage, Replayable
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.events import CAPABILITY

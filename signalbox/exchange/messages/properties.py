@@ -1,18 +1,18 @@
-"""The properties of a message: routing key, body and headers, as published and as delivered."""
+"""The properties of a message: routing key, body and headers, as published and as sent to a queue."""
 
 import hashlib
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from signalbox.documents import Problems
 from signalbox.errors import RejectedError
-from signalbox.exchange.messages.headers import HEADERS, OWN_NAMES, headers_text, is_allowed, packed, unpacked
+from signalbox.exchange.messages.headers import HEADERS, headers_text, is_allowed, packed, unpacked
 from signalbox.exchange.model.records import GroupBy, OrderBy
 from signalbox.exchange.model.topics import InvalidRoutingKey, RoutingKey, parse_routing_key, shown
 from signalbox.messages import MAXIMUM_BYTES, TRACE_HEADER, Attribute, Message, MessageId, size_bytes
-from signalbox.sarracenia.rights.names import ExchangeName, InvalidExchangeName, parse_exchange_name
+from signalbox.sarracenia.rights.names import ExchangeName
 
 # `live` holds the metadata that a session adds to its publications.
 TOPIC, PUBLISHER, LIVE, MESSAGE_ID = "topic", "publisher", "live", "message_id"
@@ -28,16 +28,10 @@ GROUPS_OF = {
 }
 KEPT_CHARACTERS = 100_000  # of a dead letter's body, if the reason would not fit otherwise
 REASON_CHARACTERS = 1_000
-NAME_LENGTH = 200  # of SQS message ids, user names, and SenderIds, whose parts have 21 and 64 characters
-NUMBER_LENGTH = 14  # milliseconds since 1970 have 13 digits until 2286
 
 
 class InvalidPublication(RejectedError):
     """Raised when a message cannot be published, or when an exchange's queue holds an invalid publication."""
-
-
-class InvalidDelivery(RejectedError):
-    """Raised when a message of a queue was not sent by an exchange: it lacks a property, or has an impossible one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +68,7 @@ class MessageProperties:
         Attributes named in `own_names` are not headers.
         """
         problems = Problems()
-        key = _topic_of(message, problems)
+        key = topic_of(message, problems)
         properties = cls(key, message.body, unpacked(message.attributes, problems, without=own_names))
         _check_size(properties, problems)
         problems.refuse(InvalidPublication)
@@ -136,51 +130,6 @@ class MessageProperties:
         return Message(published.message_id, self.body, packed(own, self.headers), system)
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveredMessage:
-    """A message as its consumer receives it; `sequence` is its number within its key on an ordered exchange."""
-
-    key: RoutingKey
-    body: str
-    attributes: Mapping[str, Attribute]
-    exchange: ExchangeName
-    message_id: MessageId
-    publisher: str
-    published_at: datetime
-    sequence: int | None
-    expires_at: datetime | None
-
-    @classmethod
-    def parse(cls, message: Message) -> "DeliveredMessage":
-        """Return the delivered message. Raises `InvalidDelivery` with all missing properties."""
-        problems = Problems()
-        attributes = message.attributes
-        if "exchange" not in attributes:
-            raise InvalidDelivery("no exchange sent it: the attribute `exchange` is missing")
-        delivered = cls(
-            key=_topic_of(message, problems),
-            body=message.body,
-            attributes=unpacked(attributes, problems, without=OWN_NAMES),
-            exchange=_exchange(attributes, problems),
-            message_id=MessageId(_name(attributes, MESSAGE_ID, problems)),
-            publisher=_name(attributes, PUBLISHER, problems),
-            published_at=_moment(attributes, "published_at", problems) or _missing("published_at", problems),
-            sequence=_number(attributes, "sequence", problems),
-            expires_at=_moment(attributes, "expires_at", problems),
-        )
-        problems.refuse(InvalidDelivery)
-        return delivered
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """Return the publisher's headers as texts; a number is its digits, a binary value its base64 text."""
-        return {name: one.text or one.base64 or "" for name, one in self.attributes.items()}
-
-    def has_expired(self, now: float) -> bool:
-        """Return whether the message is older than its queue's message TTL; `now` is in seconds since 1970."""
-        return self.expires_at is not None and self.expires_at.timestamp() <= now
-
-
 def group_of(key: RoutingKey) -> str:
     """Return the message group of a routing key; different keys have different groups."""
     is_group = 1 <= len(key) <= GROUP_LENGTH and all("!" <= character <= "~" for character in key)
@@ -240,7 +189,8 @@ def _topic(key: RoutingKey) -> Attribute:
     return Attribute("String", key) if is_allowed(key) else Attribute(ESCAPED, json.dumps(key))
 
 
-def _topic_of(message: Message, problems: Problems) -> RoutingKey:
+def topic_of(message: Message, problems: Problems) -> RoutingKey:
+    """Return the routing key of a message, or an empty one with a problem."""
     attribute = message.attributes.get(TOPIC)
     if attribute is None or attribute.text is None or attribute.data_type.partition(".")[0] != "String":
         problems.add(TOPIC, "expected an attribute of type String that holds the routing key")
@@ -271,46 +221,3 @@ def _check_size(properties: MessageProperties, problems: Problems) -> None:
     if size > MAXIMUM_BYTES - ROOM_BYTES:
         room = f"SQS allows {MAXIMUM_BYTES} (1 MiB), of which {ROOM_BYTES} are reserved for the exchange's attributes"
         problems.add("body", f"has {size} bytes with its headers; {room}")
-
-
-def _text(attributes: Mapping[str, Attribute], name: str, problems: Problems) -> str:
-    attribute = attributes.get(name)
-    if attribute is None or not attribute.text:
-        problems.add(name, "is missing")
-        return ""
-    return attribute.text
-
-
-def _exchange(attributes: Mapping[str, Attribute], problems: Problems) -> ExchangeName:
-    try:
-        return parse_exchange_name(_text(attributes, "exchange", problems))
-    except InvalidExchangeName as error:
-        problems.add("exchange", str(error))
-        return ExchangeName("")
-
-
-def _name(attributes: Mapping[str, Attribute], name: str, problems: Problems) -> str:
-    text = _text(attributes, name, problems)
-    if len(text) > NAME_LENGTH or not text.isprintable():
-        problems.add(name, f"expected {NAME_LENGTH} printable characters at most, not {shown(text)}")
-    return text
-
-
-def _number(attributes: Mapping[str, Attribute], name: str, problems: Problems) -> int | None:
-    text = attributes[name].text if name in attributes else None
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= NUMBER_LENGTH):
-        problems.add(name, f"expected a whole number, not {shown(text)}")
-        return None
-    return int(text)
-
-
-def _moment(attributes: Mapping[str, Attribute], name: str, problems: Problems) -> datetime | None:
-    number = _number(attributes, name, problems)
-    return None if number is None else datetime.fromtimestamp(number / 1000, UTC)
-
-
-def _missing(name: str, problems: Problems) -> datetime:
-    problems.add(name, "is missing")
-    return datetime.fromtimestamp(0, UTC)

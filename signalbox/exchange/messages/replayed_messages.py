@@ -4,14 +4,9 @@ import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from signalbox.exchange.messages.deliveries import DeliveredMessage, InvalidDelivery
 from signalbox.exchange.messages.headers import HEADERS, MAXIMUM_ATTRIBUTES, OWN_NAMES
-from signalbox.exchange.messages.properties import (
-    MESSAGE_ID,
-    DeliveredMessage,
-    InvalidDelivery,
-    InvalidPublication,
-    MessageProperties,
-)
+from signalbox.exchange.messages.properties import MESSAGE_ID, InvalidPublication, MessageProperties
 from signalbox.exchange.model.records import GroupBy, OrderBy
 from signalbox.messages import TRACE_HEADER, Attribute, Message, MessageId, moment
 from signalbox.queues import is_fifo

@@ -23,7 +23,8 @@ from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
 from signalbox.aws.shared.messages import batch_entry, message_of
 from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.errors import EffectFailed, UnavailableError
-from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties
+from signalbox.exchange.messages.deliveries import DeliveredMessage
+from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.patterns import Pattern

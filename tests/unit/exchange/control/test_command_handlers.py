@@ -7,7 +7,7 @@ import pytest
 
 from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.control.status_service import MAXIMUM_OBSERVED, TooManyResources
-from signalbox.exchange.messages.properties import DeliveredMessage
+from signalbox.exchange.messages.deliveries import DeliveredMessage
 from signalbox.exchange.model.records import BindOutcome, MinuteCounts, QueueActivity, QueueSize
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership

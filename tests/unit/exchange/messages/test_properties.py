@@ -9,15 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from signalbox.exchange.messages.deliveries import DeliveredMessage, InvalidDelivery
 from signalbox.exchange.messages.headers import OWN_NAMES
-from signalbox.exchange.messages.properties import (
-    DeliveredMessage,
-    InvalidDelivery,
-    InvalidPublication,
-    MessageProperties,
-    dead_letter_message,
-    group_of,
-)
+from signalbox.exchange.messages.properties import InvalidPublication, MessageProperties, dead_letter_message, group_of
 from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.messages import MAXIMUM_BYTES, Attribute, Message, MessageId, outgoing, size_bytes

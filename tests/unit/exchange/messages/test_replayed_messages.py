@@ -6,13 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from signalbox.exchange.messages.properties import (
-    DeliveredMessage,
-    InvalidDelivery,
-    InvalidPublication,
-    MessageProperties,
-    dead_letter_message,
-)
+from signalbox.exchange.messages.deliveries import DeliveredMessage, InvalidDelivery
+from signalbox.exchange.messages.properties import InvalidPublication, MessageProperties, dead_letter_message
 from signalbox.exchange.messages.replayed_messages import (
     OriginalMessage,
     has_room,

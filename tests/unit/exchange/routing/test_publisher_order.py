@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties
+from signalbox.exchange.messages.deliveries import DeliveredMessage
+from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey

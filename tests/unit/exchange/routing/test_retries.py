@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from signalbox.exchange.messages.properties import DeliveredMessage
+from signalbox.exchange.messages.deliveries import DeliveredMessage
 from signalbox.exchange.model.records import GroupBy
 from signalbox.exchange.routing.copy_dispatcher import ATTEMPTS_WITHOUT_QUEUE, LONGEST_PAUSE
 from signalbox.messages import Attribute, Message, MessageId

@@ -6,8 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from signalbox.exchange.messages.deliveries import DeliveredMessage
 from signalbox.exchange.messages.headers import file_id
-from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties, group_of
+from signalbox.exchange.messages.properties import MessageProperties, group_of
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing import copy_router
 from signalbox.exchange.routing.batch_reader import ExchangeUnknown
