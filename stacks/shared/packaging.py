@@ -38,7 +38,7 @@ PACKAGES_OF = {
 # Modules that no function imports.
 # The list of prices, which jobs read without the rest of the core.
 PRICE_LIST = tuple(f"signalbox/{name}.py" for name in ("__init__", "history/__init__", "history/prices"))
-LEFT_OUT = ("signalbox/cli", "signalbox/clients", "signalbox/flows", "signalbox/local")
+LEFT_OUT = ("signalbox/cli", "signalbox/clients", "signalbox/flows", "signalbox/kombu", "signalbox/local")
 # The version of the build: a change of the build must not reuse cached folders.
 RECIPE = "4"
 

@@ -11,6 +11,7 @@ from lambdas.shared.http import Request
 from signalbox.control.envelope import Envelope
 from signalbox.exchange.messages.deliveries import DeliveredMessage
 from signalbox.exchange.messages.properties import MessageProperties
+from signalbox.kombu.messages import Received
 from signalbox.live.arvados.cluster import ClusterUser
 from signalbox.live.arvados.requests import BadRequest, SubscribeRequest, UnsubscribeRequest
 from signalbox.live.arvados.rows import LogRow
@@ -39,7 +40,6 @@ from signalbox.rendezvous.model.states import OfferDelivery
 from signalbox.rendezvous.wire.offer import Offer
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, ProxyPoll
 from signalbox.rendezvous.wire.reply import ClientReply
-from signalbox_kombu.messages import Received
 from tests.docs.markdown import ROOT, section
 from tests.integration.shared.test_actors import REACHES
 

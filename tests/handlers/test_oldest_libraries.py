@@ -19,7 +19,7 @@ from tests.wheels import uv
 LAYER, RUNTIME = CHECKOUT / "lambdas" / "requirements.in", CHECKOUT / "lambdas" / "runtime.in"
 MODULES = {"jaq-rs": "jaq", "pyjwt": "jwt"}
 # pyjwt imports cryptography; pyarrow is the command's, in a module of the adapters that no function imports.
-INDIRECT, OF_THE_COMMAND = {"cryptography"}, {"pyarrow"}
+INDIRECT, OF_THE_COMMAND = {"cryptography"}, {"pyarrow", "kombu", "amqp"}
 # Everything that runs in a function: handlers with moto, and the modules with an HTTP client of their own.
 TESTS = ("tests/handlers", "tests/adapters/live")
 MARKERS = "not (emulator or release or java or kubernetes)"

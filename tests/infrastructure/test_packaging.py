@@ -45,7 +45,7 @@ def test_the_code_holds_handlers_and_core_but_neither_command_nor_emulator(code)
     names = contents(code)
 
     assert {"lambdas/rendezvous/offer.py", "signalbox/rendezvous/model/states.py"} <= set(names)
-    assert not [name for name in names if name.startswith(("signalbox/cli", "signalbox/local"))]
+    assert not [name for name in names if name.startswith(("signalbox/cli", "signalbox/kombu", "signalbox/local"))]
     page = {name for name in names if name.startswith("web/")}
     assert page == {f"web/{path.name}" for path in (packaging.ROOT / "web").iterdir()}
     assert {Path(name).suffix for name in names.keys() - page} == {".py", ".pyc"}

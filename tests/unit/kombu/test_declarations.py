@@ -8,7 +8,7 @@ import pytest
 from amqp.exceptions import PreconditionFailed
 
 from signalbox.control.protocol import CommandRejected
-from signalbox_kombu.stage import Declarations
+from signalbox.kombu.stage import Declarations
 
 
 class Control:

@@ -11,10 +11,10 @@ from kombu import Connection
 from kombu.exceptions import ContentDisallowed, SerializationError
 from kombu.utils.json import dumps
 
+from signalbox.kombu.consumers import with_tag
+from signalbox.kombu.messages import Received
+from signalbox.kombu.names import Namespace
 from signalbox.sarracenia.rights.names import UserName
-from signalbox_kombu.consumers import with_tag
-from signalbox_kombu.messages import Received
-from signalbox_kombu.names import Namespace
 
 SENT_AT = 1_000_000
 NAMES = Namespace(UserName("alice"), "dev-")

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.kombu.names import Namespace, escaped, pattern_of
 from signalbox.sarracenia.rights.names import UserName, parse_exchange_name, parse_queue_name, queue_user
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted, role_rights
-from signalbox_kombu.names import Namespace, escaped, pattern_of
 
 ALICE, ADMINISTRATOR = Namespace(UserName("alice"), "dev-"), Namespace(None, "dev-")
 CELERYS = ("celery", "celeryev", "celery.pidbox", "reply.celery.pidbox", "celery@host.example.celery.pidbox", "x" * 200)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from signalbox_kombu.names import Namespace
-from signalbox_kombu.receipts import ChannelReceipt, Receipts
+from signalbox.kombu.names import Namespace
+from signalbox.kombu.receipts import ChannelReceipt, Receipts
 
 
 class Sqs:

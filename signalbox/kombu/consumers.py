@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from amqp.exceptions import ConsumerCancelled, NotFound
 
+from signalbox.kombu.errors import amqp_errors
+from signalbox.kombu.messages import ATTRIBUTES, RECEIVED, Received
+from signalbox.kombu.receipts import ChannelReceipt, Receipts
 from signalbox.new_queues import when_usable
 from signalbox.sending import MAXIMUM_ENTRIES
-from signalbox_kombu.errors import amqp_errors
-from signalbox_kombu.messages import ATTRIBUTES, RECEIVED, Received
-from signalbox_kombu.receipts import ChannelReceipt, Receipts
 
 if TYPE_CHECKING:
-    from signalbox_kombu.channel import Channel
+    from signalbox.kombu.channel import Channel
 
 LONG_POLL_SECONDS = 20  # the maximum of SQS
 

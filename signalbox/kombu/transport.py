@@ -20,12 +20,12 @@ from signalbox.clients.deployment import require_local
 from signalbox.clients.exchange.client import named_client, stage_client
 from signalbox.clients.exchange.consumer import HEARTBEATS_PER_HOLD, HOLD, heartbeat
 from signalbox.errors import RejectedError
+from signalbox.kombu.channel import EXCHANGE_TYPES, Channel
+from signalbox.kombu.consumers import LONG_POLL_SECONDS, ChannelConsumer, ConsumerDelivery, ReceivedMessages, Receiver
+from signalbox.kombu.errors import amqp_errors
+from signalbox.kombu.receipts import Receipts
+from signalbox.kombu.stage import BrokerStage
 from signalbox.sarracenia.rights.names import UserName, parse_user_name
-from signalbox_kombu.channel import EXCHANGE_TYPES, Channel
-from signalbox_kombu.consumers import LONG_POLL_SECONDS, ChannelConsumer, ConsumerDelivery, ReceivedMessages, Receiver
-from signalbox_kombu.errors import amqp_errors
-from signalbox_kombu.receipts import Receipts
-from signalbox_kombu.stage import BrokerStage
 
 if TYPE_CHECKING:
     from kombu import Connection

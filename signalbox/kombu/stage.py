@@ -17,11 +17,11 @@ from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, ExchangeRecord, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.kombu.errors import amqp_errors
+from signalbox.kombu.names import DEFAULT, Namespace, escaped
 from signalbox.messages import outgoing
 from signalbox.new_queues import when_usable
 from signalbox.sarracenia.rights.names import ExchangeName
-from signalbox_kombu.errors import amqp_errors
-from signalbox_kombu.names import DEFAULT, Namespace, escaped
 
 Declaration = tuple[tuple[str, object], ...]
 """A command and its fields."""

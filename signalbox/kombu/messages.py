@@ -11,8 +11,8 @@ from kombu.transport import virtual
 from kombu.utils.json import loads, object_hook
 
 from signalbox.exchange.messages.deliveries import DeliveredMessage, InvalidDelivery
+from signalbox.kombu.names import Namespace
 from signalbox.messages import InvalidMessage, Message
-from signalbox_kombu.names import Namespace
 
 RECEIVED: Final = ("ApproximateReceiveCount", "SentTimestamp")
 # The attributes of a copy without its headers.

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.shared.visibility import change_visibility
+from signalbox.kombu.names import Namespace
 from signalbox.sending import MAXIMUM_ENTRIES
-from signalbox_kombu.names import Namespace
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
-    from signalbox_kombu.consumers import ChannelConsumer
+    from signalbox.kombu.consumers import ChannelConsumer
 
 logger = logging.getLogger(__name__)
 

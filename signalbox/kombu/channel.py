@@ -15,15 +15,15 @@ from kombu.utils.json import dumps
 from kombu.utils.uuid import uuid
 
 from signalbox.exchange.control.command_reader import MAXIMUM_RECEIVES, MINIMUM_EXPIRES_SECONDS
+from signalbox.kombu.consumers import ChannelConsumer, ConsumerDelivery, receive, with_tag
+from signalbox.kombu.errors import amqp_errors
+from signalbox.kombu.names import DEFAULT, pattern_of
+from signalbox.kombu.receipts import ChannelReceipt
 from signalbox.sending import MAXIMUM_ENTRIES
-from signalbox_kombu.consumers import ChannelConsumer, ConsumerDelivery, receive, with_tag
-from signalbox_kombu.errors import amqp_errors
-from signalbox_kombu.names import DEFAULT, pattern_of
-from signalbox_kombu.receipts import ChannelReceipt
 
 if TYPE_CHECKING:
-    from signalbox_kombu.stage import BrokerStage
-    from signalbox_kombu.transport import Transport
+    from signalbox.kombu.stage import BrokerStage
+    from signalbox.kombu.transport import Transport
 
 EXCHANGE_TYPES = frozenset({"direct", "topic", "fanout"})
 EXPIRES, MESSAGE_TTL, DELIVERY_LIMIT = "x-expires", "x-message-ttl", "x-delivery-limit"

@@ -1,6 +1,6 @@
-"""The transport with which kombu's programs, such as Celery, use a stage as their broker, by the scheme `signalbox`.
+"""Registers the scheme `signalbox` of broker URLs when kombu loads its own transports.
 
-kombu has no entry point for transports. Python imports this package at its start, by the file `signalbox-kombu.pth` of
+kombu has no entry point for transports. Python imports this module at its start, by the file `signalbox-kombu.pth` of
 the distribution, in every program of the environment, so that it imports nothing before kombu is loaded.
 """
 
@@ -9,7 +9,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 TRANSPORTS = "kombu.transport"
-SCHEME, TRANSPORT = "signalbox", "signalbox_kombu.transport:Transport"
+SCHEME, TRANSPORT = "signalbox", "signalbox.kombu.transport:Transport"
 
 
 class _AfterTransports:
