@@ -130,7 +130,7 @@ export class Cursor {
     const topics = {};
     let room = TOPICS_BYTES;
     for (const [topic, seq] of [...this._numbers].reverse()) {
-      room -= 3 * topic.length + NUMBER_BYTES; // three bytes in UTF-8 at most
+      room -= 3 * JSON.stringify(topic).length + NUMBER_BYTES; // three bytes in UTF-8 at most
       if (room < 0) {
         const from = Math.max(Date.parse(since), this._newestAt - GRACE_MS);
         return { since: new Date(from).toISOString(), topics };

@@ -78,7 +78,7 @@ module Signalbox
     # time; `new?` drops what comes again.
     def after_each
       room = TOPICS_BYTES
-      named = @numbers.to_a.reverse.take_while { |topic, _| (room -= topic.bytesize + NUMBER_BYTES) >= 0 }.to_h
+      named = @numbers.to_a.reverse.take_while { |topic, _| (room -= topic.to_json.bytesize + NUMBER_BYTES) >= 0 }.to_h
       return { since: @since, topics: named } if named.size == @numbers.size || @newest.nil?
 
       { since: [Time.parse(@since), @newest - GRACE].max.utc.iso8601, topics: named }

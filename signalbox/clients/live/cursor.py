@@ -1,5 +1,6 @@
 """A client's position in a subscription: which events are new, and the backfill to request after a reconnect."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -167,7 +168,7 @@ def _fitting(numbers: dict[RoutingKey, int]) -> dict[str, int]:
     named: dict[str, int] = {}
     room = TOPICS_BYTES
     for topic in reversed(numbers):
-        room -= size_bytes(topic) + NUMBER_BYTES
+        room -= size_bytes(json.dumps(topic, ensure_ascii=False)) + NUMBER_BYTES
         if room < 0:
             break
         named[topic] = numbers[topic]

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
+from signalbox.exchange.model.topics import short_string_problem
 from signalbox.live.wamp.codec import MAXIMUM_ID
 from signalbox.live.wamp.messages import Payload, PublicationId, SubscriptionId
 from signalbox.live.wamp.options import parse_timestamp
@@ -54,7 +55,7 @@ class HistoryRequest:
             after_time=_time(section, "after_time"),
             before_time=_time(section, "before_time"),
             until_time=_time(section, "until_time"),
-            topic=section.text("topic"),
+            topic=_topic(section),
             from_publication=_publication(section, "from_publication"),
             after_publication=_publication(section, "after_publication"),
             before_publication=_publication(section, "before_publication"),
@@ -70,6 +71,14 @@ def _subscription(arguments: tuple[object, ...], problems: Problems) -> int:
         return first
     problems.add("arguments[0]", f"expected a subscription id, not {shown(first)}")
     return 0
+
+
+def _topic(section: Section) -> str | None:
+    text = section.text("topic")
+    problem = None if text is None else short_string_problem(text)
+    if problem:
+        section.problem("topic", problem)
+    return text
 
 
 def _number(section: Section, name: str) -> int | None:

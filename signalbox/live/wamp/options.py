@@ -6,10 +6,14 @@ from datetime import datetime
 
 from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
+from signalbox.exchange.model.topics import short_string_problem
 from signalbox.live.wamp.audience import Audience
 from signalbox.live.wamp.codec import MAXIMUM_ID
 from signalbox.live.wamp.messages import PublicationId, SessionId
 from signalbox.live.wamp.patterns import MatchPolicy
+
+# The topics that a SUBSCRIBE names, each of which is read: more than a client can name in a frame.
+MOST_NUMBERS = 1_250
 
 
 class InvalidOptions(RejectedError):
@@ -199,7 +203,9 @@ def _after(value: object) -> BackfillStart | None:
 def _after_each(value: Mapping[str, object]) -> AfterTopicSequences | None:
     since, numbers = value.get("since"), value.get("topics")
     moment = parse_timestamp(since) if isinstance(since, str) else None
-    if moment is None or not isinstance(numbers, Mapping) or not all(map(_is_number, numbers.values())):
+    if moment is None or not isinstance(numbers, Mapping) or len(numbers) > MOST_NUMBERS:
+        return None
+    if any(map(short_string_problem, numbers)) or not all(map(_is_number, numbers.values())):
         return None
     return AfterTopicSequences(moment, dict(numbers))
 
@@ -219,6 +225,6 @@ HISTORY_PARSERS: Mapping[str, Callable[[object], BackfillStart | None]] = {
 }
 EXPECTED_VALUES = {
     "last": "an integer of at least 1",
-    "after": "a sequence number, a time with a time zone, or an object of `since` and `topics`",
+    "after": f"a sequence number, a time with a time zone, or an object of `since` and up to {MOST_NUMBERS:,} `topics`",
     "after_publication": "a publication id",
 }

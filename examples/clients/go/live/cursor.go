@@ -82,7 +82,8 @@ func (c *cursor) afterEach() map[string]any {
 	sort.Slice(topics, func(i, j int) bool { return c.numbers[topics[i]].turn > c.numbers[topics[j]].turn })
 	named, room, since := map[string]int64{}, topicsBytes, c.since
 	for _, topic := range topics {
-		if room -= len(topic) + numberBytes; room < 0 {
+		name, _ := json.Marshal(topic) // of a string, it cannot fail
+		if room -= len(name) + numberBytes; room < 0 {
 			since = later(since, c.newest.Add(-grace))
 			break
 		}

@@ -12,7 +12,8 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent, event_for
 from signalbox.live.log.selection import backfill_page
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.messages import Dictionary, Event, Payload, PublicationId, SessionId
+from signalbox.live.wamp.codec import MAXIMUM_FRAME_BYTES, serialize, size_bytes
+from signalbox.live.wamp.messages import Dictionary, Event, Payload, PublicationId, RequestId, SessionId, Subscribe
 from signalbox.live.wamp.options import AfterSequence, AfterTime, BackfillStart, LastEvents, SubscribeOptions
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
@@ -46,6 +47,18 @@ def test_an_event_is_returned_with_its_details() -> None:
         omitted_bytes=200_000,
         headers={"from": "here"},
     )
+
+
+@pytest.mark.parametrize("character", ['"', "\\", "\x01", "ä"])
+def test_the_topics_of_a_request_fit_into_a_frame_whatever_their_characters(character: str) -> None:
+    """JSON writes a quotation mark with two bytes, and a control character with six."""
+    cursor = PatternCursor(LOGS)
+    given_to(cursor, *(event(1, f"logs.{number:03}{character * 120}", publication=number) for number in range(1, 300)))
+    cursor.caught_up(START)
+
+    text = serialize(Subscribe(RequestId(1), cursor.options, "logs."))
+
+    assert 20_000 < size_bytes(text) <= MAXIMUM_FRAME_BYTES
 
 
 def test_the_topic_of_an_exact_subscription_is_its_pattern() -> None:

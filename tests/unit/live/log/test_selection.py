@@ -226,6 +226,7 @@ def test_the_limit_of_get_events_has_a_maximum(limit: int | None, effective: int
         (Payload(), ["arguments[0]: expected a subscription id, not None"]),
         (Payload((True,)), ["arguments[0]: expected a subscription id, not True"]),
         (Payload((0,)), ["arguments[0]: expected a subscription id, not 0"]),
+        (Payload((1,), {"topic": "a" * 256}), ["topic: has 256 bytes of UTF-8; at most 255 are allowed"]),
         (
             Payload((1,), {"limit": 0, "reverse": 1, "from_time": "now", "topic": 3, "until_publication": "x"}),
             [

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from signalbox.documents import shown
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import Dictionary, PublicationId, SessionId
 from signalbox.live.wamp.options import (
@@ -24,7 +25,7 @@ from signalbox.live.wamp.options import (
 from signalbox.live.wamp.patterns import MatchPolicy
 
 ME = SessionId(7)
-AFTER = "expected a sequence number, a time with a time zone, or an object of `since` and `topics`"
+AFTER = "expected a sequence number, a time with a time zone, or an object of `since` and up to 1,250 `topics`"
 ids = st.integers(1, 4).map(SessionId)
 names = st.sampled_from(["alice", "bob"])
 roles = st.sampled_from(["source", "admin"])
@@ -183,6 +184,13 @@ def test_each_form_of_the_history_option_is_parsed(wish: Dictionary, past: Backf
         (
             {"_history": {"after": {"since": "2026-11-21T20:15:00Z", "topics": {"a": -1}}}},
             f"options._history.after: {AFTER}, not {{'since': '2026-11-21T20:15:00Z', 'topics': {{'a': -1}}}}",
+        ),
+        *(
+            (
+                {"_history": {"after": {"since": "2026-11-21T20:15:00Z", "topics": topics}}},
+                f"options._history.after: {AFTER}, not {shown({'since': '2026-11-21T20:15:00Z', 'topics': topics})}",
+            )
+            for topics in ({"a" * 256: 1}, {"\ud800": 1}, {str(number): 1 for number in range(1_251)})
         ),
         (
             {"_history": {"after_publication": "x"}},
