@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import ConsumedQueue
-from signalbox.splitting.model.claims import DEPLOYED, Mode, SessionId
+from signalbox.splitting.model.claims import DEPLOYED, SessionId
 from signalbox.splitting.model.records import MAXIMUM_BYTES, longest
-from signalbox.splitting.model.session_config import EVERY_QUEUE, QueueId, SessionConfig
+from signalbox.splitting.model.session_config import QueueId, SessionConfig
 from signalbox.splitting.model.split import (
     JOINABLE,
     Phase,
@@ -134,6 +134,7 @@ def with_session(
         queues={one.original: names.for_session(one.original, random=next(random_parts)) for one in split.queues},
         stolen=_originals(split, request.parsed_config.steals),
         exclusive=_originals(split, request.parsed_config.is_exclusive),
+        mirrored=_originals(split, request.parsed_config.mirrors),
         replay=request.replay,
     )
     return replace(split, sessions=(*split.sessions, session))
@@ -196,20 +197,13 @@ def _check_modes(split: Split, queue: SplitQueue, request: AdmissionRequest) -> 
 
 
 def _check_mirrors(split: Split, queue: SplitQueue, request: AdmissionRequest) -> None:
-    if len(split.live) < MAXIMUM_MIRRORS or not request.parsed_config.mirrors(queue.queue_id):
+    if not request.parsed_config.mirrors(queue.queue_id):
         return
-    if sum(_mirrors(one, queue.queue_id) for one in split.live) >= MAXIMUM_MIRRORS:
+    if sum(queue.original in one.mirrored for one in split.live) >= MAXIMUM_MIRRORS:
         raise SessionRejected(
             f"queue {queue.queue_id!r}: {MAXIMUM_MIRRORS} sessions mirror it, the most for a queue, since each message "
             "is sent to every one; end one of them, or take messages with queue_mode steal"
         )
-
-
-def _mirrors(session: SplitSession, queue_id: QueueId) -> bool:
-    """Return whether a session mirrors a queue, by its stored config, without compiling its filters."""
-    queues = json.loads(session.config)["feature"]["split_queues"]
-    entries = queues if isinstance(queues, Mapping) else {one["queue_id"]: one for one in queues}
-    return bool(entries.get(queue_id, entries.get(EVERY_QUEUE, {})).get("queue_mode") == Mode.MIRROR)
 
 
 def _check_metadata(queue: SplitQueue, request: AdmissionRequest) -> None:

@@ -29,7 +29,7 @@ FORMS = Forms(
     }
 )
 FORMS.record(SplitQueue, names={"is_kept": "kept"}, sparse=["s3_event", "is_kept"])
-FORMS.record(SplitSession, sparse=["exclusive", "replay"])
+FORMS.record(SplitSession, sparse=["exclusive", "mirrored", "replay"])
 SPLIT = FORMS.record(
     Split, order=["target", "stage", "since", "switch_timeout", "drain_timeout", "was_split", "queues", "sessions"]
 )

@@ -108,8 +108,8 @@ class SplitSession:
     Every original has one, even if the session claims nothing of it. `since` is when the phase began. `config` is the
     requested configuration as JSON. In a record, `heartbeat_at` is the start: `Heartbeats` has those since then. The
     session can own messages only of the originals in `stolen`; its other queues hold copies or nothing. Of those in
-    `exclusive` no other session can own any. `effective_at` is when its filters apply in every function. Its filters
-    apply to no message before its `replay` is finished.
+    `exclusive` no other session can own any; of those in `mirrored` it gets copies. `effective_at` is when its filters
+    apply in every function. Its filters apply to no message before its `replay` is finished.
     """
 
     session_id: SessionId
@@ -124,6 +124,7 @@ class SplitSession:
     effective_at: datetime | None = None
     reason: str | None = None
     exclusive: frozenset[QueueName] = frozenset()
+    mirrored: frozenset[QueueName] = frozenset()
     replay: Replay | None = None
 
     @property

@@ -131,6 +131,23 @@ def test_one_session_more_than_may_mirror_a_queue_is_refused():
     assert len(joined(ended(full, "s0", reason="stopped", now=LATER), request(queues=MIRROR_ALL)).live) == 45
 
 
+KAFKA = {"queue_type": "Kafka"}
+
+
+@pytest.mark.parametrize(
+    "queues",
+    [
+        {"memes": KAFKA, **MIRROR_ALL},
+        [{"queue_id": "memes", **MIRROR_ALL["*"]}, {"queue_id": "memes", **KAFKA}],
+    ],
+)
+def test_an_entry_of_another_broker_hides_no_session_that_mirrors_a_queue(queues):
+    full = joined(begun(), *(request(f"s{n}", queues=queues) for n in range(MAXIMUM_MIRRORS)))
+
+    with pytest.raises(SessionRejected, match="queue 'memes': 40 sessions mirror it"):
+        joined(full, request(queues=queues))
+
+
 @pytest.mark.parametrize("queues", [ALL_OF_MEMES, None])
 def test_a_session_on_an_exclusive_queue_is_refused_with_the_name_of_the_holder(queues):
     held = joined(begun(), request(queues=ALL_OF_MEMES))

@@ -38,7 +38,12 @@ def test_reading_is_the_inverse_of_writing():
     full = replace(
         RECORD,
         queues=(replace(queue, sns=True, tags=(("a", "b"),), s3_event=True, is_kept=True), other),
-        sessions=(replace(first, effective_at=None, exclusive=frozenset({MEMES}), replay=replay), last),
+        sessions=(
+            replace(
+                first, effective_at=None, exclusive=frozenset({MEMES}), mirrored=frozenset({ORDERS}), replay=replay
+            ),
+            last,
+        ),
         drain_timeout=SECOND / 2,
     )
 
