@@ -244,9 +244,10 @@ class CopyDispatcher:
 
     def _left_of(self, batch: Batch, attempts: Callable[[], Iterable[int]]) -> Collection[MessageId]:
         refused: set[MessageId] = set()
+        own = self.retry_queue, self.ordered_retry_queue, self.dead_letter_queue
         for _ in attempts():
             sent = self._attempted(batch)
-            self.refusals.witness(sent)
+            self.refusals.witness(sent, is_filled_by_users=batch.destination not in own)
             refused |= {one.message.message_id for one, reason in sent.failed if reason is not None}
             batch = Batch(batch.destination, tuple(one for one, reason in sent.failed if reason is None))
             if not batch.deliveries or sent.is_queue_missing or sent.is_denied:

@@ -19,7 +19,7 @@ PATIENCE = timedelta(minutes=15)
 MOST_WAITING = 20_000
 # 200 function instances of one user's exchanges exceed the limit by the copies that each has not stored yet.
 STORED_TOGETHER, STORED_EVERY = 100, timedelta(seconds=10)
-# SQS is not away if it took this many calls to queues of the stage lately without one failure.
+# SQS is not away if it took this many calls to queues of the stage lately, and failed none to one that no user fills.
 WITNESSES, LATELY = 20, timedelta(minutes=5)
 
 
@@ -36,11 +36,14 @@ class Refusals:
     _moved: Counter[DeclaredName] = field(default_factory=Counter, init=False)
     _seen: dict[DeclaredName, tuple[datetime, int]] = field(default_factory=dict, init=False)
 
-    def witness(self, sent: SentBatch) -> None:
-        """Note whether SQS took a call to a queue of the stage; a queue that is missing or denied says nothing."""
+    def witness(self, sent: SentBatch, *, is_filled_by_users: bool) -> None:
+        """Note whether SQS took a call to a queue of the stage.
+
+        A failure says nothing about SQS if users fill the queue: they can have SQS throttle it.
+        """
         if all(reason is not None for _, reason in sent.failed):
             self._taken.append(self.now())
-        elif not (sent.is_queue_missing or sent.is_denied):
+        elif not is_filled_by_users:
             self._taken.clear()
 
     def ends(self, copy: Copy, sent: SentBatch) -> bool:

@@ -83,7 +83,7 @@ def test_in_an_outage_no_owner_has_too_many_copies(world) -> None:
         see_others_taken(world, 1)
     assert world.refusals.is_full("q_a")
 
-    world.refusals.witness(SentBatch([(delivery(), None)]))
+    world.refusals.witness(SentBatch([(delivery(), None)]), is_filled_by_users=False)
     see_others_taken(world, refusals.WITNESSES - 1)
 
     assert not world.refusals.is_full("q_a")
@@ -99,14 +99,16 @@ def test_what_sqs_took_long_ago_says_nothing_about_an_outage_now(world) -> None:
     assert not world.refusals.is_full("q_a")
 
 
-@pytest.mark.parametrize("trouble", ["denied", "missing"])
-def test_a_dead_letter_queue_that_its_owner_lost_is_no_sign_of_an_outage(world, trouble) -> None:
+@pytest.mark.parametrize("name", ["q_a", "xs"])
+@pytest.mark.parametrize("trouble", ["denied", "missing", "throttled"])
+def test_a_dead_letter_queue_that_users_fill_is_no_sign_of_an_outage(world, name, trouble) -> None:
+    """A source has SQS throttle that of its exchange by rejected messages, and would lift the limit of its copies."""
     world.table.waiting["q_a"] = refusals.MOST_WAITING
     see_others_taken(world)
-    world.sqs.trouble = {QueueName("q_a-dlq"): trouble}
+    world.sqs.trouble = {QueueName(f"{name}-dlq"): trouble}
 
     world.dispatcher.dead_letter(
-        Message.parse({"MessageId": "other", "Body": "other"}), next_to=QueueName("q_a"), reason="none"
+        Message.parse({"MessageId": "other", "Body": "other"}), next_to=QueueName(name), reason="none"
     )
 
     assert world.refusals.is_full("q_a")
