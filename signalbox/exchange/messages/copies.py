@@ -12,12 +12,12 @@ from signalbox.exchange.messages.headers import announced_file
 from signalbox.exchange.messages.properties import PUBLISHER, copy_group, group_of
 from signalbox.exchange.messages.publications import Publication, attempt
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.names import StageNames
+from signalbox.exchange.model.names import StageNames, is_existing
 from signalbox.exchange.model.records import GroupBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.messages import TRACE_HEADER, Attribute, InvalidMessage, Message, MessageId, size_bytes
 from signalbox.queues import QueueName, is_fifo
-from signalbox.sarracenia.rights.names import ExchangeName
+from signalbox.sarracenia.rights.names import ExchangeName, UserName, queue_user
 
 RETRY = "retry"
 
@@ -31,7 +31,8 @@ class Copy:
     """A copy of a publication for one queue; `message` is the message that the queue's consumers get.
 
     `file` is the id of the announced file. `delivered_as` is the SQS id in the queue, once SQS has accepted the copy.
-    `waiting_since` is the time at which it was put into a retry queue.
+    `waiting_since` is the time at which it was put into a retry queue. `declared_by` is the user who declared its
+    queue, or None if that was an administrator.
     """
 
     queue: DeclaredName
@@ -46,6 +47,7 @@ class Copy:
     file: str | None = None
     delivered_as: MessageId | None = None
     waiting_since: datetime | None = None
+    declared_by: UserName | None = None
 
     @property
     def message_id(self) -> MessageId:
@@ -56,6 +58,16 @@ class Copy:
     def waiting_id(self) -> MessageId:
         """Return the id among messages of several queues: a publication may wait, or be dead, for each of them."""
         return MessageId(f"{self.message_id} {self.destination}")
+
+    @property
+    def owner(self) -> DeclaredName:
+        """Return the name of the queue's owner: an existing queue itself, or `q_` and a user.
+
+        A user with loose ownership may declare queues with the names of many users.
+        """
+        return (
+            self.queue if is_existing(self.queue) else DeclaredName(f"q_{self.declared_by or queue_user(self.queue)}")
+        )
 
     @property
     def keeps_order(self) -> bool:
@@ -70,6 +82,7 @@ def copies(
     names: StageNames,
     message_ttls: Mapping[DeclaredName, timedelta],
     groups: Mapping[DeclaredName, GroupBy],
+    declarers: Mapping[DeclaredName, UserName | None],
     sequence: int | None,
     now: datetime,
 ) -> Iterator[Copy]:
@@ -101,6 +114,7 @@ def copies(
             published_at=message.sent_at,
             attempt=attempt(message),
             file=publication.file,
+            declared_by=declarers.get(queue),
         )
 
 
@@ -117,6 +131,8 @@ def retry_message(copy: Copy) -> Message:
     usual = group_of(RoutingKey(copy.message.attributes[PUBLISHER].text or ""))
     if not is_fifo(copy.destination) and copy.message.group_id not in (None, usual):
         document["group"] = copy.message.group_id
+    if copy.declared_by not in (None, queue_user(copy.queue)):
+        document["declared_by"] = copy.declared_by
     system = {name: text for name, text in copy.message.system_attributes.items() if name == TRACE_HEADER}
     if copy.keeps_order:
         system["MessageGroupId"] = _digest(copy.destination, copy.exchange, copy.key)
@@ -150,6 +166,7 @@ def read_retry(message: Message, names: StageNames) -> Copy:
         attempt=1 + int(message.system_attributes["ApproximateReceiveCount"]),
         file=announced_file(delivered.key, message.body),
         waiting_since=message.sent_at,
+        declared_by=document.get("declared_by"),
     )
 
 

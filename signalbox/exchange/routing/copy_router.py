@@ -124,6 +124,7 @@ class CopyRouter:
             names=self.names,
             message_ttls=self.copy_settings.message_ttls(queues, now=at),
             groups=self.copy_settings.groups(queues),
+            declarers=self.copy_settings.declarers(queues),
             sequence=sequence,
             now=at,
         )
@@ -134,7 +135,7 @@ class CopyRouter:
         behind: list[Copy] = []
         ended: list[Copy] = []
         for copy in made:
-            if detours.has(copy) and self.dispatcher.refusals.is_full(copy.queue):
+            if detours.has(copy) and self.dispatcher.refusals.is_full(copy.owner):
                 ended.append(copy)
             else:
                 (behind if detours.extend(copy) else direct).append(copy)

@@ -31,11 +31,15 @@ class CopySettingsCache:
         """Return the message groups of queues whose TTLs were read."""
         return {queue: self._read[queue].group_by for queue in queues if queue in self._read}
 
+    def declarers(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, UserName | None]:
+        """Return the users who declared queues whose TTLs were read, None for the administrators."""
+        return {queue: self._read[queue].owner for queue in queues if queue in self._read}
+
     def owners(self, queues: Iterable[DeclaredName], *, now: datetime) -> Mapping[DeclaredName, Collection[UserName]]:
         """Return the users of each queue: the one in its name, and the one who declared it."""
         wanted = tuple(queues)
         self._refresh(wanted, now)
-        declared = {queue: self._read[queue].owner for queue in wanted if queue in self._read}
+        declared = self.declarers(wanted)
         return {queue: {queue_user(queue), declared.get(queue) or queue_user(queue)} for queue in wanted}
 
     def is_kept(self, queue: DeclaredName) -> bool:

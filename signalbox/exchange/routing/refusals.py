@@ -9,7 +9,6 @@ from signalbox.exchange.messages.copies import Copy
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import is_existing
 from signalbox.exchange.routing.ports import WaitingCopies
-from signalbox.sarracenia.rights.names import queue_user
 from signalbox.sending import SentBatch
 
 # The owner of an existing queue can deny copies for ever. New permissions and keys take minutes.
@@ -52,23 +51,22 @@ class Refusals:
         Only an existing queue denies copies by its policy or its key.
         """
         if copy.waiting_since is None:
-            return self.is_full(copy.queue)
+            return self.is_full(copy.owner)
         return sent.is_denied and is_existing(copy.queue) and self.has_waited(copy)
 
     def has_waited(self, copy: Copy) -> bool:
         """Return whether a copy has waited long enough for a denial to end."""
         return copy.waiting_since is not None and self.now() - copy.waiting_since >= PATIENCE
 
-    def is_full(self, queue: DeclaredName) -> bool:
-        """Return whether too many copies of the owner of a queue wait, and SQS is not away: an outage ends no copy."""
-        owner = _owner(queue)
+    def is_full(self, owner: DeclaredName) -> bool:
+        """Return whether too many copies of an owner wait, and SQS is not away: an outage ends no copy."""
         self._store(owner)
         return self._seen[owner][1] >= MOST_WAITING and self._is_sqs_there()
 
     def count(self, copies: Iterable[Copy], change: int) -> None:
         """Count copies that were put into a retry queue, with the change 1, or left one, with -1."""
         for copy in copies:
-            self._moved[_owner(copy.queue)] += change
+            self._moved[copy.owner] += change
 
     def store(self) -> None:
         """Store the counts of each owner that has many or was not stored lately."""
@@ -84,7 +82,3 @@ class Refusals:
 
     def _is_sqs_there(self) -> bool:
         return len(self._taken) == WITNESSES and self.now() - self._taken[0] < LATELY
-
-
-def _owner(queue: DeclaredName) -> DeclaredName:
-    return queue if is_existing(queue) else DeclaredName(f"q_{queue_user(queue)}")

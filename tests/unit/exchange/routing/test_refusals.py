@@ -258,6 +258,27 @@ def test_all_queues_of_an_owner_share_a_number_and_those_of_others_do_not(world)
 
 
 @pytest.mark.usefixtures("few")
+def test_the_owner_of_a_queue_is_the_user_who_declared_it_whatever_its_name_states(world) -> None:
+    """A user with loose ownership had as many numbers as names that begin with its own."""
+    see_others_taken(world)
+    names = ["q_a1.fifo", "q_a2.fifo"]
+    for name in names:
+        world.bind(LOG, name, queue=name)
+        world.table.owners[name] = "a"
+    world.sqs.trouble = dict.fromkeys(names, "throttled")
+    for name in names:
+        publish(world, LOG, *map(str, range(5)), key=name)
+        world.moment += 1
+
+    assert [len(bodies(world, QueueName(f"{name}-dlq.fifo"))) for name in ("q_a1", "q_a2")] == [0, 5]
+    world.sqs.trouble = {}
+    retry_for(world, 120, is_ordered=True)
+    world.refusals.store()
+    assert {owner: waiting for owner, waiting in world.table.waiting.items() if waiting} == {}
+    assert {"q_a1", "q_a2"}.isdisjoint(world.table.waiting)
+
+
+@pytest.mark.usefixtures("few")
 def test_copies_that_left_the_retry_queue_make_room(world) -> None:
     see_others_taken(world)
     for body in "abc":
