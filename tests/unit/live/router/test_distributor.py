@@ -163,6 +163,15 @@ def test_metadata_that_no_session_has_written_are_a_problem() -> None:
     assert "expected the metadata of a session" in (metadata_problem(replace(readable, notes="yes")) or "")
 
 
+def test_publications_above_the_limit_of_their_publisher_are_refused(world: World) -> None:
+    distributor = world.distributor()
+    large = [published("a", number, "x" * 120_000).publication for number in range(1, 131)]
+
+    refused = [distributor.refused([one]) for one in large]
+
+    assert (refused[0], refused[-1]) == (set(), {large[-1].message.message_id})
+
+
 def test_events_without_subscribers_are_logged(world: World) -> None:
     world.deliver(published("a", 1), published("b", 1))
 
