@@ -33,11 +33,8 @@ def metadata_problem(publication: Publication) -> str | None:
 
 def logged_event(publication: Publication, metadata: PublicationMetadata, *, sequence: int) -> LoggedEvent:
     """Return the event to log for a publication."""
-    headers = _texts(publication.properties)
-    published = {name: text for name, text in headers.items() if name not in OWN_HEADERS}
-    size = sum(map(size_bytes, (publication.properties.body, *published.values())))
-    is_too_large = size > MAXIMUM_EVENT_BYTES  # a payload that no connection can carry is not logged either
-    payload = EMPTY if is_too_large else payload_from_body(publication.properties.body, headers)
+    headers, omitted = _texts(publication.properties), omitted_bytes(publication)
+    payload = payload_from_body(publication.properties.body, headers) if omitted is None else EMPTY
     return LoggedEvent(
         publication=metadata.publication,
         topic=publication.properties.key,
@@ -47,11 +44,22 @@ def logged_event(publication: Publication, metadata: PublicationMetadata, *, seq
         audience=metadata.audience,
         disclosed=metadata.disclosed,
         is_retained=metadata.is_retained,
-        headers={} if is_too_large else published,
-        omitted_bytes=size if is_too_large else None,
+        headers=_published(headers) if omitted is None else {},
+        omitted_bytes=omitted,
         is_text=payload.arguments == (publication.properties.body,),
         sqs_sequence=_sqs_sequence(publication.message),
     )
+
+
+def omitted_bytes(publication: Publication) -> int | None:
+    """Return the size of a payload and headers that no connection can carry, which are not logged; None of others."""
+    published = _published(_texts(publication.properties))
+    size = sum(map(size_bytes, (publication.properties.body, *published.values())))
+    return size if size > MAXIMUM_EVENT_BYTES else None
+
+
+def _published(headers: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: text for name, text in headers.items() if name not in OWN_HEADERS}
 
 
 def _sqs_sequence(message: Message) -> int | None:

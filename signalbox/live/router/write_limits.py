@@ -8,8 +8,8 @@ from typing import Protocol
 
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.routing.ports import REFUSED_FOR
-from signalbox.live.log.events import MAXIMUM_EVENT_BYTES
-from signalbox.live.router.decoding import publication_metadata
+from signalbox.live.router.decoding import omitted_bytes, publication_metadata
+from signalbox.live.wamp import codec
 from signalbox.messages import MessageId, size_bytes
 
 PERIOD_SECONDS = REFUSED_FOR.seconds
@@ -61,6 +61,7 @@ class PublisherLimits:
 
 
 def _kilobytes(publication: Publication) -> int:
-    size = size_bytes(publication.message)
-    kilobytes = 1 if size > MAXIMUM_EVENT_BYTES else 1 + size // 1_024
-    return kilobytes * (RETAINED if publication_metadata(publication).is_retained else 1)
+    # Without its payload, an event has the audience that a session noted.
+    is_whole = omitted_bytes(publication) is None
+    size = size_bytes(publication.message) if is_whole else codec.size_bytes(publication.notes or "")
+    return (1 + size // 1_024) * (RETAINED if publication_metadata(publication).is_retained else 1)

@@ -1,7 +1,7 @@
 """What a publisher may write to the logs in some seconds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -9,8 +9,12 @@ import pytest
 from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication
+from signalbox.live.log.events import MAXIMUM_EVENT_BYTES
 from signalbox.live.log.payloads import RETAIN_HEADER, RETAINED
+from signalbox.live.router.publication_metadata import PublicationMetadata, metadata_text
 from signalbox.live.router.write_limits import KNOWN_PUBLISHERS, PERIOD_SECONDS, PublisherLimits
+from signalbox.live.wamp.audience import Audience
+from signalbox.live.wamp.messages import PublicationId
 from tests.fakes.live_limits import NOW, MemoryKilobytes
 from tests.unit.exchange.routing.naive_sqs import as_received
 
@@ -87,8 +91,20 @@ def test_a_refused_publisher_costs_one_write_of_each_instance_in_a_period(world:
     assert world.counter.calls == calls
 
 
-def test_an_event_that_is_logged_without_its_payload_costs_little(world: World) -> None:
-    assert world.taken([world.instance()], batches=100, body="x" * 200_000) == 1_000
+@pytest.mark.parametrize(("size", "taken"), [(0, 115), (1, 1_000), (70_000, 1_000)])
+def test_an_event_costs_little_only_if_it_is_logged_without_its_payload(world: World, size: int, taken: int) -> None:
+    """The message of the largest event that is logged whole is larger than the event, by its attributes."""
+    body = "x" * (MAXIMUM_EVENT_BYTES + size)
+
+    assert world.taken([world.instance()], batches=100, body=body) == pytest.approx(taken, abs=10)
+
+
+def test_an_event_without_its_payload_costs_the_audience_with_which_it_is_logged(world: World) -> None:
+    audience = Audience(eligible_authid=frozenset({"x" * 90_000}))
+    notes = metadata_text(PublicationMetadata(PublicationId(1), audience=audience))
+    batch = [replace(world.published("x" * 200_000), notes=notes) for _ in range(200)]
+
+    assert len(world.instance().refused(batch)) == 200
 
 
 def test_an_instance_knows_a_bounded_number_of_publishers(world: World) -> None:
