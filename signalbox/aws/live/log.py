@@ -40,7 +40,7 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.arvados.rows import row_of
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.read_limits import QUERY, SMALL, TOPIC, InstanceReads, ReadBudget
+from signalbox.live.log.read_limits import QUERY, SMALL, TOPIC, TOPICS_PAGE, InstanceReads, ReadBudget
 from signalbox.live.log.retention import LONG_AGO, NEVER, retention_of
 from signalbox.live.log.selection import is_logged
 from signalbox.live.wamp.audience import UNRESTRICTED
@@ -163,9 +163,11 @@ class DynamoTopicLog:
         if pattern.match is MatchPolicy.EXACT:
             return {RoutingKey(pattern.uri): NEVER}
         found: dict[RoutingKey, datetime] = {}
-        until = attr(UNTIL)  # DynamoDB passes over the others: thousands of them cost the request no more than a page
+        until = attr(UNTIL)  # DynamoDB passes over the others, but reads them
         is_later = None if since == LONG_AGO else until.not_exists() | until.gte(milliseconds(since))
-        recent = self._with_prefix(topics_partition(realm), pattern.literal_prefix, where=is_later)
+        begins = attr("sk").begins_with(topic_sort_key(RoutingKey(pattern.literal_prefix)))
+        partition = attr("pk").eq(topics_partition(realm))
+        recent = self._query(partition & begins, cost=TOPICS_PAGE, where=is_later)
         for item in chain(recent, self.table.get_all([_topic_key(realm, topic) for topic in named])):
             self._spend(TOPIC)
             if pattern.matches(topic_of(item)):
@@ -256,14 +258,10 @@ class DynamoTopicLog:
         self._spend(cost)
         return event
 
-    def _with_prefix(self, partition: str, prefix: str, *, where: Expression | None = None) -> Iterator[Item]:
-        """Yield the partition's items of topics with a prefix, in their order."""
-        begins = attr("sk").begins_with(topic_sort_key(RoutingKey(prefix)))
-        return self._query(attr("pk").eq(partition) & begins, where=where)
-
-    def _query(self, condition: Expression, **options: Any) -> Iterator[Item]:  # noqa: ANN401 - those of `pages`
-        for page in self.table.pages(condition, **options):
-            self._spend(QUERY)
+    def _query(self, condition: Expression, *, cost: int = QUERY, **options: Any) -> Iterator[Item]:  # noqa: ANN401
+        """Yield the items of `pages` with these options; each page after the first one costs `cost`."""
+        for number, page in enumerate(self.table.pages(condition, **options)):
+            self._spend(cost if number else QUERY)
             yield from page
 
 

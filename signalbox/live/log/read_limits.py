@@ -14,6 +14,8 @@ SMALL = 15_000_000
 CREDIT, PER_SECOND = 50_000_000, 10_000_000
 # Not the memory, which is less, but the share of the time: of a query, several at a time.
 EVENT, TOPIC, QUERY, POST = 7_500, 1_900, 120_000, 50_000
+# Of a further page of topics, 1 MB of which all may be older: a partition gives twelve a second to all its readers.
+TOPICS_PAGE = 3_000_000
 VALUE = 64  # of an empty list or object in a payload, the most for its characters
 WIDEST = 4  # bytes of each character of a string, if one character needs them
 MARKS = "[{,:"  # in a JSON text, as many as the values and names in it, or more
@@ -66,8 +68,8 @@ class InstanceReads:
             budget.spent += cost
             if budget.spent > MAXIMUM_OF_REQUEST:
                 raise PastTooLarge(
-                    "more past events match than one request may read, 20,000 small ones or 1,250 topics: choose fewer "
-                    "topics, or retained events without history"
+                    "more past events match than one request may read, 20,000 small ones, 1,250 topics or 50 MB of "
+                    "names of topics: choose fewer topics, or retained events without history"
                 )
             if budget.spent > SMALL:
                 self._admit(budget)

@@ -38,6 +38,7 @@ from signalbox.live.wamp.codec import serialize
 from signalbox.live.wamp.messages import Goodbye
 from signalbox.messages import MessageId
 
+LONGEST_BUSY = timedelta(minutes=5)  # the most that a subscription waits for reads: no item behind it is posted
 MAXIMUM_BACKLOG = 10_000  # events of a topic that a client may be behind
 BACKLOG_CHECKED_AFTER = timedelta(seconds=5)  # in the outbox: the check costs a read
 RETRIED = frozenset({DeliveryOutcome.OUT_OF_TIME, DeliveryOutcome.BLOCKED, DeliveryOutcome.READS_BUSY})
@@ -159,13 +160,14 @@ class _BatchWriter:
     def _post_backfill(self, item: BackfillRequest, waited: timedelta) -> DeliveryOutcome:
         """Post a backfill; one that is too large ends its subscription, by the session, and no event comes before."""
         subscription, delivery, session = item.pattern.subscription_id, self.delivery, self.delivery.snapshot.session
-        problem = "other sessions without a secret read all past events that these may read"
+        patience = MAXIMUM_WAIT if session and session.is_anonymous else LONGEST_BUSY
+        problem = "others, or other sessions of this user, read all past events that may be read: try again later"
         try:
             outcome = self.wamp.backfill(item, delivery)
         except PastTooLarge as error:
             outcome, problem = DeliveryOutcome.TOO_LARGE, str(error)
-        is_starved = outcome is DeliveryOutcome.READS_BUSY and waited > MAXIMUM_WAIT
-        if outcome is not DeliveryOutcome.TOO_LARGE and not (is_starved and session and session.is_anonymous):
+        is_starved = outcome is DeliveryOutcome.READS_BUSY and waited > patience
+        if outcome is not DeliveryOutcome.TOO_LARGE and not is_starved:
             return outcome
         delivery.result.refused[item.item_id] = PastRefused(subscription, problem)
         delivery.advance(without_watermarks(delivery.outbox, {subscription}))

@@ -26,6 +26,7 @@ from signalbox.live.log.read_limits import (
     POST,
     QUERY,
     SMALL,
+    TOPICS_PAGE,
     PastTooLarge,
     ReadsBusy,
     event_cost,
@@ -235,6 +236,16 @@ def test_topics_whose_events_are_older_than_the_request_cost_nothing(log, histor
     assert len(backfill.events) == found
     with log.request("ann") as limited, pytest.raises(PastTooLarge):
         limited.topics(REALM, ALL, since=NOW - timedelta(hours=21))
+
+
+def test_a_request_reads_a_limited_number_of_pages_of_old_topics(log, monkeypatch) -> None:
+    """400,000 old topics of one publisher stopped each connection that requested past events above them."""
+    monkeypatch.setattr(DynamoTable, "pages", lambda *_, **__: iter([[]] * 400))
+
+    with log.request("joe") as limited, pytest.raises(PastTooLarge):
+        limited.topics(REALM, ALL, since=NOW)
+
+    assert limited.budget.spent == QUERY + MAXIMUM_OF_REQUEST // TOPICS_PAGE * TOPICS_PAGE
 
 
 def test_the_topic_of_events_that_never_expire_stays(log, live_table) -> None:

@@ -32,7 +32,13 @@ from signalbox.live.outbox.ports import PostResult
 from signalbox.live.outbox.results import MAXIMUM_IDS, BatchResult, DeliveryOutcome
 from signalbox.live.outbox.snapshots import ConnectionSnapshot, Owner, SnapshotRequest
 from signalbox.live.outbox.wamp_dialect import MAXIMUM_FRAMES, MAXIMUM_PAGE_BYTES
-from signalbox.live.outbox.writer import BACKLOG_CHECKED_AFTER, MAXIMUM_BACKLOG, OutboxWriter, ReceivedItem
+from signalbox.live.outbox.writer import (
+    BACKLOG_CHECKED_AFTER,
+    LONGEST_BUSY,
+    MAXIMUM_BACKLOG,
+    OutboxWriter,
+    ReceivedItem,
+)
 from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.audience import Audience
 from signalbox.live.wamp.authentication import AuthMethod
@@ -343,10 +349,11 @@ def test_a_backfill_takes_no_earlier_events_of_a_log_than_it_posts(
     [
         (AuthMethod.ANONYMOUS, MAXIMUM_WAIT, []),
         (AuthMethod.ANONYMOUS, MAXIMUM_WAIT * 2, ["p"]),
-        (AuthMethod.TICKET, MAXIMUM_WAIT * 2, []),
+        (AuthMethod.TICKET, LONGEST_BUSY, []),
+        (AuthMethod.TICKET, LONGEST_BUSY * 2, ["p"]),
     ],
 )
-def test_a_stranger_that_reads_all_past_events_of_anonymous_sessions_keeps_no_new_ones_from_them(
+def test_past_events_that_cannot_be_read_keep_no_new_ones_from_a_session(
     world: World, method: AuthMethod, waited: timedelta, refused: list[str]
 ) -> None:
     assert SESSION.identity
