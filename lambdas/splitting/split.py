@@ -5,7 +5,7 @@ import random
 from collections.abc import Collection
 from datetime import timedelta
 from functools import cache, partial
-from typing import Any, Protocol
+from typing import Any
 
 from lambdas.shared import instance
 from lambdas.shared.poison import fail_if_stuck
@@ -33,13 +33,7 @@ SENDING_SHARE = 0.25
 PATIENCE = 0.1
 
 
-class SplitCallContext(Protocol):
-    """The Lambda context of a call."""
-
-    aws_request_id: str
-
-
-def handler(event: dict[str, Any], context: SplitCallContext) -> dict[str, Any]:
+def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     """Return the records that could not be forwarded and stay in flight.
 
     Raises `UnavailableError` when none was forwarded, for the fifth time, which raises the alarm on errors.
@@ -49,7 +43,7 @@ def handler(event: dict[str, Any], context: SplitCallContext) -> dict[str, Any]:
     original = QueueName(records[0]["eventSourceARN"].rpartition(":")[2])
     messages = messages_of(records)
     try:
-        forwarded = _splitter().forward(messages, original, call_id=context.aws_request_id)
+        forwarded = _splitter().forward(messages, original)
     except (SplitUnknown, UnreadableRecord, NotKept):
         logger.exception("%d messages of queue %s stay in flight", len(messages), original)
         return _left_in_flight(records, [message.message_id for message in messages])

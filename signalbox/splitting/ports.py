@@ -139,16 +139,16 @@ class Heartbeats(Protocol):
 
 
 class Ledger(Protocol):
-    """The calls that began to forward messages of a closing queue and have not finished."""
+    """The messages of a closing queue that a call began to forward, until one has finished with them."""
 
-    def begin(self, original: QueueName, call_id: str, *, now: datetime) -> None:
-        """Record the start of a call."""
+    def begin(self, original: QueueName, messages: Sequence[MessageId], *, now: datetime) -> None:
+        """Record that a call begins to forward messages, in place of an earlier call."""
 
-    def finish(self, original: QueueName, call_id: str) -> None:
-        """Delete the record of a call."""
+    def finish(self, original: QueueName, messages: Sequence[MessageId]) -> None:
+        """Delete the records of messages that cannot be redelivered any more."""
 
     def unfinished(self, original: QueueName) -> Sequence[datetime]:
-        """Return the begins of the calls that have not finished."""
+        """Return when the last call began to forward each recorded message."""
 
 
 class QueueUses(Protocol):

@@ -164,18 +164,19 @@ class MemoryHeartbeats:
 
 @dataclass
 class MemoryLedger:
-    calls: dict[tuple[QueueName, str], datetime] = field(default_factory=dict)
+    messages: dict[tuple[QueueName, str], datetime] = field(default_factory=dict)
     begun: list[tuple[QueueName, str]] = field(default_factory=list)
 
-    def begin(self, original: QueueName, call_id: str, *, now: datetime) -> None:
-        self.calls[original, call_id] = now
-        self.begun.append((original, call_id))
+    def begin(self, original: QueueName, messages: Sequence[MessageId], *, now: datetime) -> None:
+        self.messages |= dict.fromkeys(((original, one) for one in messages), now)
+        self.begun += [(original, one) for one in messages]
 
-    def finish(self, original: QueueName, call_id: str) -> None:
-        self.calls.pop((original, call_id), None)
+    def finish(self, original: QueueName, messages: Sequence[MessageId]) -> None:
+        for one in messages:
+            self.messages.pop((original, one), None)
 
     def unfinished(self, original: QueueName) -> Sequence[datetime]:
-        return [began for (name, _), began in self.calls.items() if name == original]
+        return [began for (name, _), began in self.messages.items() if name == original]
 
 
 @dataclass

@@ -17,7 +17,7 @@ from signalbox.aws.splitting.splits import DynamoRegistries, DynamoSplits
 from signalbox.aws.splitting.target_notes import DynamoAnnotations, DynamoSamples
 from signalbox.control.envelope import Envelope
 from signalbox.control.protocol import ControlReply, command_body
-from signalbox.messages import Message
+from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery
 from signalbox.splitting.control import commands
@@ -121,7 +121,7 @@ def write_splits(table) -> None:
     annotations.put(APP, "environment:trial-split-ann-memes", '{"MEMES":"trial-split-ann-memes"}')
     annotations.put(APP, "queue:trial-split-ann-memes", "no tags")
     DynamoHeartbeats(table).record(APP, "ann", now=AT)
-    DynamoLedger(table).begin(MEMES, "call-1", now=AT)
+    DynamoLedger(table).begin(MEMES, [MessageId("call-1")], now=AT)
     uses = DynamoQueueUses(table)
     uses.extend(USED, until=AT)
     uses.close(CLOSED, seen=QueueUse(), now=AT)

@@ -129,8 +129,8 @@ def _counted(case: Case) -> Calls:
         lambda: NOW,
     )
     batches = [messages(case, start) for start in range(0, MESSAGES, BATCH)]
-    for number, batch in enumerate(batches):
-        done = splitter.forward(batch, case.queue, call_id=str(number))
+    for batch in batches:
+        done = splitter.forward(batch, case.queue)
         assert not done.not_done
     return Calls(case, len(batches), sender.calls, len(batches))
 

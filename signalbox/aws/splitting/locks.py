@@ -1,4 +1,4 @@
-"""The table `Splits`: locks of targets, heartbeats, unfinished calls, and uses of temporary queues."""
+"""The table `Splits`: locks of targets, heartbeats, unfinished messages, and uses of temporary queues."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,14 @@ from datetime import datetime, timedelta
 from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment, ttl
 from signalbox.aws.shared.expressions import IS_NEW, Delete, Expression, Item, Put, attr
 from signalbox.aws.splitting.splits import split_key
+from signalbox.messages import MessageId
 from signalbox.queues import QueueName
 from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import QueueUse
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
 
-# Longer than the closing of any queue takes, so that no record of a killed call expires before its end.
+# Longer than the closing of any queue takes, so that no record of an unfinished message expires before its end.
 LEDGER_KEPT_FOR = timedelta(days=7)
 # Longer than SQS keeps a message (14 days): a use that is forgotten earlier would let a queue count as never used.
 USE_KEPT_FOR = timedelta(days=30)
@@ -58,22 +59,24 @@ class DynamoHeartbeats:
 
 @dataclass(frozen=True, slots=True)
 class DynamoLedger:
-    """`Ledger` over the table `Splits`: an item for each unfinished call."""
+    """`Ledger` over the table `Splits`: an item for each unfinished message."""
 
     table: DynamoTable
 
-    def begin(self, original: QueueName, call_id: str, *, now: datetime) -> None:
-        """Record the start of a call."""
+    def begin(self, original: QueueName, messages: Sequence[MessageId], *, now: datetime) -> None:
+        """Record that a call begins to forward messages, in place of an earlier call."""
         times = {"began_at": milliseconds(now)} | ttl(now + LEDGER_KEPT_FOR)
-        self.table.write(Put(_call_key(original, call_id) | times))
+        for message_id in messages:
+            self.table.write(Put(_ledger_key(original, message_id) | times))
 
-    def finish(self, original: QueueName, call_id: str) -> None:
-        """Delete the record of a call."""
-        self.table.write(Delete(_call_key(original, call_id)))
+    def finish(self, original: QueueName, messages: Sequence[MessageId]) -> None:
+        """Delete the records of messages that cannot be redelivered any more."""
+        for message_id in messages:
+            self.table.write(Delete(_ledger_key(original, message_id)))
 
     def unfinished(self, original: QueueName) -> Sequence[datetime]:
-        """Return the begins of the calls that have not finished."""
-        of_queue = attr("pk").eq(_call_key(original, "")["pk"])
+        """Return when the last call began to forward each recorded message."""
+        of_queue = attr("pk").eq(_ledger_key(original, "")["pk"])
         return [moment(item["began_at"]) for item in self.table.query(of_queue)]
 
 
@@ -120,5 +123,5 @@ def _use_key(name: QueueName) -> Item:
     return {"pk": f"use#{name}", "sk": "use"}
 
 
-def _call_key(original: QueueName, call_id: str) -> Item:
-    return {"pk": f"ledger#{original}", "sk": call_id}
+def _ledger_key(original: QueueName, message_id: str) -> Item:
+    return {"pk": f"ledger#{original}", "sk": message_id}

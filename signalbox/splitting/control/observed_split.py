@@ -17,6 +17,8 @@ from signalbox.splitting.model.observed_state import (
 )
 from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 
+RECEIVES = 4  # of a message that killed calls leave, most of which come to nothing
+
 
 @dataclass(frozen=True, slots=True)
 class ObservedSplit:
@@ -142,15 +144,17 @@ class ObservedSplit:
             return True
         if not self.split.is_closing(queue.original) or forwarder.since is None:
             return False
+        # By then, messages that a function left in flight before they were recorded have been sent again.
+        unrecorded = self.split.closing_since(queue.original) + queue.visibility + 2 * self.timings.settle
         killed = (began for began in forwarder.unfinished if began + self.timings.settle <= self.now)
-        left = max([self.split.closing_since(queue.original), *killed])
-        return self.now >= max(self._sent_again(queue, left), forwarder.since + 2 * self.timings.settle)
+        given_up = (self._given_up(queue, began) for began in killed)
+        return self.now >= max([unrecorded, forwarder.since + 2 * self.timings.settle, *given_up])
 
     def _was_early(self, queue: SplitQueue, forwarder: Forwarder) -> bool:
-        """Return whether forwarding stopped before the messages of a killed call were sent again."""
+        """Return whether forwarding stopped although a message of a killed call was still to be sent again."""
         stop = forwarder.stop_requested_at
-        return any(stop is None or stop < self._sent_again(queue, began) for began in forwarder.unfinished)
+        return any(stop is None or stop < self._given_up(queue, began) for began in forwarder.unfinished)
 
-    def _sent_again(self, queue: SplitQueue, began: datetime) -> datetime:
-        """Return when messages that a call which began at `began` left in flight have been sent again."""
-        return began + queue.visibility + 2 * self.timings.settle
+    def _given_up(self, queue: SplitQueue, began: datetime) -> datetime:
+        """Return when an unfinished message is not waited for any more: it is gone, for example a dead letter."""
+        return began + RECEIVES * (queue.visibility + self.timings.settle)

@@ -21,15 +21,13 @@ from signalbox.splitting.ports import ORIGINAL_QUEUE, Ledger, SplitQueues
 class SentMessages:
     """The outcome of a batch: the messages to redeliver, and those that SQS refused, with its reasons.
 
-    `copies` are the ids that messages got in the queues to which they were forwarded. `is_certain` is false if it is
-    unknown whether a message was sent.
+    `copies` are the ids that messages got in the queues to which they were forwarded.
     """
 
     not_done: tuple[MessageId, ...]
     refused: dict[MessageId, str]
     lost_copies: set[tuple[MessageId, QueueName]]
     copies: dict[MessageId, dict[QueueName, MessageId]]
-    is_certain: bool
 
 
 @dataclass(slots=True)
@@ -41,7 +39,6 @@ class _Progress:
     refused: dict[MessageId, str] = field(default_factory=dict)
     lost_copies: set[tuple[MessageId, QueueName]] = field(default_factory=set)
     copies: dict[MessageId, dict[QueueName, MessageId]] = field(default_factory=dict)
-    is_certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +53,8 @@ class BatchSender:
     now: Callable[[], datetime]
     is_late: Callable[[], bool] = lambda: False
 
-    def send(self, decided: DecidedBatch, *, call_id: str) -> SentMessages:
-        """Send the messages of a batch; record the call first while the forwarding of their queue is about to pause."""
+    def send(self, decided: DecidedBatch) -> SentMessages:
+        """Send the messages of a batch; record them first while the forwarding of their queue is about to pause."""
         route = decided.route
         queues, deployed = route.session_queues, route.queue.deployed
         planned = [
@@ -66,39 +63,35 @@ class BatchSender:
         ]
         work = _Progress(route.original, FifoBatch(planned, route.queue.is_fifo))
         if route.split.is_closing(route.original):
-            self.ledger.begin(work.original, call_id, now=self.now())
+            self.ledger.begin(work.original, [one.message_id for one in decided.messages], now=self.now())
         while ready := work.batch.take_ready():
             for call in batches(chain.from_iterable(ready)):
                 self._send(call, work)
             if self.is_late():  # after the first message, so that each call makes progress
                 break
-        return SentMessages(work.batch.not_done(), work.refused, work.lost_copies, work.copies, work.is_certain)
+        return SentMessages(work.batch.not_done(), work.refused, work.lost_copies, work.copies)
 
-    def finish(self, decided: DecidedBatch, sent: SentMessages, *, call_id: str) -> None:
-        """Record the end of a call while forwarding is about to pause, which waits until each call has finished.
+    def finish(self, decided: DecidedBatch, sent: SentMessages) -> None:
+        """Record the end of forwarded messages while forwarding is about to pause, which waits for each of them.
 
-        A call has finished when no message that it sent can be redelivered, and all others were certainly not sent. The
-        messages are therefore deleted here: Lambda deletes them only after the call, when no record of its outcome can
-        be written.
+        A message is finished when it cannot be redelivered. It is therefore deleted here: Lambda deletes it only after
+        the call, when no record of the outcome can be written. Any other one comes again.
         """
         original = decided.route.original
-        if decided.route.split.is_closing(original) and sent.is_certain and self._is_removed(decided, sent):
-            self.ledger.finish(original, call_id)
-
-    def _is_removed(self, decided: DecidedBatch, sent: SentMessages) -> bool:
         done = [one for one in decided.messages if one.message_id not in sent.not_done]
+        if not decided.route.split.is_closing(original):
+            return
         try:
-            self.queues.remove(decided.route.original, [str(message.document["ReceiptHandle"]) for message in done])
+            self.queues.remove(original, [str(message.document["ReceiptHandle"]) for message in done])
         except EffectFailed:
-            return False  # Lambda deletes them as well
-        return True
+            return  # Lambda deletes them as well
+        self.ledger.finish(original, [one.message_id for one in done])
 
     def _send(self, call: Batch, work: _Progress) -> None:
         try:
             # A queue that was closed since the decision is not the owner's at the next attempt.
             sent = self.sender.send(call) if self.uses.is_open(call.destination) else _unsent(call)
         except EffectFailed:
-            work.is_certain = False
             sent = _unsent(call)
         for message_id, copy in sent.ids.items():
             work.copies.setdefault(message_id, {})[call.destination] = copy

@@ -37,17 +37,17 @@ class Splitter:
     record: Callable[[Sequence[HistoryEvent]], None]
     now: Callable[[], datetime]
 
-    def forward(self, messages: Sequence[Message], original: QueueName, *, call_id: str) -> ForwardResult:
+    def forward(self, messages: Sequence[Message], original: QueueName) -> ForwardResult:
         """Send the messages of an original to their recipients.
 
         Raises `SplitUnknown` and `NotKept` before anything is sent.
         """
         decided = self.decider.decide(messages, original)
         kept = self._keep(decided)
-        sent = self.sender.send(decided, call_id=call_id)
+        sent = self.sender.send(decided)
         happened = (*kept, *_events(decided, sent, at=self.now()))
         self.record(happened)
-        self.sender.finish(decided, sent, call_id=call_id)
+        self.sender.finish(decided, sent)
         return ForwardResult(sent.not_done, happened, decided.cancelled)
 
     def _keep(self, decided: DecidedBatch) -> Sequence[HistoryEvent]:

@@ -202,13 +202,13 @@ class Split:
     def is_closing(self, original: QueueName) -> bool:
         """Return whether the forwarding of a FIFO queue is about to pause.
 
-        From then on forwarding calls record their start and end. A killed call leaves messages that may have been sent;
+        From then on forwarding calls record their messages. A killed call leaves messages that may have been sent;
         they must be sent again to the same queue before anything else changes.
         """
         return is_fifo(original) and bool(self.closers(original))
 
     def closing_since(self, original: QueueName) -> datetime:
-        """Return from when on forwarding calls of a closing queue record their start and end."""
+        """Return from when on forwarding calls of a closing queue record their messages."""
         owners = [one.since for one in self.closers(original) if one.may_own(original)]
         return min(owners) if owners else max(one.since for one in self.sessions)
 

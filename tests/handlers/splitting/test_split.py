@@ -36,7 +36,7 @@ from tests.handlers.environment import (
 from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
-CONTEXT = SimpleNamespace(aws_request_id="call-1")
+CONTEXT = None
 STANDARD, FIFO = QueueName("memes"), QueueName("orders.fifo")
 RECEIVED_AT = "1795200000000"
 
@@ -148,7 +148,7 @@ def test_sessions_receive_their_claims_and_the_deployed_consumer_the_rest(stage)
 
 def test_a_call_whose_time_is_over_leaves_the_messages_of_a_group_that_it_has_not_begun(stage):
     stage.split(session("ann", "red"))
-    late = SimpleNamespace(aws_request_id="call-1", get_remaining_time_in_millis=lambda: -60_000)
+    late = SimpleNamespace(get_remaining_time_in_millis=lambda: -60_000)
 
     records = [record_of(number, color="red", queue=FIFO) for number in ("1", "2")]
 

@@ -179,7 +179,7 @@ class SplitterStage:
         assert self.store.splits.save(split, replacing=stored)
 
     def forward(self, *messages: Message, original: QueueName = STANDARD) -> ForwardResult:
-        return self.splitter.forward(messages, original, call_id="call")
+        return self.splitter.forward(messages, original)
 
     def sent(self) -> Mapping[str, list[str]]:
         return {name: self.sender.bodies(name) for name in self.sender.sent}
@@ -523,14 +523,14 @@ class TestUnreadableFilters:
 
 
 class TestClosing:
-    def test_a_closing_call_is_in_the_ledger_until_its_messages_are_deleted(self, closing):
+    def test_messages_of_a_closing_queue_are_in_the_ledger_until_they_are_deleted(self, closing):
         stage = closing
         stage.queues.queues[FIFO].in_flight = {"handle-1": message("1"), "handle-2": message("2")}
 
         stage.forward(message("1", "red", group="g"), message("2", group="g"), original=FIFO)
 
-        assert stage.store.ledger.begun == [(FIFO, "call")]
-        assert stage.store.ledger.calls == {}
+        assert stage.store.ledger.begun == [(FIFO, "id-1"), (FIFO, "id-2")]
+        assert stage.store.ledger.messages == {}
         assert stage.queues.queues[FIFO].in_flight == {}
         assert stage.sent() == {"ann-orders.fifo": ["1"], "deployed-orders.fifo": ["2"]}
 
@@ -545,33 +545,25 @@ class TestClosing:
             closing.forward(message("1", "red", group="g"), original=FIFO)
 
         assert list(closing.queues.queues[FIFO].in_flight) == ["handle-1"]
-        assert list(closing.store.ledger.calls) == [(FIFO, "call")]
+        assert list(closing.store.ledger.messages) == [(FIFO, "id-1")]
 
-    def test_a_call_whose_failures_are_certain_leaves_the_ledger(self, closing):
-        closing.sender.failing = {QueueName("ann-orders.fifo")}
-        closing.queues.queues[FIFO].in_flight = {"handle-1": message("1")}
-
-        done = closing.forward(message("1", "red", group="g"), original=FIFO)
-
-        assert done.not_done == ("id-1",)
-        assert closing.store.ledger.calls == {}
-        assert list(closing.queues.queues[FIFO].in_flight) == ["handle-1"]
-
-    def test_a_call_with_an_unknown_outcome_stays_in_the_ledger(self, closing):
-        closing.sender.uncertain = frozenset({"ann-orders.fifo"})
+    @pytest.mark.parametrize("failing", ["failing", "uncertain"])
+    def test_a_message_that_comes_again_stays_in_the_ledger(self, closing, failing):
+        setattr(closing.sender, failing, {QueueName("ann-orders.fifo")})
+        closing.queues.queues[FIFO].in_flight = {"handle-1": message("1"), "handle-2": message("2")}
 
         done = closing.forward(message("1", "red", group="g"), message("2", group="h"), original=FIFO)
 
         assert done.not_done == ("id-1",)
-        assert list(closing.store.ledger.calls) == [(FIFO, "call")]
+        assert list(closing.store.ledger.messages) == [(FIFO, "id-1")]
 
-    def test_a_call_whose_messages_could_not_be_deleted_stays_in_the_ledger(self, closing):
+    def test_a_message_that_could_not_be_deleted_stays_in_the_ledger(self, closing):
         closing.use(queues=NothingIsDeleted())
 
         done = closing.forward(message("1", "red", group="g"), original=FIFO)
 
         assert done.not_done == ()
-        assert list(closing.store.ledger.calls) == [(FIFO, "call")]
+        assert list(closing.store.ledger.messages) == [(FIFO, "id-1")]
 
     def test_the_ledger_is_unused_while_no_queue_closes(self):
         stage = SplitterStage(session("ann", "red"))
@@ -640,7 +632,7 @@ def test_a_batch_killed_at_any_call_ends_like_an_uninterrupted_one(call):
 
     with pytest.raises(Killed):
         broken.forward(*messages, original=FIFO)
-    is_on_account = list(broken.store.ledger.calls) == [(FIFO, "call")]
+    is_on_account = list(broken.store.ledger.messages) == [(FIFO, one.message_id) for one in messages]
     undone = [stage.forward(*messages, original=FIFO).not_done for stage in (broken, whole)]
 
     assert is_on_account
@@ -712,7 +704,7 @@ def test_where_nothing_can_be_kept_the_messages_of_a_kept_queue_are_sent():
 def test_the_messages_of_a_kept_queue_are_stored_in_one_object_before_they_are_sent():
     stage, kept = kept_stage(session("ann", "red"))
 
-    done = stage.splitter.forward([message("1", "red"), message("2")], STANDARD, call_id="c")
+    done = stage.splitter.forward([message("1", "red"), message("2")], STANDARD)
 
     (key,) = kept.texts
     assert [one.body for one in read_batch(kept.texts[key])] == ["1", "2"]
@@ -727,7 +719,7 @@ def test_the_messages_of_a_kept_queue_are_stored_in_one_object_before_they_are_s
 def test_a_queue_that_is_not_kept_is_stored_nowhere():
     stage, kept = kept_stage(session("ann", "red"))
 
-    stage.splitter.forward([message("1", "red", group="g")], FIFO, call_id="c")
+    stage.splitter.forward([message("1", "red", group="g")], FIFO)
 
     assert kept.texts == {}
 
@@ -737,6 +729,6 @@ def test_messages_that_cannot_be_kept_are_not_sent():
     kept.is_failing = True
 
     with pytest.raises(NotKept):
-        stage.splitter.forward([message("1", "red")], STANDARD, call_id="c")
+        stage.splitter.forward([message("1", "red")], STANDARD)
 
     assert stage.sender.sent == {}
