@@ -69,7 +69,7 @@ class InstanceReads:
             if budget.spent > MAXIMUM_OF_REQUEST:
                 raise PastTooLarge(
                     "more past events match than one request may read, 20,000 small ones, 1,250 topics or 50 MB of "
-                    "names of topics: choose fewer topics, or retained events without history"
+                    "items of topics: choose fewer topics, or retained events without history"
                 )
             if budget.spent > SMALL:
                 self._admit(budget)

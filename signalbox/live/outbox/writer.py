@@ -38,7 +38,8 @@ from signalbox.live.wamp.codec import serialize
 from signalbox.live.wamp.messages import Goodbye
 from signalbox.messages import MessageId
 
-LONGEST_BUSY = timedelta(minutes=5)  # the most that a subscription waits for reads: no item behind it is posted
+# The most that a subscription waits for reads, since no item behind it is posted; longer than most outages last.
+LONGEST_BUSY = timedelta(minutes=30)
 MAXIMUM_BACKLOG = 10_000  # events of a topic that a client may be behind
 BACKLOG_CHECKED_AFTER = timedelta(seconds=5)  # in the outbox: the check costs a read
 RETRIED = frozenset({DeliveryOutcome.OUT_OF_TIME, DeliveryOutcome.BLOCKED, DeliveryOutcome.READS_BUSY})
