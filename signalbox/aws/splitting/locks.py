@@ -66,13 +66,11 @@ class DynamoLedger:
     def begin(self, original: QueueName, messages: Sequence[MessageId], *, now: datetime) -> None:
         """Record that a call begins to forward messages, in place of an earlier call."""
         times = {"began_at": milliseconds(now)} | ttl(now + LEDGER_KEPT_FOR)
-        for message_id in messages:
-            self.table.write(Put(_ledger_key(original, message_id) | times))
+        self.table.write_all(Put(_ledger_key(original, one) | times) for one in messages)
 
     def finish(self, original: QueueName, messages: Sequence[MessageId]) -> None:
         """Delete the records of messages that cannot be redelivered any more."""
-        for message_id in messages:
-            self.table.write(Delete(_ledger_key(original, message_id)))
+        self.table.write_all(Delete(_ledger_key(original, one)) for one in messages)
 
     def unfinished(self, original: QueueName) -> Sequence[datetime]:
         """Return when the last call began to forward each recorded message."""

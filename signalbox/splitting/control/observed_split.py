@@ -17,7 +17,7 @@ from signalbox.splitting.model.observed_state import (
 )
 from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 
-RECEIVES = 4  # of a message that killed calls leave, most of which come to nothing
+RECEIVES = 3  # of a message that killed calls leave, most of which come to nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,18 +99,18 @@ QUEUES = {"ann_orders_fifo": holding(2), "bob_orders_fifo": holding(), "deployed
         pytest.param(on(), ago(149), [], id="what killed functions left comes back first"),
         pytest.param(on(ago(119)), LONG_AGO, [], id="and has time for it in each round"),
         pytest.param(on(ago(120)), LONG_AGO, [StopForwarding(ORDERS)], id="a round has had time"),
-        pytest.param(on(LONG_AGO, ago(359)), LONG_AGO, [], id="a call was killed: what it left is finished first"),
-        pytest.param(on(LONG_AGO, ago(360)), LONG_AGO, [StopForwarding(ORDERS)], id="it is gone"),
+        pytest.param(on(LONG_AGO, ago(269)), LONG_AGO, [], id="a call was killed: what it left is finished first"),
+        pytest.param(on(LONG_AGO, ago(270)), LONG_AGO, [StopForwarding(ORDERS)], id="it is gone"),
         pytest.param(on(LONG_AGO, ago(59)), LONG_AGO, [StopForwarding(ORDERS)], id="a call that may still run"),
         pytest.param(Forwarder(ON), LONG_AGO, [], id="a round of unknown age"),
         pytest.param(on(), ago(150), [StopForwarding(ORDERS)], id="then forwarding pauses"),
         pytest.param(Forwarder(ForwardingState.STOPPING, NOW), LONG_AGO, [], id="and is waited for"),
         pytest.param(off(ago(59)), LONG_AGO, [], id="until nothing runs any more"),
         pytest.param(
-            off(ago(60), ago(419)), LONG_AGO, [StartForwarding(ORDERS)], id="a call was killed: another round"
+            off(ago(60), ago(329)), LONG_AGO, [StartForwarding(ORDERS)], id="a call was killed: another round"
         ),
         pytest.param(
-            off(ago(60), ago(420)), LONG_AGO, [ReturnMessages("ann-orders.fifo", ORDERS)], id="killed, and given up"
+            off(ago(60), ago(330)), LONG_AGO, [ReturnMessages("ann-orders.fifo", ORDERS)], id="killed, and given up"
         ),
         pytest.param(Forwarder(OFF, ago(60), (LONG_AGO,)), LONG_AGO, [StartForwarding(ORDERS)], id="an unknown stop"),
         pytest.param(off(), LONG_AGO, [ReturnMessages("ann-orders.fifo", ORDERS)], id="what is left is returned"),
