@@ -69,10 +69,11 @@ def __signalbox_key: if isstring then . else error("cannot use \\(.) as string")
 def __signalbox_numbers:
     (.. | numbers) |= if . > 9223372036854775807 or . < -9223372036854775808 then . + 0.0 end;
 def __signalbox_odd: contains("NaN") or contains("nan") or contains("Infinity") or contains("#");
+def __signalbox_odd_unquoted: "^(?:[^\\"]|\\"(?:[^\\"\\\\\\\\]|\\\\\\\\.)*\\")*?(?:NaN|nan|Infinity|#)";
 def __signalbox_fromjson: fromjson;
 def fromjson:
     . as $text
-    | if isstring and __signalbox_odd and (gsub("\\"(?:[^\\"\\\\\\\\]|\\\\\\\\.)*\\""; "") | __signalbox_odd) then []
+    | if isstring and __signalbox_odd and test(__signalbox_odd_unquoted) then []
       else [__signalbox_fromjson] end
     | if length != 1 then error("cannot parse \\($text) as JSON")
       elif $text | test("[0-9]{19}") then .[0] | __signalbox_numbers

@@ -16,6 +16,14 @@ def test_a_text_may_be_as_large_as_a_message(engines):
     assert compile_program(".a | length == 1000000", engines).decision({"a": "x" * 1_000_000}) is True
 
 
+@pytest.mark.parametrize("text", ["nan", "NaN", "Infinity", "#", "1234567890123456789"])
+def test_a_body_may_be_as_large_as_a_message(engines, text):
+    """One with a text that jaq 3 reads and jaq 2 does not, or rounds, outside of strings."""
+    body = f'{{"a":["{text}"' + ',""' * 330_000 + "]}"
+    assert compile_program(".Body | fromjson | .a[0] | length > 0", engines).decision({"Body": body}) is True
+    assert compile_program(".Body | fromjson | true", engines).decision({"Body": f"{body}#"}) is None
+
+
 def test_texts_are_selected(engines):
     assert compile_program(".[], 1, null, [true]", engines).texts({"a": 1, "b": "é", "c": "x"}) == ["é", "x"]
     with pytest.raises(ProgramFailed, match="the texts are too long"):
