@@ -1,6 +1,6 @@
 """Ports of splitting: the stored records, the temporary queues, the forwarders and the targets."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
@@ -138,17 +138,31 @@ class Heartbeats(Protocol):
         """Return the recorded heartbeats under the names of a split's sessions."""
 
 
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """The record of a call that began to forward messages of a closing queue."""
+
+    original: QueueName
+    name: str
+    began_at: datetime
+    messages: frozenset[MessageId]
+    """Those that are not finished."""
+
+
 class Ledger(Protocol):
-    """The messages of a closing queue that a call began to forward, until one has finished with them."""
+    """The calls that began to forward messages of a closing queue, until their messages are finished."""
 
-    def begin(self, original: QueueName, messages: Sequence[MessageId], *, now: datetime) -> None:
-        """Record that a call begins to forward messages, in place of an earlier call."""
+    def begin(self, original: QueueName, messages: Sequence[MessageId], *, now: datetime) -> OpenCall:
+        """Record that a call begins to forward messages, one at least; return its record."""
 
-    def finish(self, original: QueueName, messages: Sequence[MessageId]) -> None:
-        """Delete the records of messages that cannot be redelivered any more."""
+    def finish(self, call: OpenCall, done: Collection[MessageId], *, redelivered: bool) -> None:
+        """Remove messages that cannot be redelivered any more from the record, which ends with its last message.
+
+        With `redelivered`, remove them from the records of all other calls, too.
+        """
 
     def unfinished(self, original: QueueName) -> Sequence[datetime]:
-        """Return when the last call began to forward each recorded message."""
+        """Return the begin of each call with unfinished messages."""
 
 
 class QueueUses(Protocol):

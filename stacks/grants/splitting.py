@@ -60,8 +60,7 @@ def grant_splitting(splitting: SplittingResources, *, state: State, lake: Histor
     _allow_targets(control, config)
     _allow_clusters(control, config)
 
-    actions = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:BatchWriteItem")
-    allow_items(split, state.split_table, actions=actions)
+    allow_items(split, state.split_table, actions=("dynamodb:GetItem", "dynamodb:Query", *WRITE_ITEMS))
     allow_items(control, state.split_table, actions=(*READ_ITEMS, "dynamodb:BatchGetItem", *WRITE_ITEMS), index=BY_KIND)
     allow_events((split, control), lake)
     for function in (split, control):

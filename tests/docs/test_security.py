@@ -62,6 +62,8 @@ UNREAD = {Abort, Goodbye, Cancel, Register, Unregister, BadRequest}
 FIELD = re.compile(r"`([A-Z]\w+\.\w+)`")
 # Where the limits of actors without a session of AWS are tested; test_actors.py has the others. Two have no limits.
 ELSEWHERE = {
+    "sender to a split queue": "tests/unit/splitting/forwarding/test_splitter.py::"
+    "test_a_filter_that_is_stopped_ends_its_session_with_the_reason_and_the_batch_goes_on",
     "user of a token": "tests/adapters/live/test_accounts.py::test_a_token_s_user_owns_nothing_by_name",
     "other user of a machine with a local stage": "tests/local/emulator/test_isolation.py::"
     "test_no_key_is_in_a_command_line_or_in_the_log",

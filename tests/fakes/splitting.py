@@ -4,7 +4,7 @@ The suite in tests/adapters/splitting/test_splits.py checks the stores and the A
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
@@ -24,7 +24,7 @@ from signalbox.splitting.model.observed_state import (
 )
 from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.ports import ORIGINAL_QUEUE, SentBack, StoredRegistry, StoredSplit, UnreadableSplit
+from signalbox.splitting.ports import ORIGINAL_QUEUE, OpenCall, SentBack, StoredRegistry, StoredSplit, UnreadableSplit
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -164,19 +164,31 @@ class MemoryHeartbeats:
 
 @dataclass
 class MemoryLedger:
-    messages: dict[tuple[QueueName, str], datetime] = field(default_factory=dict)
-    begun: list[tuple[QueueName, str]] = field(default_factory=list)
+    calls: list[OpenCall] = field(default_factory=list)
+    begun: list[OpenCall] = field(default_factory=list)
 
-    def begin(self, original: QueueName, messages: Sequence[MessageId], *, now: datetime) -> None:
-        self.messages |= dict.fromkeys(((original, one) for one in messages), now)
-        self.begun += [(original, one) for one in messages]
+    def begin(self, original: QueueName, messages: Sequence[MessageId], *, now: datetime) -> OpenCall:
+        call = OpenCall(original, str(len(self.begun)), now, frozenset(messages))
+        self.calls.append(call)
+        self.begun.append(call)
+        return call
 
-    def finish(self, original: QueueName, messages: Sequence[MessageId]) -> None:
-        for one in messages:
-            self.messages.pop((original, one), None)
+    def finish(self, call: OpenCall, done: Collection[MessageId], *, redelivered: bool) -> None:
+        left = [
+            replace(one, messages=one.messages.difference(done))
+            if one.original == call.original and (redelivered or one.name == call.name)
+            else one
+            for one in self.calls
+        ]
+        self.calls = [one for one in left if one.messages]
 
     def unfinished(self, original: QueueName) -> Sequence[datetime]:
-        return [began for (name, _), began in self.messages.items() if name == original]
+        return [one.began_at for one in self.calls if one.original == original]
+
+    @property
+    def messages(self) -> list[MessageId]:
+        """Return the messages that are not finished."""
+        return sorted({message for one in self.calls for message in one.messages})
 
 
 @dataclass

@@ -121,7 +121,7 @@ def write_splits(table) -> None:
     annotations.put(APP, "environment:trial-split-ann-memes", '{"MEMES":"trial-split-ann-memes"}')
     annotations.put(APP, "queue:trial-split-ann-memes", "no tags")
     DynamoHeartbeats(table).record(APP, "ann", now=AT)
-    DynamoLedger(table).begin(MEMES, [MessageId("call-1")], now=AT)
+    DynamoLedger(table).begin(MEMES, [MessageId("message-1")], now=AT)
     uses = DynamoQueueUses(table)
     uses.extend(USED, until=AT)
     uses.close(CLOSED, seen=QueueUse(), now=AT)

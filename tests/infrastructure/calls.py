@@ -95,7 +95,7 @@ SPLITTING: dict[str, Who] = {
     "sqs:SendMessage orders": NOBODY,
     "sqs:DeleteQueue orders": NOBODY,
     "dynamodb:PutItem Splits": SPLIT | SPLIT_CONTROL,
-    "dynamodb:BatchWriteItem Splits": SPLIT,
+    "dynamodb:Query Splits": SPLIT | SPLIT_CONTROL | OVERVIEW,
     "dynamodb:Query Splits/index/by_kind": SPLIT_CONTROL | OVERVIEW,
     "lambda:CreateEventSourceMapping * for Splitting/Split": SPLIT_CONTROL,
     "lambda:DeleteEventSourceMapping MAPPING for Splitting/Split": SPLIT_CONTROL,

@@ -1,11 +1,11 @@
-"""The table `Splits`: locks of targets, heartbeats, unfinished messages, and uses of temporary queues."""
+"""The table `Splits`: locks of targets, heartbeats, unfinished calls, and uses of temporary queues."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment, ttl
-from signalbox.aws.shared.expressions import IS_NEW, Delete, Expression, Item, Put, attr
+from signalbox.aws.shared.expressions import EXISTS, IS_NEW, Delete, Expression, Item, Put, Update, attr
 from signalbox.aws.splitting.splits import split_key
 from signalbox.messages import MessageId
 from signalbox.queues import QueueName
@@ -13,8 +13,9 @@ from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import QueueUse
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import OpenCall
 
-# Longer than the closing of any queue takes, so that no record of an unfinished message expires before its end.
+# Longer than the closing of any queue takes, so that no record of an unfinished call expires before its end.
 LEDGER_KEPT_FOR = timedelta(days=7)
 # Longer than SQS keeps a message (14 days): a use that is forgotten earlier would let a queue count as never used.
 USE_KEPT_FOR = timedelta(days=30)
@@ -59,23 +60,37 @@ class DynamoHeartbeats:
 
 @dataclass(frozen=True, slots=True)
 class DynamoLedger:
-    """`Ledger` over the table `Splits`: an item for each unfinished message."""
+    """`Ledger` over the table `Splits`: an item for each unfinished call."""
 
     table: DynamoTable
 
-    def begin(self, original: QueueName, messages: Sequence[MessageId], *, now: datetime) -> None:
-        """Record that a call begins to forward messages, in place of an earlier call."""
-        times = {"began_at": milliseconds(now)} | ttl(now + LEDGER_KEPT_FOR)
-        self.table.write_all(Put(_ledger_key(original, one) | times) for one in messages)
+    def begin(self, original: QueueName, messages: Sequence[MessageId], *, now: datetime) -> OpenCall:
+        """Record that a call begins to forward messages, one at least; return its record."""
+        call = OpenCall(original, f"{messages[0]}:{milliseconds(now)}", now, frozenset(messages))
+        item = {"messages": set(messages), "began_at": milliseconds(now)} | ttl(now + LEDGER_KEPT_FOR)
+        self.table.write(Put(_ledger_key(original, call.name) | item))
+        return call
 
-    def finish(self, original: QueueName, messages: Sequence[MessageId]) -> None:
-        """Delete the records of messages that cannot be redelivered any more."""
-        self.table.write_all(Delete(_ledger_key(original, one)) for one in messages)
+    def finish(self, call: OpenCall, done: Collection[MessageId], *, redelivered: bool) -> None:
+        """Remove messages that cannot be redelivered any more from the record, which ends with its last message."""
+        for one in self._open(call.original) if redelivered else [call]:
+            key, finished = _ledger_key(one.original, one.name), one.messages.intersection(done)
+            if finished == one.messages:
+                self.table.write(Delete(key))
+            elif finished:
+                self.table.write(Update(key, takes={"messages": set(finished)}, condition=EXISTS))
 
     def unfinished(self, original: QueueName) -> Sequence[datetime]:
-        """Return when the last call began to forward each recorded message."""
-        of_queue = attr("pk").eq(_ledger_key(original, "")["pk"])
-        return [moment(item["began_at"]) for item in self.table.query(of_queue)]
+        """Return the begin of each call with unfinished messages."""
+        return [one.began_at for one in self._open(original) if one.messages]
+
+    def _open(self, original: QueueName) -> list[OpenCall]:
+        """Return the calls of a queue; two that finish the last messages of a third one leave it without messages."""
+        items = self.table.query(attr("pk").eq(_ledger_key(original, "")["pk"]))
+        return [
+            OpenCall(original, item["sk"], moment(item["began_at"]), frozenset(item.get("messages", ())))
+            for item in items
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,5 +136,5 @@ def _use_key(name: QueueName) -> Item:
     return {"pk": f"use#{name}", "sk": "use"}
 
 
-def _ledger_key(original: QueueName, message_id: str) -> Item:
-    return {"pk": f"ledger#{original}", "sk": message_id}
+def _ledger_key(original: QueueName, call: str) -> Item:
+    return {"pk": f"ledger#{original}", "sk": call}

@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import chain
 
 from signalbox.dead_letters import DeadLetters
-from signalbox.errors import EffectFailed
+from signalbox.errors import EffectFailed, UnavailableError
 from signalbox.fifo import FifoBatch
 from signalbox.messages import MessageId
 from signalbox.queues import QueueName
@@ -14,20 +14,22 @@ from signalbox.sending import Batch, Delivery, QueueSender, SentBatch, batches
 from signalbox.splitting.forwarding.decider import DecidedBatch
 from signalbox.splitting.forwarding.deliveries import deliveries
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
-from signalbox.splitting.ports import ORIGINAL_QUEUE, Ledger, SplitQueues
+from signalbox.splitting.ports import ORIGINAL_QUEUE, Ledger, OpenCall, SplitQueues
 
 
 @dataclass(frozen=True, slots=True)
 class SentMessages:
     """The outcome of a batch: the messages to redeliver, and those that SQS refused, with its reasons.
 
-    `copies` are the ids that messages got in the queues to which they were forwarded.
+    `copies` are the ids that messages got in the queues to which they were forwarded; `record` is that of the
+    call while the forwarding of their queue is about to pause.
     """
 
     not_done: tuple[MessageId, ...]
     refused: dict[MessageId, str]
     lost_copies: set[tuple[MessageId, QueueName]]
     copies: dict[MessageId, dict[QueueName, MessageId]]
+    record: OpenCall | None = None
 
 
 @dataclass(slots=True)
@@ -62,14 +64,15 @@ class BatchSender:
             for one in decided.messages
         ]
         work = _Progress(route.original, FifoBatch(planned, route.queue.is_fifo))
+        record = None
         if route.split.is_closing(route.original):
-            self.ledger.begin(work.original, [one.message_id for one in decided.messages], now=self.now())
+            record = self.ledger.begin(work.original, [one.message_id for one in decided.messages], now=self.now())
         while ready := work.batch.take_ready():
             for call in batches(chain.from_iterable(ready)):
                 self._send(call, work)
             if self.is_late():  # after the first message, so that each call makes progress
                 break
-        return SentMessages(work.batch.not_done(), work.refused, work.lost_copies, work.copies)
+        return SentMessages(work.batch.not_done(), work.refused, work.lost_copies, work.copies, record)
 
     def finish(self, decided: DecidedBatch, sent: SentMessages) -> None:
         """Record the end of forwarded messages while forwarding is about to pause, which waits for each of them.
@@ -77,15 +80,15 @@ class BatchSender:
         A message is finished when it cannot be redelivered. It is therefore deleted here: Lambda deletes it only after
         the call, when no record of the outcome can be written. Any other one comes again.
         """
-        original = decided.route.original
-        done = [one for one in decided.messages if one.message_id not in sent.not_done]
-        if not decided.route.split.is_closing(original):
+        if sent.record is None:
             return
+        done = [one for one in decided.messages if one.message_id not in sent.not_done]
+        redelivered = any(one.system_attributes.get("ApproximateReceiveCount", "1") != "1" for one in done)
         try:
-            self.queues.remove(original, [str(message.document["ReceiptHandle"]) for message in done])
-        except EffectFailed:
-            return  # Lambda deletes them as well
-        self.ledger.finish(original, [one.message_id for one in done])
+            self.queues.remove(sent.record.original, [str(message.document["ReceiptHandle"]) for message in done])
+            self.ledger.finish(sent.record, [one.message_id for one in done], redelivered=redelivered)
+        except UnavailableError:
+            return  # Lambda deletes them as well, and forwarding goes on until they are given up
 
     def _send(self, call: Batch, work: _Progress) -> None:
         try:

@@ -238,15 +238,26 @@ class TestHeartbeats:
 
 
 class TestLedger:
-    def test_unfinished_messages_have_the_begin_of_their_last_call(self, store):
-        store.ledger.begin(ORDERS, ["a", "b", "c"], now=START)
-        store.ledger.begin(ORDERS, ["c"], now=START + 2 * SECOND)
-        store.ledger.begin(MEMES, ["d"], now=START)
-        store.ledger.finish(ORDERS, ["b"])
-        store.ledger.finish(ORDERS, ["b"])
-
+    def test_a_call_is_unfinished_until_its_messages_are_finished_by_whatever_call(self, store):
+        first = store.ledger.begin(ORDERS, ["a", "b", "c"], now=START)
+        store.ledger.begin(MEMES, ["a"], now=START)
+        store.ledger.finish(first, ["b"], redelivered=False)
+        again = store.ledger.begin(ORDERS, ["a", "x"], now=START + 2 * SECOND)
         assert store.ledger.unfinished(ORDERS) == [START, START + 2 * SECOND]
-        assert store.ledger.unfinished(QueueName("quiet.fifo")) == []
+
+        store.ledger.finish(again, ["a", "x"], redelivered=True)
+        assert store.ledger.unfinished(ORDERS) == [START]
+
+        last = store.ledger.begin(ORDERS, ["c"], now=START + 4 * SECOND)
+        store.ledger.finish(last, ["c"], redelivered=True)
+        assert store.ledger.unfinished(ORDERS) == []
+        assert store.ledger.unfinished(MEMES) == [START]
+
+    def test_a_call_ends_with_its_messages_alone_if_none_was_redelivered(self, store):
+        store.ledger.begin(ORDERS, ["a"], now=START)
+        store.ledger.finish(store.ledger.begin(ORDERS, ["a"], now=START + SECOND), ["a"], redelivered=False)
+
+        assert store.ledger.unfinished(ORDERS) == [START]
 
 
 class TestDynamo:

@@ -416,10 +416,10 @@ def test_forwarding_continues_until_what_killed_calls_left_is_sent_again(killed_
     stage.stop("ann")
     if killed_after is not None:
         stage.pass_time(killed_after, alive=["bob"])
-        stage.memory.ledger.begin(ORDERS, ["killed"], now=stage.time.now())
+        call = stage.memory.ledger.begin(ORDERS, ["killed"], now=stage.time.now())
 
         stage.pass_time(30, alive=["bob"])
-        stage.memory.ledger.finish(ORDERS, ["killed"])
+        stage.memory.ledger.finish(call, ["killed"], redelivered=False)
 
     stage.pass_time(100, alive=["bob"])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from signalbox.errors import EffectFailed
+from signalbox.errors import Contended, EffectFailed
 from signalbox.history.event import HistoryEvent
 from signalbox.kept.objects import NotKept, read_batch
 from signalbox.messages import Message
@@ -529,8 +529,8 @@ class TestClosing:
 
         stage.forward(message("1", "red", group="g"), message("2", group="g"), original=FIFO)
 
-        assert stage.store.ledger.begun == [(FIFO, "id-1"), (FIFO, "id-2")]
-        assert stage.store.ledger.messages == {}
+        assert [one.messages for one in stage.store.ledger.begun] == [{"id-1", "id-2"}]
+        assert stage.store.ledger.calls == []
         assert stage.queues.queues[FIFO].in_flight == {}
         assert stage.sent() == {"ann-orders.fifo": ["1"], "deployed-orders.fifo": ["2"]}
 
@@ -545,7 +545,7 @@ class TestClosing:
             closing.forward(message("1", "red", group="g"), original=FIFO)
 
         assert list(closing.queues.queues[FIFO].in_flight) == ["handle-1"]
-        assert list(closing.store.ledger.messages) == [(FIFO, "id-1")]
+        assert closing.store.ledger.messages == ["id-1"]
 
     @pytest.mark.parametrize("failing", ["failing", "uncertain"])
     def test_a_message_that_comes_again_stays_in_the_ledger(self, closing, failing):
@@ -555,7 +555,25 @@ class TestClosing:
         done = closing.forward(message("1", "red", group="g"), message("2", group="h"), original=FIFO)
 
         assert done.not_done == ("id-1",)
-        assert list(closing.store.ledger.messages) == [(FIFO, "id-1")]
+        assert closing.store.ledger.messages == ["id-1"]
+
+    def test_a_message_that_comes_again_ends_the_call_that_was_killed_with_it(self, closing):
+        closing.store.ledger.begin(FIFO, ["id-1", "id-2"], now=START)
+        closing.queues.queues[FIFO].in_flight = {"handle-1": message("1"), "handle-2": message("2")}
+
+        closing.forward(message("1", group="g", attempt=2), message("3", group="h"), original=FIFO)
+        assert closing.store.ledger.messages == ["id-2"]
+
+        closing.forward(message("2", group="g"), original=FIFO)
+        assert closing.store.ledger.messages == ["id-2"]
+
+    def test_a_ledger_that_is_busy_costs_no_message(self, closing):
+        def refuse(*_, **__):
+            raise Contended
+
+        closing.store.ledger.finish = refuse
+
+        assert closing.forward(message("1", "red", group="g"), original=FIFO).not_done == ()
 
     def test_a_message_that_could_not_be_deleted_stays_in_the_ledger(self, closing):
         closing.use(queues=NothingIsDeleted())
@@ -563,7 +581,7 @@ class TestClosing:
         done = closing.forward(message("1", "red", group="g"), original=FIFO)
 
         assert done.not_done == ()
-        assert list(closing.store.ledger.messages) == [(FIFO, "id-1")]
+        assert closing.store.ledger.messages == ["id-1"]
 
     def test_the_ledger_is_unused_while_no_queue_closes(self):
         stage = SplitterStage(session("ann", "red"))
@@ -632,7 +650,7 @@ def test_a_batch_killed_at_any_call_ends_like_an_uninterrupted_one(call):
 
     with pytest.raises(Killed):
         broken.forward(*messages, original=FIFO)
-    is_on_account = list(broken.store.ledger.messages) == [(FIFO, one.message_id) for one in messages]
+    is_on_account = broken.store.ledger.messages == sorted(one.message_id for one in messages)
     undone = [stage.forward(*messages, original=FIFO).not_done for stage in (broken, whole)]
 
     assert is_on_account
