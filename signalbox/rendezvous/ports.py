@@ -26,9 +26,6 @@ class Offers(Protocol):
     def find(self, draft: RendezvousRecord) -> RendezvousRecord | None:
         """Return the stored record with the key of `draft`, or None."""
 
-    def of_client(self, client_id: ClientId, *, since: datetime) -> list[RendezvousRecord]:
-        """Return the records of a client that were sent since a time and are among the newest of their pools."""
-
     def open(self, record: RendezvousRecord) -> bool:
         """Store a new record and return True, or return False if there is one with its key."""
 
@@ -85,9 +82,6 @@ class ClientQueues(Protocol):
 
         Return True if the queue of this message exists already.
         """
-
-    def adopt(self, client_id: ClientId, *, message_id: str) -> None:
-        """Make the client's existing queue that of this message."""
 
     def send(self, client_id: ClientId, reply: str) -> None:
         """Send a reply to a client's queue; retry while SQS does not know a new queue yet."""

@@ -38,7 +38,6 @@ def grant_rendezvous(
 
     _grant_offers(offer, broker, clients, state=state)
     allow(offer, ["sqs:ChangeMessageVisibility"], [broker.queue.queue_arn])
-    allow(offer, ["sqs:SetQueueAttributes"], [clients])  # of a client that comes again
     allow(sweep, ["sqs:DeleteQueue", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], [clients])
     allow(sweep, ["sqs:ListQueues"], ["*"])  # supports no resource ARNs
     allow(sweep, ["sqs:GetQueueUrl"], [broker.queue.queue_arn])

@@ -64,9 +64,6 @@ class MemoryOffers:
     def find(self, draft: RendezvousRecord) -> RendezvousRecord | None:
         return self.stored.get(_key(draft))
 
-    def of_client(self, client_id: ClientId, *, since: datetime) -> list[RendezvousRecord]:
-        return [r for r in self.stored.values() if r.client_id == client_id and r.created_at >= since]
-
     def open(self, record: RendezvousRecord) -> bool:
         if _key(record) in self.stored:
             return False
@@ -181,9 +178,6 @@ class MemoryClientQueues:
     def create(self, client_id: ClientId, *, message_id: str) -> bool:
         self.replies.setdefault(client_id, [])
         return self.messages.setdefault(client_id, message_id) == message_id
-
-    def adopt(self, client_id: ClientId, *, message_id: str) -> None:
-        self.messages[client_id] = message_id
 
     def send(self, client_id: ClientId, reply: str) -> None:
         self.replies[client_id].append(reply)

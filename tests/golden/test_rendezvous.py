@@ -48,7 +48,6 @@ FULL = {
     "session_description": '{"type":"offer","sdp":"v=0"}',
     "relay_url": "wss://relay.example/",
     "country": "AT",
-    "offer_digest": "d1ge57",
     "message_id": "m-1",
     "receipt_handle": "r-1",
 }

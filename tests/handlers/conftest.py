@@ -11,9 +11,9 @@ import pytest
 from lambdas.rendezvous import clients, offer, page, proxies, sweep, wiring
 from lambdas.shared import poison
 from signalbox.aws.shared.dynamodb import milliseconds
-from signalbox.aws.shared.expressions import Delete, Put, attr
+from signalbox.aws.shared.expressions import Delete, Item, Put, attr
 from signalbox.rendezvous.model.pace import proxy_group
-from signalbox.rendezvous.model.states import ClientId, OfferPool, offer_pool
+from signalbox.rendezvous.model.states import OfferPool
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.aws import REGION, aws, lease_table, rendezvous_table, sqs
 from tests.handlers.environment import OVERFLOW, STREAM, create_history_stream, new_instances, written_events
@@ -60,18 +60,18 @@ class Stage:
 
     def end_lease(self, client_id: str) -> None:
         """Let a client's offer be so old that the lease of its queue ends now."""
-        table, sent = wiring.table(), datetime.now(UTC) - wiring.policy().kept_for - timedelta(seconds=1)
-        for pool in OfferPool:
-            for item in list(table.query(attr("pk").eq(pool))):
-                if item["sk"].endswith(f"#{client_id}"):
-                    table.write(Put(item | {"sk": f"{milliseconds(sent):013}#{client_id}"}))
-        self.forget_offer(client_id, since=sent + timedelta(seconds=2))
+        sent = datetime.now(UTC) - wiring.policy().kept_for - timedelta(seconds=1)
+        for item in self.forget_offer(client_id):
+            wiring.table().write(Put(item | {"sk": f"{milliseconds(sent):013}#{client_id}"}))
 
-    def forget_offer(self, client_id: str, *, since: datetime) -> None:
-        """Delete the records of a client's offers that were sent since a time."""
-        for record in wiring.offers().of_client(ClientId(client_id), since=since):
-            sent = f"{milliseconds(record.created_at):013}"
-            wiring.table().write(Delete({"pk": offer_pool(record.nat), "sk": f"{sent}#{client_id}"}))
+    def forget_offer(self, client_id: str) -> list[Item]:
+        """Delete the records of a client's offers, and return them."""
+        table = wiring.table()
+        stored = [item for pool in OfferPool for item in table.query(attr("pk").eq(pool))]
+        found = [item for item in stored if item["sk"].endswith(f"#{client_id}")]
+        for item in found:
+            table.write(Delete({"pk": item["pk"], "sk": item["sk"]}))
+        return found
 
     def received(self, record: Event) -> Event:
         """Return a record as the broker queue delivers it, with a receipt handle that can delete it."""

@@ -31,8 +31,6 @@ from signalbox.rendezvous.wire.proxy import ProxyPoll
 
 # The newest records of a pool that a poll reads, of about half a kilobyte each.
 PAGE_SIZE = 50
-# The newest records of a pool among which those of a client are sought: every client can cause this read at any time.
-SOUGHT_RECORDS = 100
 # The records of a page in which the match of a session is sought: the newest ones nearly always contain it.
 SOUGHT_PAGE_SIZE = 8
 # After the lease of the client's queue, so that a late copy of an offer is recognised.
@@ -60,12 +58,6 @@ class DynamoOffers:
         """Return the stored record with the key of `draft`, or None."""
         item = self.table.get(_key(draft))
         return parse_record(item) if item else None
-
-    def of_client(self, client_id: ClientId, *, since: datetime) -> list[RendezvousRecord]:
-        """Return the records of a client that were sent since a time and are among the newest of their pools."""
-        ending = f"{MARK}{client_id}"
-        items = (item for pool in OfferPool for item in next(self._newest(pool, since, limit=SOUGHT_RECORDS)))
-        return [parse_record(item) for item in items if item["sk"].endswith(ending)]
 
     def open(self, record: RendezvousRecord) -> bool:
         """Store a new record and return True, or return False if there is one with its key."""
@@ -202,7 +194,6 @@ def _item(record: RendezvousRecord) -> Item:
         "nat": record.nat,
         "relay_url": record.relay_url,
         "country": record.country,
-        "offer_digest": record.offer_digest,
         "message_id": record.message_id,
         "receipt_handle": record.receipt_handle,
         "sid": record.sid,
@@ -229,7 +220,6 @@ def parse_record(item: Item) -> RendezvousRecord:
         session_description=unpacked(item["session_description"]) if "session_description" in item else "",
         relay_url=item.get("relay_url", ""),
         country=item.get("country", UNKNOWN_COUNTRY),
-        offer_digest=item.get("offer_digest", ""),
         message_id=item.get("message_id"),
         receipt_handle=item.get("receipt_handle"),
         sid=item.get("sid"),

@@ -86,11 +86,6 @@ class SqsClientQueues:
         if not self._is_ours(page["Attributes"]):
             raise QueueTaken(f"the queue of client {client_id!r} exists and is not a client queue of ours")
 
-    def adopt(self, client_id: ClientId, *, message_id: str) -> None:
-        """Make the client's existing queue that of this message."""
-        attributes = client_queue_attributes(self.arn_prefix + client_id, message_id=message_id, stage=self.stage)
-        self.sqs.set_queue_attributes(QueueUrl=self._url(client_id), Attributes=attributes)
-
     def send(self, client_id: ClientId, reply: str) -> None:
         """Send a reply to a client's queue; retry while SQS does not know a new queue yet. Raises `QueueGone`."""
         text = reply.translate(ACCEPTED)

@@ -1,6 +1,5 @@
 """The record of a rendezvous, its states and transitions."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -85,7 +84,6 @@ class RendezvousRecord:
     session_description: str = ""
     relay_url: str = ""
     country: str = "??"
-    offer_digest: str = ""
     message_id: str | None = None
     receipt_handle: str | None = None
     sid: str | None = None
@@ -113,14 +111,6 @@ def parse_client_id(text: str, *, prefix: str) -> ClientId:
         raise InvalidQueueName("ClientID is empty")
     parse_queue_name(prefix + text)
     return ClientId(text)
-
-
-def is_copy(draft: RendezvousRecord, others: Iterable[RendezvousRecord]) -> bool:
-    """Return whether an offer repeats one of the same client.
-
-    The same client id with another offer is a new rendezvous when the one before is over.
-    """
-    return any(other.state in OPEN_STATES or other.offer_digest == draft.offer_digest for other in others)
 
 
 def hidden_until(record: RendezvousRecord, now: datetime) -> datetime:

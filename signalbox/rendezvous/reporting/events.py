@@ -21,7 +21,7 @@ def offer(record: RendezvousRecord, outcome: str, *, at: datetime, reason: str |
 
 
 def duplicate_offer(delivery: OfferDelivery, *, at: datetime) -> HistoryEvent:
-    """Return the event of a duplicate of a stored offer."""
+    """Return the event of an offer whose client has the queue of another offer message."""
     event = _of_kind(f"{delivery.message_id}:duplicate", "offer", "duplicate", at=at)
     return replace(event, message_id=delivery.client_id, source=RendezvousMethod.SQS)
 

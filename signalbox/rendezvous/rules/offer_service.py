@@ -1,6 +1,5 @@
 """The service of SQS offers: it parks, refuses or expires an offer, and resends a reply after a crash."""
 
-import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -14,7 +13,6 @@ from signalbox.rendezvous.model.states import (
     RendezvousMethod,
     RendezvousRecord,
     hidden_until,
-    is_copy,
     was_matched,
 )
 from signalbox.rendezvous.reporting import events
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
     from signalbox.rendezvous.ports import ClientQueues, Offers, ProxyPaces
     from signalbox.rendezvous.reporting.client_address import CountryLookup
 
-# Of a SHA-256: enough to compare the offers of one client.
-DIGEST_CHARACTERS = 16
 # The function that takes an answer sends it within this time, unless it is killed.
 SENT_WITHIN = timedelta(seconds=3)
 
@@ -111,7 +107,6 @@ class OfferService:
             created_at=delivery.sent_at,
             available_at=delivery.sent_at,
             deadline=delivery.sent_at + self.policy.sqs_patience,
-            offer_digest=hashlib.sha256(delivery.body).hexdigest()[:DIGEST_CHARACTERS],
             message_id=delivery.message_id,
             receipt_handle=delivery.receipt_handle,
         )
@@ -125,11 +120,8 @@ class OfferService:
     def _open(self, draft: RendezvousRecord, delivery: OfferDelivery, *, refusal: str | None) -> DeliveryResult | None:
         """Store a new offer or its refusal; return None if there is a record with its key."""
         # First, because upstream's client gives up if its queue does not exist within five seconds.
-        is_ours = self.client_queues.create(draft.client_id, message_id=delivery.message_id)
-        if not is_ours or not delivery.is_first:
-            over = self._over(draft, delivery, is_ours=is_ours)
-            if over is not None:
-                return over
+        if not self.client_queues.create(draft.client_id, message_id=delivery.message_id):
+            return self._drop(delivery)  # a copy of a message that is handled by itself
         if refusal is not None:
             return self._refuse(draft, text=refusal, outcome="rejected")
         now = self.clock.now()
@@ -141,22 +133,6 @@ class OfferService:
             return None
         # A proxy that polls soon is likely to answer before the message comes again: no call is spent on hiding it.
         return DeliveryResult(done=False, events=(events.offer(draft, "parked", at=now),))
-
-    def _over(self, draft: RendezvousRecord, delivery: OfferDelivery, *, is_ours: bool) -> DeliveryResult | None:
-        """Return the result of an offer whose client may have another, or None for a new rendezvous.
-
-        `is_ours` is whether the client's queue is that of this message.
-        """
-        records = self.offers.of_client(draft.client_id, since=draft.created_at - self.policy.kept_for)
-        others = [one for one in records if one.message_id != draft.message_id]
-        if is_copy(draft, others):
-            return self._drop(delivery)
-        if is_ours:
-            return None
-        if others or not delivery.is_first:
-            self.client_queues.adopt(draft.client_id, message_id=delivery.message_id)
-        # The function of the other message may store it any moment, also while the queue is adopted.
-        return None if others else DeliveryResult(done=False)
 
     def _refuse(self, draft: RendezvousRecord, *, text: str, outcome: str) -> DeliveryResult | None:
         reply = error_reply(text)

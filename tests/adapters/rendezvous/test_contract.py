@@ -45,7 +45,6 @@ RECORD = RendezvousRecord(
     session_description='{"type":"offer","sdp":"\ud800"}',
     relay_url="wss://bridge.example/",
     country="CA",
-    offer_digest="d1",
     message_id="m1",
     receipt_handle="h1",
 )
@@ -96,14 +95,6 @@ class TestOffers:
 
         assert not offers.open(replace(RECORD, message_id="m2"))
         assert offers.find(RECORD) == RECORD
-
-    def test_the_records_of_a_client_are_found_in_all_pools(self, offers: Offers) -> None:
-        newer = replace(RECORD, created_at=START + SECOND, nat=Nat.RESTRICTED)
-        for record in (RECORD, newer, replace(RECORD, client_id=ClientId("xc1"))):
-            offers.open(record)
-
-        assert offers.of_client(RECORD.client_id, since=START) == [RECORD, newer]
-        assert offers.of_client(RECORD.client_id, since=START + SECOND) == [newer]
 
     def test_a_claimed_offer_is_its_proxys_until_the_match_ends(self, offers: Offers) -> None:
         offers.open(RECORD)

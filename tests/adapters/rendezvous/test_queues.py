@@ -75,15 +75,6 @@ def test_a_redelivered_offer_gets_the_same_client_queue_and_a_copy_does_not(queu
     assert not queues.create(CLIENT, message_id="m2")
 
 
-def test_the_queue_of_a_client_that_comes_again_is_that_of_its_newest_message(queues: SqsClientQueues) -> None:
-    queues.create(CLIENT, message_id="m1")
-
-    queues.adopt(CLIENT, message_id="m2")
-
-    assert queues.create(CLIENT, message_id="m2")
-    assert not queues.create(CLIENT, message_id="m1")
-
-
 def test_the_longest_reply_fits_into_a_client_queue_of_any_message() -> None:
     """A proxy's message has at most 100,000 bytes, and each of them may be a quote."""
     sizes = {

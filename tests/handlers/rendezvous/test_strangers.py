@@ -60,16 +60,18 @@ def sqs_offers(stage, number: int) -> Bill:
     return bill
 
 
-def test_an_offer_with_a_used_client_id_makes_a_bounded_number_of_reads(stage) -> None:
-    """The copy of an offer was sought among all offers of the last minutes, until the function timed out."""
-    for number in range(20):
-        offer.handler(batch(stage.received(message(f"client-{number}", body="junk"))), None)
+@pytest.mark.parametrize("receives", ["1", "2"], ids=["new", "received before"])
+def test_an_offer_with_a_used_client_id_reads_no_offers_of_others(stage, receives: str) -> None:
+    """It was sought among the newest 100 of each pool: 60 a second of the largest took all reads of a pool."""
+    offer.handler(batch(stage.received(message("client-0", body="junk"))), None)
     again = stage.received(message("client-0", body="more junk"))
+    again["attributes"]["ApproximateReceiveCount"] = receives
 
     with recorded_calls() as calls:
         offer.handler(batch(again), None)
 
-    assert calls.count("dynamodb.Query") == 2
+    assert calls.count("dynamodb.Query") == 0
+    assert stage.history()[-1] == ("offer", "duplicate")
 
 
 @pytest.mark.parametrize(

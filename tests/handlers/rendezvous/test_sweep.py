@@ -26,7 +26,7 @@ def client_queue(stage) -> str:
 @pytest.fixture
 def stray_queue(stage, client_queue) -> str:
     """The queue of a client whose offer has no record any more."""
-    stage.forget_offer("client", since=datetime.fromtimestamp(0, UTC))
+    stage.forget_offer("client")
     return client_queue
 
 
@@ -71,7 +71,7 @@ def test_queues_without_the_tags_of_this_stage_are_never_deleted(stage, sqs):
 def test_a_queue_that_cannot_be_deleted_fails_the_run_after_the_others(stage, stray_queue):
     stage.expect_proxies()
     offer.handler(batch(message("other")), None)
-    stage.forget_offer("other", since=datetime.fromtimestamp(0, UTC))
+    stage.forget_offer("other")
     over = datetime.now(UTC) - timedelta(seconds=1)
     urls = {name: f"{stray_queue.rpartition('-')[0]}-{name}" for name in ("client", "other")}
     for name, url in urls.items():

@@ -237,15 +237,14 @@ class Parties:
         wait_for(lambda: not self.open_offers(), "an empty stage", seconds=2 * PATIENCE_SECONDS)
 
     def open_offers(self) -> list[RendezvousRecord]:
-        recent = (self.offers.recent(pool, since=self._since(), until=datetime.now(UTC)) for pool in OfferPool)
-        return [record for found in recent for record in found if record.state in OPEN_STATES]
+        return [record for record in self._recent() if record.state in OPEN_STATES]
 
     def record(self, client_id: str) -> RendezvousRecord | None:
-        return next(iter(self.offers.of_client(ClientId(client_id), since=self._since())), None)
+        return next((record for record in self._recent() if record.client_id == client_id), None)
 
-    @staticmethod
-    def _since() -> datetime:
-        return datetime.now(UTC) - KEPT_FOR
+    def _recent(self) -> list[RendezvousRecord]:
+        now = datetime.now(UTC)
+        return [one for pool in OfferPool for one in self.offers.recent(pool, since=now - KEPT_FOR, until=now)]
 
     def messages_in(self, queue_url: str) -> int:
         """Return the number of messages in a queue, including those in flight."""

@@ -199,52 +199,31 @@ def test_the_same_offer_in_two_messages_uses_one_proxy_and_gives_one_answer(sent
     assert len(world.replies) == 1
 
 
-def test_another_offer_of_the_same_client_after_the_end_of_the_first_is_a_new_rendezvous() -> None:
+@pytest.mark.parametrize("receive", [first_receive, delivery], ids=["received first", "received before"])
+def test_another_offer_with_the_client_id_of_an_ended_one_is_a_copy(receive: Callable[..., OfferDelivery]) -> None:
     world = World()
     world.receive(first_receive())
     world.expect_proxies()
-    newer = first_receive(message_id="m2", body=offer_body(OFFER, "restricted").encode(), sent_at=START + SECOND)
+    other = receive(message_id="m2", body=offer_body(OFFER, "restricted").encode(), sent_at=START + SECOND)
 
-    receipt = world.receive(newer)
-    copy = world.receive(replace(newer, message_id="m3", sent_at=START + 2 * SECOND))
+    receipt = world.receive(other)
 
-    assert not receipt.done
-    assert world.offers.records[CLIENT].state is OfferState.PENDING
+    assert receipt.done
+    assert [e.outcome for e in receipt.events] == ["duplicate"]
+    assert world.offers.records[CLIENT].message_id == "m1"
+
+
+def test_an_offer_whose_function_was_killed_before_it_stored_the_offer_is_stored_when_it_comes_again() -> None:
+    world = World()
+    world.expect_proxies()
+    world.client_queues.create(CLIENT, message_id="m1")  # and the function is killed
+
+    copy = world.receive(first_receive(message_id="m2", sent_at=START + SECOND))
+    original = world.receive(delivery())
+
+    assert copy.done
     assert [e.outcome for e in copy.events] == ["duplicate"]
-
-
-def test_a_copy_of_an_offer_whose_function_was_killed_before_it_stored_the_offer_becomes_the_offer() -> None:
-    world = World()
-    world.expect_proxies()
-    world.client_queues.create(CLIENT, message_id="m1")  # and the function is killed
-
-    first = world.receive(first_receive(message_id="m2", sent_at=START + SECOND))
-    second = world.receive(delivery(message_id="m2", sent_at=START + SECOND))
-    third = world.receive(delivery(message_id="m2", sent_at=START + SECOND))
-    original = world.receive(delivery())
-
-    assert not first.done
-    assert not second.done
-    assert (first.events, second.events) == ((), ())
-    assert [e.outcome for e in third.events] == ["parked"]
-    assert [e.outcome for e in original.events] == ["duplicate"]
-
-
-def test_a_copy_that_is_delivered_again_together_with_its_offer_is_dropped() -> None:
-    world = World()
-    world.expect_proxies()
-    world.client_queues.create(CLIENT, message_id="m1")  # and the function is killed
-    copy = delivery(message_id="m2", sent_at=START + SECOND)
-
-    first = world.receive(copy)
-    world.client_queues.adopt(CLIENT, message_id="m1")  # the function that stores the offer found its own queue before
-    original = world.receive(delivery())
-    world.client_queues.adopt(CLIENT, message_id="m2")
-    second = world.receive(copy)
-
-    assert not first.done
     assert [e.outcome for e in original.events] == ["parked"]
-    assert [e.outcome for e in second.events] == ["duplicate"]
 
 
 def test_a_decoding_error_is_sent_to_the_client_and_counted() -> None:
