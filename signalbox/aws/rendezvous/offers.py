@@ -36,7 +36,7 @@ SOUGHT_PAGE_SIZE = 8
 # After the lease of the client's queue, so that a late copy of an offer is recognised.
 KEPT_FOR = timedelta(hours=1)
 # The broker queue delivers a message again after this time at the earliest, with another receipt handle.
-RECEIVED_AGAIN, RENEWED = timedelta(seconds=3), {"pk": "receipt"}
+RECEIVED_AGAIN = timedelta(seconds=3)
 # The mark between the time and the client in a sort key; the times have 13 digits until the year 2286.
 MARK = "#"
 # A character that comes after the mark and every digit.
@@ -108,7 +108,7 @@ class DynamoOffers:
         found = self._finish(answered, OfferState.ANSWERED, reply=reply, condition=is_mine & in_time)
         if found is None or now < found.created_at + RECEIVED_AGAIN:
             return found
-        renewed = self.table.get(_key(found) | RENEWED) or {}
+        renewed = self.table.get(_receipt_key(found)) or {}
         return replace(found, receipt_handle=renewed.get("receipt_handle", found.receipt_handle))
 
     def close(self, record: RendezvousRecord, *, state: OfferState, reply: str) -> RendezvousRecord | None:
@@ -132,7 +132,7 @@ class DynamoOffers:
     def renew(self, record: RendezvousRecord, *, receipt_handle: str) -> None:
         """Store the newest receipt handle of an offer's message."""
         # Not in the record: the offers of a pool share the 1,000 write units a second of its partition key.
-        self.table.write(Put(_key(record) | RENEWED | {"receipt_handle": receipt_handle} | ttl(record.deadline)))
+        self.table.write(Put(_receipt_key(record) | {"receipt_handle": receipt_handle} | ttl(record.deadline)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +169,11 @@ class DynamoQueueLeases:
 def _key(record: RendezvousRecord) -> Item:
     sent = f"{milliseconds(record.created_at):013}"
     return {"pk": offer_pool(record.nat), "sk": f"{sent}{MARK}{record.client_id}"}
+
+
+def _receipt_key(record: RendezvousRecord) -> Item:
+    key = _key(record)
+    return {"pk": f"receipt{MARK}{key['sk']}", "sk": key["pk"]}
 
 
 def _parse_key(item: Item) -> tuple[str, ClientId]:

@@ -23,7 +23,8 @@ class DynamoPaces:
 
     def all(self) -> Paces:
         """Return the pace of each group; groups that never polled are missing."""
-        return {ProxyGroup(item["sk"]): _pace(item) for item in self.table.query(attr("pk").eq(PARTITION))}
+        found = self.table.query(attr("pk").eq(PARTITION), is_consistent=False)
+        return {ProxyGroup(item["sk"]): _pace(item) for item in found}
 
     def add(
         self, group: ProxyGroup, polls: Mapping[ProxyKind, int], *, networks: Mapping[int, int], now: datetime

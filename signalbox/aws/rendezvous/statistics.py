@@ -54,7 +54,7 @@ class DynamoStatistics:
             return False
         self._make_room(day)
         self.seen.add((day, key))
-        item = {"pk": f"distinct#{day}", "sk": key} | _expiry(day, KEY_KEPT_FOR)
+        item = {"pk": f"distinct#{day}#{key}", "sk": "distinct"} | _expiry(day, KEY_KEPT_FOR)
         try:
             return self.table.write(Put(item, IS_NEW))
         except (ClientError, BotoCoreError):

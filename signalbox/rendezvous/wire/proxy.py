@@ -15,7 +15,7 @@ MATCH = "client match"
 NO_MATCH = "no match"
 INCORRECT_RELAY = "incorrect relay pattern"
 # A proxy's own is 24 characters. It is stored in the record that it claims, which all polls read.
-MAXIMUM_SID_LENGTH = 100
+MAXIMUM_SID_BYTES = 100
 
 _POLL = Struct(
     package="messages",
@@ -169,8 +169,8 @@ def _decoded(struct: Struct, body: bytes) -> DecodedStruct:
 
 def _sid(record: DecodedStruct) -> str:
     sid = _required(record, "Sid")
-    if len(sid) > MAXIMUM_SID_LENGTH:
-        raise InvalidMessage(f"Sid has {len(sid)} characters; at most {MAXIMUM_SID_LENGTH} are allowed")
+    if len(sid.encode()) > MAXIMUM_SID_BYTES:
+        raise InvalidMessage(f"Sid has {len(sid.encode())} bytes; at most {MAXIMUM_SID_BYTES} are allowed")
     return sid
 
 
