@@ -114,8 +114,8 @@ USAGES = (
     *_batched("splitting", "copy", requests=3),
     *_batched("splitting", "dead letter", requests=1),
     # The calls of broker and client, counted in docs/rendezvous.md. `most` is without collected counters.
-    Usage("rendezvous", "answer", "DynamoDB write unit", 3, 5),
-    Usage("rendezvous", "answer", "DynamoDB read unit", 4, 6),
+    Usage("rendezvous", "answer", "DynamoDB write unit", 3, 6),
+    Usage("rendezvous", "answer", "DynamoDB read unit", 2, 7),
     # `most` of requests is by the HTTP API; those to function URLs are in the price of the runs.
     Usage("rendezvous", "answer", "HTTP API request", 0, 2),
     Usage("rendezvous", "answer", LOGS, 2 * METRIC_LOG, 2 * METRIC_LOG + 2 * ACCESS_LOG),

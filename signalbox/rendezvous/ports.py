@@ -36,11 +36,11 @@ class Offers(Protocol):
         """
 
     def claim(
-        self, record: RendezvousRecord, *, proxy: ProxyPoll, now: datetime, until: datetime
+        self, record: RendezvousRecord, *, proxy: ProxyPoll, now: datetime, until: datetime, is_busy: bool
     ) -> RendezvousRecord | None:
         """Claim an offer for a proxy until `until`; return the record, or None if it is not `is_claimable`.
 
-        The same claim has the same answer again.
+        The same claim has the same answer again. `is_busy` is whether the pool has more than `BUSY_RECORDS`.
         """
 
     def matched_by(self, sid: str, *, since: datetime) -> RendezvousRecord | None:

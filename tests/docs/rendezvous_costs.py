@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from signalbox.aws.rendezvous.offers import PAGE_SIZE, SOUGHT_PAGE_SIZE
+from signalbox.aws.rendezvous.offers import PAGE_SIZE
 from signalbox.history.prices import PRICES, PRICES_DATE, REGION
 from signalbox.rendezvous.model.pace import LONGEST_INTERVAL, SHORTEST_INTERVAL
+from signalbox.rendezvous.model.states import BUSY_RECORDS
 from signalbox.rendezvous.rules.poll_service import SHORT_LOOK
 from stacks.rendezvous.construct import ANSWERS
 from stacks.settings.config import Config
@@ -33,8 +34,9 @@ COLLECTED_WRITES = 0.05
 LOST_CLAIMS = 0.5
 # Writes of a rendezvous and SQS calls of all parties; tests count them.
 RENDEZVOUS_WRITES, RENDEZVOUS_CALLS = 3, 8
-# Read units with one offer a second, whose records have half a kilobyte: a poll reads those of 12 seconds.
-POOL_READS, ANSWER_READS, PACE_READS = 1, 2, 1
+# Read units with one offer a second, whose records have half a kilobyte: a poll reads those of 12 seconds, and an
+# answer the newest ones of one pool, or of the other one, too.
+POOL_READS, ANSWER_READS, PACE_READS = 1, 1.5, 0.5
 # Estimated by the number of calls: 512 MB for 10 ms with a query, and 30 ms with four calls.
 POLL_MEMORY, OFFER_MEMORY, ANSWER_MEMORY = 5, 15, 20
 
@@ -109,9 +111,10 @@ PROXIES, OFFERS = (20_000, 200_000), (1, 50)
 # To answer bursts: polls that are asleep cannot be woken.
 POLLS_FOR_AN_OFFER = 5
 RECORD_BYTES, READ_BYTES = 500, 4096
-SECONDS_TO_ANSWER = 2  # after the offer was sent
+# In a busy pool, a claim writes an item for its match, and the answer reads that item and the record.
+MATCH_WRITES, MATCH_READS = 1, 2
 # The functions' calls of AWS for a rendezvous, with DeleteQueue, and for an unmatched poll; tests count them.
-CALLS, POLL_CALLS = 12, 2
+CALLS, POLL_CALLS = 11, 2
 DOORS = {"url": "URL", "api": "API"}
 # A poll as HTTP and TLS carry it.
 REQUEST_BYTES = 500
@@ -202,22 +205,22 @@ def _scale(proxies: int, offers: int, door: str) -> str:
     polls = proxies / interval
     records = min(SHORT_LOOK.total_seconds() * offers / 2, PAGE_SIZE)
     units = math.ceil(records * RECORD_BYTES / READ_BYTES) / 2
-    # `answer` reads pages of the newest records until it finds its match.
-    pages = max(math.ceil(offers / 2 * SECONDS_TO_ANSWER / SOUGHT_PAGE_SIZE), 1)
+    of_busy = offers if offers / 2 * CONFIG.offer_patience_seconds > BUSY_RECORDS else 0
     used = {
         "writes of a pool": (offers / 2 * (RENDEZVOUS_WRITES + LOST_CLAIMS), 1000),
-        "reads of a pool": (polls * units + offers * pages, 3000),
+        "reads of a pool": (polls * units + offers + of_busy / 2, 3000),
         "concurrency of `proxies`": (polls * POLL_SECONDS + offers * ANSWER_SECONDS, CONFIG.proxy_concurrency),
         "concurrency of `offer`": (offers * OFFER_SECONDS, CONFIG.offer_concurrency),
         **_requests(polls, offers, door),
     }
     name, (number, limit) = max(used.items(), key=lambda item: item[1][0] / item[1][1])
-    more_reads = Priced("", {READS: 2 * (units - POOL_READS) * polls + 2 * (pages - 1) * offers}).usd()
-    billed = offers * ANSWERED.usd_by(door) + max(polls - offers, 0) * UNMATCHED.usd_by(door) + more_reads
+    more_reads = 2 * (units - POOL_READS) * polls + MATCH_READS * of_busy
+    more = Priced("", {READS: more_reads, WRITES: MATCH_WRITES * of_busy}).usd()
+    billed = offers * ANSWERED.usd_by(door) + max(polls - offers, 0) * UNMATCHED.usd_by(door) + more
     usd = billed * MINUTES * 60 / 1_000_000
     executions = polls * POLL_SECONDS + offers * (OFFER_SECONDS + ANSWER_SECONDS)
     (writes, _), (reads, _) = used["writes of a pool"], used["reads of a pool"]
-    calls = offers * CALLS + max(polls - offers, 0) * POLL_CALLS
+    calls = offers * CALLS + (MATCH_WRITES + MATCH_READS) * of_busy + max(polls - offers, 0) * POLL_CALLS
     cells = (f"{proxies:,}", offers, DOORS[door], f"{interval:,.0f} s", f"{polls:,.0f}", f"{polls + 2 * offers:,.0f}")
     cells += (f"{calls:,.0f}", f"{writes:,.1f}", f"{reads:,.0f}", f"{executions:,.1f}", f"{usd:,.0f}")
     return f"| {' | '.join(map(str, cells))} | {name}: {100 * number / limit:.0f} % |"

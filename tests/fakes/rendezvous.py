@@ -76,7 +76,7 @@ class MemoryOffers:
         return sorted(found, key=lambda r: r.created_at, reverse=True)[:PAGE_SIZE]
 
     def claim(
-        self, record: RendezvousRecord, *, proxy: ProxyPoll, now: datetime, until: datetime
+        self, record: RendezvousRecord, *, proxy: ProxyPoll, now: datetime, until: datetime, is_busy: bool
     ) -> RendezvousRecord | None:
         stored = self.stored.get(_key(record))
         if stored is None:

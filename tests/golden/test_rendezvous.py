@@ -72,7 +72,7 @@ def write_rendezvous(table, monkeypatch: pytest.MonkeyPatch) -> None:
     for record in (SPARSE_OFFER, PARKED_OFFER, offer("matched", **FULL), offer("answered", **FULL)):
         offers.open(record)
     for record in (MATCHED_OFFER, replace(ANSWERED_OFFER, available_at=AT + 20 * SECOND)):
-        offers.claim(record, proxy=POLL, now=AT, until=AT + 20 * SECOND)
+        offers.claim(record, proxy=POLL, now=AT, until=AT + 20 * SECOND, is_busy=True)
     offers.answer(ANSWERED_OFFER, sid="p1", reply='{"answer":"a"}', now=AT)
     offers.renew(PARKED_OFFER, receipt_handle="r-2")
     expired = offer("ampcache:expired", method=RendezvousMethod.AMP)
@@ -137,7 +137,7 @@ def test_golden_items_are_read(rendezvous_table) -> None:
     offers = DynamoOffers(rendezvous_table, KEPT_FOR)
     assert [offers.find(record) for record in OFFERS] == list(OFFERS)
     assert offers.matched_by("p1", since=AT) in (MATCHED_OFFER, ANSWERED_OFFER)
-    offers.claim(PARKED_OFFER, proxy=POLL, now=AT, until=AT + 20 * SECOND)
+    offers.claim(PARKED_OFFER, proxy=POLL, now=AT, until=AT + 20 * SECOND, is_busy=False)
     assert offers.answer(PARKED_OFFER, sid="p1", reply="a", now=AT + 20 * SECOND).receipt_handle == "r-2"
     assert DynamoPaces(rendezvous_table).all() == {
         ProxyGroup.RESTRICTED: replace(first_pace(AT), polls={WEBEXT: 4}, networks={17: 4}),

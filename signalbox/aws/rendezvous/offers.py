@@ -9,13 +9,13 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from heapq import merge
-from itertools import chain, zip_longest
 
 from signalbox.aws.rendezvous.packing import packed, unpacked
 from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment, ttl
 from signalbox.aws.shared.expressions import IS_NEW, Expression, Item, Put, Update, attr
 from signalbox.queues import Lease, QueueName, QueueUrl, queue_name
 from signalbox.rendezvous.model.states import (
+    BUSY_RECORDS,
     OPEN_STATES,
     ClientId,
     OfferPool,
@@ -31,8 +31,8 @@ from signalbox.rendezvous.wire.proxy import ProxyPoll
 
 # The newest records of a pool that a poll reads, of about half a kilobyte each.
 PAGE_SIZE = 50
-# The records of a page in which the match of a session is sought: the newest ones nearly always contain it.
-SOUGHT_PAGE_SIZE = 8
+# The newest records of a pool, among which the match of a session nearly always is.
+SOUGHT_RECORDS = 8
 # After the lease of the client's queue, so that a late copy of an offer is recognised.
 KEPT_FOR = timedelta(hours=1)
 # The broker queue delivers a message again after this time at the earliest, with another receipt handle.
@@ -66,23 +66,16 @@ class DynamoOffers:
 
     def recent(self, pool: OfferPool, *, since: datetime, until: datetime) -> list[RendezvousRecord]:
         """Return the newest records of a pool that were sent in a period, newest first."""
-        newest = next(self._newest(pool, since, until=until, limit=PAGE_SIZE, is_consistent=False))
-        return [parse_record(item) for item in newest]
-
-    def _newest(
-        self, pool: OfferPool, since: datetime, *, limit: int, until: datetime | None = None, is_consistent: bool = True
-    ) -> Iterator[list[Item]]:
-        """Yield pages of a pool's records, newest first, as they are needed."""
-        end = f"{milliseconds(until):013}{LAST}" if until else LAST
-        sent = attr("pk").eq(pool) & attr("sk").between(f"{milliseconds(since):013}", end)
-        return self.table.pages(sent, is_consistent=is_consistent, ScanIndexForward=False, Limit=limit)
+        sent = _sent(pool, since, until=until)
+        pages = self.table.pages(sent, is_consistent=False, ScanIndexForward=False, Limit=PAGE_SIZE)
+        return [parse_record(item) for item in next(pages)]
 
     def claim(
-        self, record: RendezvousRecord, *, proxy: ProxyPoll, now: datetime, until: datetime
+        self, record: RendezvousRecord, *, proxy: ProxyPoll, now: datetime, until: datetime, is_busy: bool
     ) -> RendezvousRecord | None:
         """Claim an offer for a proxy until `until`; return the record, or None if it is not `is_claimable`.
 
-        The same claim has the same answer again.
+        The same claim has the same answer again. `is_busy` is whether the pool has more than `BUSY_RECORDS`.
         """
         # A call whose response is lost is repeated: the second one finds the claim of the first.
         is_ours = attr("sid").eq(proxy.sid) & attr("available_at").eq(milliseconds(until))
@@ -91,14 +84,27 @@ class DynamoOffers:
         sets: Item = {"state": OfferState.MATCHED, "sid": proxy.sid, "proxy_type": proxy.proxy_type}
         sets["available_at"] = milliseconds(until)
         item = self.table.written(Update(_key(record), sets=sets, adds={"matches": 1}, condition=IS_OPEN & in_time))
+        if item and is_busy:
+            self.table.write(Put(_match_key(proxy.sid) | {"offer": _key(record)} | ttl(record.deadline)))
         return parse_record(item) if item else None
 
     def matched_by(self, sid: str, *, since: datetime) -> RendezvousRecord | None:
         """Return the record, sent since a time, that is matched with a proxy session, or None."""
-        # The newest page of each pool, then the next one of each.
-        pages = zip_longest(*(self._newest(pool, since, limit=SOUGHT_PAGE_SIZE) for pool in OfferPool), fillvalue=[])
-        items = chain.from_iterable(page for both in pages for page in both)
-        return next((parse_record(item) for item in items if item.get("sid") == sid), None)
+        return next((parse_record(item) for item in self._sought(sid, since) if item.get("sid") == sid), None)
+
+    def _sought(self, sid: str, since: datetime) -> Iterator[Item]:
+        """Yield the few records that may be matched with a session, likely ones first, as they are needed."""
+        longer = []
+        for pool in OfferPool:
+            newest = next(self.table.pages(_sent(pool, since), ScanIndexForward=False, Limit=SOUGHT_RECORDS))
+            yield from newest
+            longer += [pool] if len(newest) == SOUGHT_RECORDS else []
+        match = self.table.get(_match_key(sid)) if longer else None
+        if match:
+            yield self.table.get(match["offer"]) or {}
+        # A claim without such an item was of a pool with few records: however many came since, it is among the oldest.
+        for pool in longer:
+            yield from next(self.table.pages(_sent(pool, since), Limit=BUSY_RECORDS))
 
     def answer(self, record: RendezvousRecord, *, sid: str, reply: str, now: datetime) -> RendezvousRecord | None:
         """Store the answer to an offer and return the record, or return None if it is not `is_answerable`."""
@@ -169,6 +175,16 @@ class DynamoQueueLeases:
 def _key(record: RendezvousRecord) -> Item:
     sent = f"{milliseconds(record.created_at):013}"
     return {"pk": offer_pool(record.nat), "sk": f"{sent}{MARK}{record.client_id}"}
+
+
+def _sent(pool: OfferPool, since: datetime, *, until: datetime | None = None) -> Expression:
+    """Return the condition of a pool's records that were sent in a period."""
+    end = f"{milliseconds(until):013}{LAST}" if until else LAST
+    return attr("pk").eq(pool) & attr("sk").between(f"{milliseconds(since):013}", end)
+
+
+def _match_key(sid: str) -> Item:
+    return {"pk": f"match{MARK}{sid}", "sk": "match"}
 
 
 def _receipt_key(record: RendezvousRecord) -> Item:

@@ -14,6 +14,8 @@ ClientId = NewType("ClientId", str)
 # delivery sends an answer whose function was killed between storing and sending it.
 LONGEST_HIDDEN = timedelta(seconds=10)
 HIDDEN_PARTS = 3
+# A pool with more records than this within the longest patience is busy.
+BUSY_RECORDS = 24
 
 
 class RendezvousMethod(StrEnum):

@@ -19,7 +19,7 @@ class AnswerService:
     """Accepts proxy answers; an answer without a waiting client is refused at once and never stored.
 
     After three of them in ten seconds, a network's answers are refused unread: a stranger must not use up the reads of
-    the polls, and an answer that finds no client reads all offers of the last half minute.
+    the polls, and an answer that finds no client reads up to 64 offers.
     """
 
     offers: "Offers"

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from signalbox.rendezvous.model.pace import waiting_time
-from signalbox.rendezvous.model.states import OfferPool, RendezvousRecord, compatible_pools, is_claimable
+from signalbox.rendezvous.model.states import (
+    BUSY_RECORDS,
+    OfferPool,
+    RendezvousRecord,
+    compatible_pools,
+    is_claimable,
+    offer_pool,
+)
 from signalbox.rendezvous.rules.pacer import Pacer
 from signalbox.rendezvous.rules.policy import RendezvousPolicy
 from signalbox.rendezvous.wire.nat import Nat
@@ -24,9 +31,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CLAIMS = 3
 # Unrestricted proxies leave a newer offer to restricted ones, which can serve no other client (broker/ipc.go).
 LEFT_TO_RESTRICTED = timedelta(milliseconds=300)
-# In a pool with more records than this, most polls read the offers of `SHORT_LOOK` only: a read unit has about eight.
+# In a busy pool, most polls read the offers of `SHORT_LOOK` only: a read unit has about eight.
 # The others begin at a random age, to find offers that silent proxies let go behind more records than a poll reads.
-BUSY_RECORDS = 24
 SHORT_LOOK, LONG_LOOKS = timedelta(seconds=12), 0.1
 
 
@@ -60,7 +66,8 @@ class PollService:
     def _claim_any(self, poll: ProxyPoll, now: datetime) -> RendezvousRecord | None:
         found = [record for pool in compatible_pools(poll.nat) for record in self._open_offers(pool, poll.nat, now)]
         for record in sorted(found, key=lambda record: _turn(record, poll))[:CLAIMS]:
-            match = self.offers.claim(record, proxy=poll, now=now, until=now + self.policy.match_patience)
+            until, is_busy = now + self.policy.match_patience, offer_pool(record.nat) in self.busy
+            match = self.offers.claim(record, proxy=poll, now=now, until=until, is_busy=is_busy)
             if match is not None:
                 return match
         return None

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import date, timedelta
+from itertools import cycle, islice
 
 import boto3
 import pytest
@@ -69,7 +70,7 @@ statistics = both_of(MemoryStatistics, DynamoStatistics, "rendezvous_table")
 
 def claim(offers: Offers, proxy: ProxyPoll = P1, *, after: timedelta = SECOND) -> RendezvousRecord | None:
     now = START + after
-    return offers.claim(RECORD, proxy=proxy, now=now, until=now + 5 * SECOND)
+    return offers.claim(RECORD, proxy=proxy, now=now, until=now + 5 * SECOND, is_busy=False)
 
 
 def expire(offers: Offers, record: RendezvousRecord = RECORD) -> RendezvousRecord | None:
@@ -128,19 +129,29 @@ class TestOffers:
         offers.open(RECORD)
         assert claim(offers, after=30 * SECOND) is None
 
-    def test_the_match_of_a_session_is_found_among_many_offers_of_both_pools(self, offers: Offers) -> None:
-        for number in range(20):
-            nat = Nat.UNRESTRICTED if number % 3 else Nat.RESTRICTED
-            offers.open(
-                replace(RECORD, client_id=ClientId(f"c{number}"), created_at=START + number * SECOND / 10, nat=nat)
-            )
-        first = replace(RECORD, client_id=ClientId("c0"), nat=Nat.RESTRICTED)
-        offers.claim(first, proxy=P1, now=START + SECOND, until=START + 5 * SECOND)
+    @pytest.mark.parametrize("place", [0, 19], ids=["oldest", "newest"])
+    @pytest.mark.parametrize(
+        ("claim", "newer"),
+        [({"is_busy": False}, 0), ({"is_busy": False}, 80), ({"is_busy": True}, 80)],
+        ids=["", "newer ones of a pool that was quiet", "of a busy one"],
+    )
+    def test_the_match_of_a_session_is_found_among_many_offers_of_both_pools(
+        self, offers: Offers, place: int, claim: dict[str, bool], newer: int
+    ) -> None:
+        sent = [
+            replace(RECORD, client_id=ClientId(f"c{number}"), created_at=START + number * SECOND / 10, nat=nat)
+            for number, nat in enumerate(islice(cycle((Nat.RESTRICTED, Nat.UNRESTRICTED)), 20 + newer))
+        ]
+        for record in sent[:20]:
+            offers.open(record)
+        offers.claim(sent[place], proxy=P1, now=START + 2 * SECOND, until=START + 5 * SECOND, **claim)
+        for record in sent[20:]:
+            offers.open(record)
 
         found = offers.matched_by(P1.sid, since=START)
 
         assert found is not None
-        assert found.client_id == "c0"
+        assert found.client_id == f"c{place}"
         assert offers.matched_by(P2.sid, since=START) is None
 
     def test_only_the_matched_proxy_answers_and_only_once(self, offers: Offers) -> None:
@@ -192,7 +203,7 @@ class TestOffers:
         offers.open(RECORD)
         for handle in renewed:
             offers.renew(RECORD, receipt_handle=handle)
-        offers.claim(RECORD, proxy=P1, now=START + 4 * SECOND, until=START + 9 * SECOND)
+        offers.claim(RECORD, proxy=P1, now=START + 4 * SECOND, until=START + 9 * SECOND, is_busy=False)
 
         answered = offers.answer(RECORD, sid="p1", reply="r", now=START + 4 * SECOND)
 

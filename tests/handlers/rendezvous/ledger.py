@@ -187,6 +187,8 @@ def _value_size(name: str, value: object) -> int:
     if name == "receipt_handle":
         return RECEIPT_HANDLE_BYTES
     content = next(iter(value.values())) if isinstance(value, dict) else value
+    if isinstance(content, Mapping):
+        return 3 + _size(content)
     if isinstance(content, (str, bytes)) and not (isinstance(value, dict) and "N" in value):
         return len(content)  # of texts in ASCII
     return len(str(content)) // 2 + 2 if isinstance(content, (str, int, Decimal)) else len(bytes(content))

@@ -64,7 +64,7 @@ POLL_CALLS = {
     ("poll", "UpdateItem", "offer"): (1, 1),
 }
 ANSWER_CALLS = {
-    ("answer", "Query", "offer"): (2, 0),
+    ("answer", "Query", "offer"): (1, 0),  # the offers of clients that every proxy suits are sought first
     ("answer", "UpdateItem", "offer"): (1, 1),
     ("answer", "SendMessage", ""): (1, 0),
     ("answer", "DeleteMessage", ""): (1, 0),

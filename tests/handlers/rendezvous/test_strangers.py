@@ -1,6 +1,7 @@
 """What strangers cost at the limits of the doors of rendezvous is what the threat model states."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -72,6 +73,27 @@ def test_an_offer_with_a_used_client_id_reads_no_offers_of_others(stage, receive
 
     assert calls.count("dynamodb.Query") == 0
     assert stage.history()[-1] == ("offer", "duplicate")
+
+
+def test_an_answer_without_an_offer_reads_a_bounded_number_of_offers(stage) -> None:
+    """It was sought among all offers of the last half minute: eight a second took all reads of a busy pool."""
+    for number in range(4):
+        records = [stage.received(message(f"client-{number}-{n}", body="junk")) for n in range(10)]
+        offer.handler(batch(*records), None)
+
+    with recorded_calls() as calls:
+        answers(stage, 1)
+
+    assert calls.count("dynamodb.Query") == 3
+
+
+def test_made_up_addresses_share_no_partition_key(stage, rendezvous_table) -> None:
+    """The three items of each address had one key: 334 polls a second took more than its 1,000 writes."""
+    for number in range(5):
+        polls(stage, number)
+
+    keys = Counter(item["pk"] for item in rendezvous_table.scan()["Items"] if item["pk"].startswith("distinct#"))
+    assert (len(keys), max(keys.values())) == (15, 1)
 
 
 @pytest.mark.parametrize(

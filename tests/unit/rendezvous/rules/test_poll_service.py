@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from signalbox.rendezvous.model.pace import LOCAL_GROUP, ProxyGroup, first_pace, waiting_time
-from signalbox.rendezvous.model.states import ClientId, OfferPool, OfferState, RendezvousRecord
-from signalbox.rendezvous.rules.poll_service import BUSY_RECORDS, CLAIMS
+from signalbox.rendezvous.model.states import BUSY_RECORDS, ClientId, OfferPool, OfferState, RendezvousRecord
+from signalbox.rendezvous.rules.poll_service import CLAIMS
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.rendezvous import PAGE_SIZE, START
 from tests.unit.rendezvous.rules.services import CLIENT, World, delivery, parked, proxy
@@ -158,6 +158,24 @@ def test_most_polls_of_a_busy_pool_look_at_its_newest_offers_only() -> None:
 
     whole = (30 * SECOND, 0 * SECOND)
     assert seen == [whole, (12 * SECOND, 0 * SECOND), (30 * SECOND, 15 * SECOND), whole, whole]
+
+
+def test_a_claim_says_whether_the_pool_of_its_offer_is_busy() -> None:
+    """The match of a busy pool is found by its session, not among the few oldest and newest records."""
+    world = World()
+    world.expect_proxies()
+    claims: list[bool] = []
+    claim = world.offers.claim
+    world.offers.claim = lambda record, *, is_busy, **more: (
+        claims.append(is_busy) or claim(record, is_busy=is_busy, **more)
+    )
+    park(world, *(f"c{n}" for n in range(BUSY_RECORDS)))
+    world.poll(proxy("p1"))
+    park(world, "c")
+
+    world.poll(proxy("p2"))
+
+    assert claims == [False, True]
 
 
 def test_an_offer_that_a_silent_proxy_let_go_is_found_behind_more_newer_records_than_a_poll_reads() -> None:
