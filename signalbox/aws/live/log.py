@@ -103,7 +103,12 @@ class DynamoTopicLog:
 
         Raises `ItemBusy` if DynamoDB does not process all writes; some events may then be in the logs.
         """
-        writes = self.changes(realm, events, live)
+        self.write(realm, events, self.changes(realm, events, live), live)
+
+    def write(
+        self, realm: ExchangeName, events: Sequence[LoggedEvent], writes: Sequence[Put | Delete], live: LiveSettings
+    ) -> None:
+        """Execute the `changes` of events. Idempotent. Raises `ItemBusy`; some events may then be in the logs."""
         calls = [writes[start : start + MAXIMUM_WRITES] for start in range(0, len(writes), MAXIMUM_WRITES)]
         for _ in self.parallel_map(self.table.write_all, calls):
             pass

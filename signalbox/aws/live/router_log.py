@@ -1,8 +1,9 @@
 """The logs of topics as the router writes them: a batch's events and numbers in one transaction.
 
-A transaction costs twice the write units of its writes, so large events are written without one. It writes heads only
-where no other function writes to them at the same time; where it fails nevertheless, for example because DynamoDB
-throttles one of the items, nothing is written, and the router writes the heads first and then the events.
+A transaction costs twice the write units of its writes, so large events are written without one, after the heads. It
+writes heads only where no other function writes to them at the same time; where it fails nevertheless, for example
+because DynamoDB throttles one of the items, nothing is written, and the router writes the heads first and then the
+events.
 """
 
 import logging
@@ -58,12 +59,19 @@ class DynamoRouterLog:
     def append_with(
         self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings, heads: Sequence[HeadChange]
     ) -> bool:
-        """Append events to the logs of their topics and store `heads`, all or nothing; return whether it was done."""
+        """Store `heads` and append events to the logs of their topics; return whether it was done.
+
+        If not, no event is appended. Raises `ItemBusy`.
+        """
         logged = self.log.changes(realm, events, live)
         changes: list[tuple[DynamoTable, Write]] = [(self.heads.table, head_update(realm, one)) for one in heads]
         changes += [(self.log.table, one) for one in logged]
         if len(changes) > MAXIMUM_TRANSACTION or sum(map(size_of, logged)) > MAXIMUM_BYTES:
-            return False
+            # Here, since the caller would have the events compressed again.
+            is_stored = all(self.heads.save(realm, one) for one in heads)
+            if is_stored:
+                self.log.write(realm, events, logged, live)
+            return is_stored
         cause: object = "a condition does not hold"
         try:
             is_stored = all(transact(changes))

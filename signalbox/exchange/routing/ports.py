@@ -201,7 +201,7 @@ class LiveDelivery(Protocol):
     def store_with(
         self, exchange: ExchangeRecord, published: Sequence[NumberedPublication], heads: Sequence[HeadChange]
     ) -> Delivery | None:
-        """Store publications as `store` does, and `heads`, all or none; return None if nothing was stored."""
+        """Store `heads`, and publications as `store` does; return None if no publication was stored."""
 
     def publication_id(self, publication: Publication) -> int:
         """Return the id by which connections and logs know a publication."""

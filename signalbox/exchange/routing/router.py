@@ -92,7 +92,7 @@ class Router:
         return replace(result, not_done=(*result.not_done, *left), pauses=pauses)
 
     def _logged_at_once(self, batch: ReadBatch, live: LiveDelivery) -> _Logged | None:
-        """Store the heads together with the logs; return None if nothing was stored."""
+        """Store the heads together with the logs; return None if no publication was stored."""
         planned = self.numberer.plan(batch)
         if planned is None:
             return None

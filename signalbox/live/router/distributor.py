@@ -50,7 +50,10 @@ class EventLog(Protocol):
     def append_with(
         self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings, heads: Sequence[HeadChange]
     ) -> bool:
-        """Append events to the logs of their topics and store `heads`, all or nothing; return whether it was done."""
+        """Store `heads` and append events to the logs of their topics; return whether it was done.
+
+        If not, no event is appended.
+        """
 
 
 class SubscriberDirectory(Protocol):
@@ -150,7 +153,7 @@ class Distributor:
     def store_with(
         self, exchange: ExchangeRecord, published: Sequence[ToConnections], heads: Sequence[HeadChange]
     ) -> Delivery | None:
-        """Append publications and store `heads`, all or none; return None if nothing was stored."""
+        """Store `heads` and append publications; return None if no publication was appended."""
         events = self._decoded(published)
         logged = [one.event for one in events]
         if exchange.live is None or not self.log.append_with(exchange.name, logged, live=exchange.live, heads=heads):

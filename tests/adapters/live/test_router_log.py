@@ -80,20 +80,28 @@ def test_events_beyond_the_kept_number_are_deleted_in_the_same_transaction(log: 
     assert [int(item["sk"]) for item in items] == [1_002]
 
 
-def test_more_writes_than_a_transaction_takes_are_not_tried(log: DynamoRouterLog) -> None:
-    events = [event(number) for number in range(1, 102)]
+MANY = [event(number) for number in range(1, 102)]
+LARGE = [replace(event(1), payload=Payload((secrets.token_hex(60_000),)))]
 
-    assert not log.append_with(REALM, events, live=LIVE, heads=[HeadChange(TOPIC, FIRST, Head())])
+
+@pytest.mark.parametrize("events", [MANY, LARGE])
+def test_many_or_large_events_are_written_after_the_heads_without_a_transaction_which_costs_twice(
+    log: DynamoRouterLog, events: list[LoggedEvent], monkeypatch
+) -> None:
+    monkeypatch.delattr(type(log.heads.table.client), "transact_write_items")
+
+    assert log.append_with(REALM, events, live=LIVE, heads=[HeadChange(TOPIC, FIRST, Head())])
+
+    assert (logged(log), log.heads.read(REALM, [TOPIC])) == ([one.sequence for one in events], {TOPIC: FIRST})
+
+
+def test_no_large_event_is_written_if_a_head_has_changed(log: DynamoRouterLog) -> None:
+    log.heads.save(REALM, HeadChange(TOPIC, FIRST, Head()))
+    mine = numbered(Head(), [MessageId("m2")])
+
+    assert not log.append_with(REALM, LARGE, live=LIVE, heads=[HeadChange(TOPIC, mine, Head())])
 
     assert logged(log) == []
-
-
-def test_large_events_are_written_without_a_transaction_which_costs_twice(log: DynamoRouterLog) -> None:
-    large = replace(event(1), payload=Payload((secrets.token_hex(60_000),)))
-
-    assert not log.append_with(REALM, [large], live=LIVE, heads=[HeadChange(TOPIC, FIRST, Head())])
-
-    assert (logged(log), log.heads.read(REALM, [TOPIC])) == ([], {})
 
 
 def test_what_is_written_is_counted_for_each_publisher_and_period_up_to_the_most(live_table) -> None:
