@@ -63,10 +63,22 @@ def test_the_counters_of_a_batch_that_comes_alone_are_written_at_once() -> None:
 def test_an_instance_with_thousands_of_queues_writes_them_once_a_minute() -> None:
     instance, queues = Instance(), [ResourceRef(ResourceKind.QUEUE, f"q_{number}") for number in range(2_000)]
 
-    instance.batches(*queues, seconds=59, every=1)
-    instance.batches(*queues, seconds=2, every=1)
+    instance.batches(*queues, seconds=60, every=1)
+    assert instance.received[queues[0]] == 1
 
+    instance.batches(*queues, seconds=6, every=1)
     assert instance.received[queues[0]] == 61
+
+
+def test_no_message_waits_for_the_writes_of_more_than_a_thousand_counters() -> None:
+    instance, queues = Instance(), [ResourceRef(ResourceKind.QUEUE, f"q_{number}") for number in range(2_500)]
+
+    written = []
+    for _ in range(4):
+        instance.batches(*queues, seconds=1, every=1)
+        written.append(instance.writes.total() - sum(written))
+
+    assert written == [1_000, 1_000, 501, 0]
 
 
 def test_increments_of_a_minute_are_written_together_with_its_last_time() -> None:
