@@ -1,7 +1,7 @@
 """The stores, ports and settings of the exchange's control plane."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from signalbox.errors import Contended, UnavailableError
@@ -16,11 +16,13 @@ from signalbox.exchange.model.ports import (
     Queues,
     Users,
 )
-from signalbox.exchange.model.records import ResourceRef
+from signalbox.exchange.model.records import ExchangeRecord, ResourceRef
 from signalbox.history.event import HistoryEvent
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, QueueUrl
 from signalbox.sarracenia.rights.names import ExchangeName
+
+CONNECTED_FOR = timedelta(minutes=1)  # that an instance does not look again
 
 
 class ChangedMeanwhile(Contended):
@@ -69,6 +71,7 @@ class ControlPorts:
     """The ports of the control plane. `record` writes history events; `parallel_map` runs independent reads.
 
     `end_realm` ends the sessions, rights and log of the realm of a name, and returns whether nothing is left of it.
+    `connected` has the creation of each exchange that this instance found connected to the router, and when.
     """
 
     store: ExchangeStore
@@ -82,11 +85,17 @@ class ControlPorts:
     record: Callable[[Sequence[HistoryEvent]], None]
     end_realm: Callable[[ExchangeName], bool]
     parallel_map: ParallelMap = serial_map
+    connected: dict[ExchangeName, tuple[datetime, datetime]] = field(default_factory=dict)
 
     @property
     def names(self) -> StageNames:
         """Return the names of the stage's resources."""
         return self.config.names
+
+    def was_connected(self, exchange: ExchangeRecord, *, at: datetime) -> bool:
+        """Return whether the instance has lately found the queue of an exchange connected to the router."""
+        created_at, seen_at = self.connected.get(exchange.name, (None, at))
+        return created_at == exchange.created_at and at - seen_at < CONNECTED_FOR
 
     def leave_nothing_of(self, exchange: ResourceRef) -> None:
         """Delete the data of an exchange that is not in use, which no other of its name may have. Raises `RealmLeft`.

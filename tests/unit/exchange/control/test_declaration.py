@@ -8,7 +8,7 @@ import pytest
 from signalbox.errors import EffectRefused
 from signalbox.exchange.control.declaration import BeingDeleted, NameNotAllowed
 from signalbox.exchange.control.errors import NotFound
-from signalbox.exchange.model.control_ports import ChangedMeanwhile
+from signalbox.exchange.model.control_ports import CONNECTED_FOR, ChangedMeanwhile
 from signalbox.exchange.model.records import QueueSpec, ResourceKind, ResourceRef
 from tests.fakes.exchange import START
 from tests.unit.exchange.control.stage import ALICE, ExchangeStage
@@ -54,6 +54,32 @@ def test_only_a_new_exchange_connects_its_retry_queue(stage):
     stage.ask("declare_exchange", exchange="xs_a.fifo")
 
     assert stage.mappings.retries == set()
+
+
+def test_an_exchange_that_is_declared_again_within_a_minute_causes_no_call_of_sqs_and_lambda(stage):
+    stage.ask("declare_exchange", exchange="xs_lost")
+    once = stage.ask("declare_exchange", exchange="xpublic")
+    stage.sqs.queues.clear()
+    stage.mappings.connected.clear()
+
+    assert stage.ask("declare_exchange", exchange="xpublic") == once
+    assert stage.ask("declare_exchange", exchange="xpublic", alternate="xs_lost")["alternate"] == "xs_lost"
+    assert (stage.sqs.queues, stage.mappings.connected) == ({}, set())
+
+    stage.time.pass_by(CONNECTED_FOR)
+    stage.ask("declare_exchange", exchange="xpublic")
+    assert stage.mappings.connected == {"xpublic"}
+
+
+def test_another_exchange_of_the_name_is_connected(stage):
+    stage.ask("declare_exchange", exchange="xpublic")
+    record = stage.exchanges.records["xpublic"]
+    stage.exchanges.records["xpublic"] = replace(record, created_at=record.created_at + timedelta(seconds=1))
+    stage.mappings.connected.clear()
+
+    stage.ask("declare_exchange", exchange="xpublic")
+
+    assert stage.mappings.connected == {"xpublic"}
 
 
 def test_messages_wait_until_an_exchange_is_connected(stage):
@@ -159,6 +185,7 @@ def test_only_a_queue_of_what_is_on_record_is_the_stages_without_a_look(stage, c
     stage.ask(command, **{field: name})
     assert not stage.sqs.queues[name].is_on_record
 
+    stage.time.pass_by(CONNECTED_FOR)
     stage.ask(command, **{field: name})
     assert stage.sqs.queues[name].is_on_record
 
@@ -235,6 +262,7 @@ def test_a_concurrent_change_of_an_exchange_is_refused_as_retryable(stage):
 def test_an_exchange_that_is_deleted_before_its_change_is_refused(stage, change, error):
     stage.ask("declare_exchange", exchange="xs_lost")
     stage.ask("declare_exchange", exchange="xpublic")
+    stage.time.pass_by(CONNECTED_FOR)
     found = stage.exchanges.find("xpublic")
     leaving = {"xpublic": replace(found, is_deleting=True)} if change == "leave" else {}
     others = {"xs_lost": stage.exchanges.find("xs_lost")}
@@ -247,6 +275,7 @@ def test_an_exchange_that_is_deleted_before_its_change_is_refused(stage, change,
 def test_bindings_that_come_all_the_time_prevent_no_change_of_an_exchange(stage):
     stage.ask("declare_exchange", exchange="xs_lost")
     stage.ask("declare_exchange", exchange="xpublic")
+    stage.time.pass_by(CONNECTED_FOR)
     stage.meanwhile(stage.sqs, "make", lambda: stage.exchanges.bump("xpublic"))
 
     assert stage.ask("declare_exchange", exchange="xpublic", alternate="xs_lost")["alternate"] == "xs_lost"
@@ -254,6 +283,7 @@ def test_bindings_that_come_all_the_time_prevent_no_change_of_an_exchange(stage)
 
 def test_an_exchange_that_is_deleted_before_it_is_connected_does_not_stay_connected(stage):
     stage.ask("declare_exchange", exchange="xpublic")
+    stage.time.pass_by(CONNECTED_FOR)
 
     def delete_and_leave_the_queue():
         stage.exchanges.records.clear()
