@@ -75,6 +75,9 @@ class _Table:
         assert (exchange, first_word) == (EXCHANGE, None)
         return self.bound
 
+    def first_words(self, exchange: ExchangeName, *, around: str) -> Sequence[str]:
+        raise AssertionError(f"{exchange!r} is held whole, but {around!r} is read")
+
     def created_at(self, _queue: DeclaredName) -> datetime:
         return NOW
 

@@ -9,7 +9,7 @@ from signalbox.aws.shared.dynamodb import milliseconds, moment
 from signalbox.aws.shared.expressions import Item
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.issuers import Issuer
-from signalbox.exchange.model.patterns import Pattern
+from signalbox.exchange.model.patterns import Pattern, place_of
 from signalbox.exchange.model.records import (
     Binding,
     DeclaredQueue,
@@ -84,8 +84,12 @@ def binding_key(binding: Binding) -> Item:
 
 def first_word_key(words: Sequence[str]) -> str:
     """Return the sort key prefix of the bindings whose patterns begin with the first of these words."""
-    # A line feed in a word is replaced by a space; the prefix then only matches more bindings than necessary.
-    return f"{BINDING}{words[0] if words else ''}".replace("\n", " ") + "\n"
+    return BINDING + place_of(words[0] if words else "")
+
+
+def first_word_place(sort_key: str) -> str:
+    """Return the place of the first word of the binding with a sort key."""
+    return sort_key.removeprefix(BINDING).partition("\n")[0] + "\n"
 
 
 def back_reference_key(binding: Binding) -> Item:

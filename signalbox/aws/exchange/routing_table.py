@@ -8,9 +8,10 @@ therefore collected. Batches of more than ten messages share these costs.
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from uuid import UUID
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -24,6 +25,7 @@ from signalbox.aws.exchange.items import (
     QUEUE_RECORD,
     binding_of,
     first_word_key,
+    first_word_place,
     head_key,
     minute_key,
     partition,
@@ -34,6 +36,7 @@ from signalbox.aws.exchange.items import (
 from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, ttl
 from signalbox.aws.shared.expressions import Expression, Item, Update, attr
 from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.patterns import FIRST_PLACE, LAST_PLACE
 from signalbox.exchange.model.records import Binding, GroupBy, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.ports import CopySettings, Counts, HeadChange, KeysOfExchange, RoutingSnapshot
@@ -44,6 +47,7 @@ from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 SENDER, DETOUR = "sender#", "detour:"
+FIRST_WORDS_READ = 25  # bindings, of 200 bytes and more: one or two units
 COUNTERS_KEPT_FOR = timedelta(hours=2)
 WAITING_KEPT_FOR = timedelta(hours=1)  # after the last copy that came or left
 
@@ -80,6 +84,22 @@ class DynamoRoutingTable:
         beginning = BINDING if first_word is None else first_word_key([first_word])
         of_exchange = attr("pk").eq(partition(ResourceRef(ResourceKind.EXCHANGE, exchange)))
         return map(binding_of, self.table.query(of_exchange & attr("sk").begins_with(beginning)))
+
+    def first_words(self, exchange: ExchangeName, *, around: str) -> Sequence[str]:
+        """Return the places of the first words of some bindings, sorted: the last one before a place, and from it on.
+
+        `FIRST_PLACE` is before, and `LAST_PLACE` behind all. They are at least as new as the last snapshot.
+        """
+        before = self._first_words(exchange, BINDING, BINDING + around, most=1, ScanIndexForward=False)
+        places = self._first_words(exchange, BINDING + around, BINDING + LAST_PLACE, most=FIRST_WORDS_READ)
+        is_last = len(places) < FIRST_WORDS_READ
+        return [*(before or [FIRST_PLACE]), *dict.fromkeys(places), *([LAST_PLACE] if is_last else [])]
+
+    def _first_words(self, exchange: ExchangeName, low: str, high: str, *, most: int, **options: bool) -> Sequence[str]:
+        """Return the places of the first words of bindings between sort keys."""
+        of_exchange = attr("pk").eq(partition(ResourceRef(ResourceKind.EXCHANGE, exchange)))
+        found = self.table.query(of_exchange & attr("sk").between(low, high), only=["sk"], Limit=most, **options)
+        return [first_word_place(item["sk"]) for item in islice(found, most)]
 
     def copy_settings(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, CopySettings]:
         """Return the settings of existing queues; the values may be slightly stale."""

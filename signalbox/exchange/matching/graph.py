@@ -1,13 +1,14 @@
 """The routing graph: exchanges compiled for matching, with their bindings and alternates."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.patterns import WILDCARDS
+from signalbox.exchange.model.patterns import WILDCARDS, place_of
 from signalbox.exchange.model.records import Binding, ExchangeRecord, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey, words_of
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -72,20 +73,52 @@ class Ways:
 
 
 @dataclass(slots=True)
+class FirstWords:
+    """The first words that patterns have, known within ranges of places.
+
+    Each range begins and ends with the first word of a pattern, or before or behind all of them, so that keys with ever
+    new first words cause at most one read more than patterns have first words.
+    """
+
+    _existing: set[str] = field(default_factory=set)
+    _begins: list[str] = field(default_factory=list)
+    _ends: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self._existing)
+
+    def exists(self, word: str) -> bool | None:
+        """Return whether a pattern begins with a word, or None if that is not known."""
+        place = place_of(word)
+        number = bisect_right(self._begins, place) - 1
+        return place in self._existing if number >= 0 and place <= self._ends[number] else None
+
+    def add(self, places: Sequence[str]) -> None:
+        """Add the places of all first words from the first to the last of these, sorted."""
+        self._existing.update(places)
+        start, stop = bisect_left(self._ends, places[0]), bisect_right(self._begins, places[-1])
+        self._begins[start:stop] = [min([places[0], *self._begins[start:stop]])]
+        self._ends[start:stop] = [max([places[-1], *self._ends[start:stop]])]
+
+
+@dataclass(slots=True)
 class _Compiled:
     """An exchange and its bindings: all of them, or those whose patterns begin with one of `words`.
 
-    `weight` is the number of words in all patterns, and at least one for each binding.
+    `weight` is the number of words in all patterns, at least one for each binding, and of known first words.
     """
 
     exchange: ExchangeRecord
-    words: frozenset[str] | None = None
+    is_whole: bool = True
+    words: set[str] = field(default_factory=set)
+    first_words: FirstWords = field(default_factory=FirstWords)
     bindings: BindingTrie[ResourceRef] = field(default_factory=BindingTrie)
     weight: int = 0
     leads_to: set[ExchangeName] = field(init=False)
     _targets: dict[ResourceRef, ResourceRef] = field(default_factory=dict)  # one object for each target, to save memory
 
     def __post_init__(self) -> None:
+        self.weight = len(self.first_words)
         self.leads_to = {self.exchange.alternate} if self.exchange.alternate else set()
 
     def add(self, bindings: Iterable[Binding], *, most: float = math.inf) -> None:
@@ -121,7 +154,8 @@ class RoutingGraph:
         self.forget(exchange.name)
         compiled = _Compiled(exchange)
         compiled.add(bindings, most=self.maximum)
-        self._compiled[exchange.name] = compiled if compiled.weight <= self.maximum else _Compiled(exchange, NO_WORDS)
+        is_whole = compiled.weight <= self.maximum
+        self._compiled[exchange.name] = compiled if is_whole else _Compiled(exchange, is_whole=False)
 
     def use(self, names: Iterable[ExchangeName]) -> None:
         """Forget exchanges, the least recently used first, while all weigh more than `of_all`; keep these."""
@@ -133,18 +167,34 @@ class RoutingGraph:
             weight -= self._compiled.pop(name).weight
         self._compiled |= used
 
-    def missing(self, name: ExchangeName, keys: Iterable[RoutingKey]) -> frozenset[str]:
+    def unknown(self, name: ExchangeName, keys: Iterable[RoutingKey]) -> str | None:
+        """Return the place around which first words must be read before it is known which bindings keys need."""
+        known = self._compiled.get(name)
+        if known is None or known.is_whole:
+            return None
+        exists = known.first_words.exists
+        return min((place_of(word) for word in _first_words(keys) - ANYWAY if exists(word) is None), default=None)
+
+    def missing(self, name: ExchangeName, keys: Iterable[RoutingKey]) -> AbstractSet[str]:
         """Return the first words whose bindings must be read before keys can be routed."""
         known = self._compiled.get(name)
-        if known is None or known.words is None:
+        if known is None or known.is_whole:
             return NO_WORDS
-        return ANYWAY.union(*(words_of(key)[:1] for key in keys)) - known.words
+        exists = known.first_words.exists
+        return ANYWAY.union(word for word in _first_words(keys) if exists(word) is not False) - known.words
+
+    def add_first_words(self, name: ExchangeName, places: Sequence[str]) -> None:
+        """Add which first words the patterns of an exchange have, as `FirstWords` does."""
+        known = self._compiled[name]
+        known.weight -= len(known.first_words)
+        known.first_words.add(places)
+        known.weight += len(known.first_words)
 
     def add(self, name: ExchangeName, word: str, bindings: Iterable[Binding]) -> None:
         """Compile the bindings of an exchange that begin with a word."""
         known = self._compiled[name]
         known.add(bindings)
-        known.words = (known.words or NO_WORDS) | {word}
+        known.words.add(word)
 
     def is_full(self, name: ExchangeName) -> bool:
         """Return whether an exchange holds more than `maximum` words."""
@@ -152,8 +202,10 @@ class RoutingGraph:
         return known is not None and known.weight > self.maximum
 
     def empty(self, name: ExchangeName) -> None:
-        """Drop all bindings of an exchange to free memory."""
-        self._compiled[name] = _Compiled(self._compiled[name].exchange, NO_WORDS)
+        """Drop all bindings of an exchange to free memory, and the known first words if these take half of it."""
+        known = self._compiled[name]
+        kept = known.first_words if len(known.first_words) <= self.maximum // 2 else FirstWords()
+        self._compiled[name] = _Compiled(known.exchange, is_whole=False, first_words=kept)
 
     def forget(self, name: ExchangeName) -> None:
         """Remove an exchange from the graph."""
@@ -213,3 +265,7 @@ class RoutingGraph:
         """Return the queues that get a message."""
         ways = self.ways(root, key)
         return ways.routes(ways.passed(root))
+
+
+def _first_words(keys: Iterable[RoutingKey]) -> set[str]:
+    return {word for key in keys for word in words_of(key)[:1]}

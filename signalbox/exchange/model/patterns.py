@@ -10,6 +10,7 @@ ONE = "*"  # exactly one word
 MANY = "#"  # zero or more words
 WILDCARDS = frozenset((ONE, MANY))
 MAXIMUM_MANY = 2  # RabbitMQ since 4.3.5, for new bindings
+FIRST_PLACE, LAST_PLACE = "", chr(0x10FFFF)  # before and behind the places of all first words
 
 
 class InvalidPattern(RejectedError):
@@ -37,6 +38,14 @@ class Pattern:
 
     def __str__(self) -> str:
         return ".".join(self.words)
+
+
+def place_of(first_word: str) -> str:
+    """Return the place of a first word among all, by which the stored bindings are sorted.
+
+    Two that differ only in spaces and line feeds have one place.
+    """
+    return first_word.replace("\n", " ") + "\n"
 
 
 def _problems(text: str) -> Iterator[str]:

@@ -200,6 +200,8 @@ class BatchReader:
         """Compile the bindings of a large exchange that may match keys."""
         if self.graph.missing(name, keys) and self.graph.is_full(name):
             self.graph.empty(name)
+        while place := self.graph.unknown(name, keys):
+            self.graph.add_first_words(name, self.table.first_words(name, around=place))
         for word in self.graph.missing(name, keys):
             self.graph.add(name, word, self.table.bindings(name, first_word=word))
 

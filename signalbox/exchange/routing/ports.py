@@ -58,6 +58,12 @@ class RoutingTable(Protocol):
         With a first word, return the bindings whose patterns begin with it, and possibly others.
         """
 
+    def first_words(self, exchange: ExchangeName, *, around: str) -> Sequence[str]:
+        """Return the places of the first words of some bindings, sorted: the last one before a place, and from it on.
+
+        `FIRST_PLACE` is before, and `LAST_PLACE` behind all. They are at least as new as the last snapshot.
+        """
+
     def copy_settings(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, CopySettings]:
         """Return the settings of existing queues; the values may be slightly stale."""
 

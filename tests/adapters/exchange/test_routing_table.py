@@ -13,11 +13,16 @@ from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
 from signalbox.aws.exchange.items import head_key
-from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads, DynamoRoutingTable
+from signalbox.aws.exchange.routing_table import (
+    FIRST_WORDS_READ,
+    DynamoCounterWriter,
+    DynamoHeads,
+    DynamoRoutingTable,
+)
 from signalbox.aws.shared.dynamodb import ItemBusy
 from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.patterns import Pattern
+from signalbox.exchange.model.patterns import FIRST_PLACE, LAST_PLACE, Pattern
 from signalbox.exchange.model.records import (
     Binding,
     DeclaredQueue,
@@ -194,6 +199,21 @@ def test_bindings_are_found_by_the_first_words_of_their_patterns(exchange_table)
         "c": [],
     }
     assert sorted(str(one.pattern) for one in table.bindings(ExchangeName("xs"))) == sorted(patterns)
+    places = [FIRST_PLACE, "\n", "#\n", "*\n", "a\n", "a b\n", "a#\n", "ab\n", LAST_PLACE]
+    assert [table.first_words(ExchangeName("xs"), around=place) for place in places[1:]] == [
+        places[number:] for number in range(len(places) - 1)
+    ]
+
+
+def test_the_first_words_of_many_bindings_are_read_in_parts(exchange_table) -> None:
+    DynamoExchanges(exchange_table).create(exchange("xs"))
+    for pattern in (*(f"a.{number}" for number in range(FIRST_WORDS_READ - 1)), "b", "b.c", "d"):
+        target = ResourceRef(ResourceKind.EXCHANGE, "xs")
+        DynamoBindings(exchange_table).bind(Binding(ExchangeName("xs"), target, Pattern.parse(pattern)))
+
+    parts = [DynamoRoutingTable(exchange_table).first_words(ExchangeName("xs"), around=place) for place in "ac"]
+
+    assert parts == [[FIRST_PLACE, "a\n", "b\n"], ["b\n", "d\n", LAST_PLACE]]
 
 
 def test_the_settings_for_copies_are_those_of_existing_queues(exchange_table) -> None:

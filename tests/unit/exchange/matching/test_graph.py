@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -157,6 +158,22 @@ def test_an_exchange_of_more_words_than_the_maximum_is_held_by_first_words() -> 
 
     assert read == [0, 1, 2]
     assert graph.missing(ExchangeName("xa"), [RoutingKey("4.a")]) == {"4", "*", "#", ""}
+
+
+@pytest.mark.parametrize(("count", "is_kept"), [(5, True), (6, False)])
+def test_known_first_words_count_as_words_and_are_dropped_if_they_take_half_of_the_maximum(
+    count: int, *, is_kept: bool
+) -> None:
+    graph, name, places = RoutingGraph(maximum=10), ExchangeName("xa"), [f"{number}\n" for number in range(count)]
+    graph.put(exchange("xa"), [bound("0.a.b.c", queue="q")] * 3)
+    graph.add_first_words(name, places)
+    graph.add(name, "0", [bound("0.a.b.c", queue="q"), bound("0.d", queue="q")])
+    assert graph.is_full(name)
+
+    graph.empty(name)
+
+    assert (graph.unknown(name, [RoutingKey("1.a")]) is None) is is_kept
+    assert graph.missing(name, [RoutingKey("0.a")]) == {"0", "*", "#", ""}
 
 
 def test_the_former_version_of_an_exchange_is_dropped_before_the_next_one_is_read() -> None:

@@ -1,7 +1,7 @@
 """A world for routing: tables and queues in memory, in which every call may fail or be a function's last."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,7 +13,7 @@ from signalbox.exchange.messages.publications import Publication, TrustedSenders
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.denies import NoDenies
 from signalbox.exchange.model.names import StageNames, dead_letter_name
-from signalbox.exchange.model.patterns import Pattern
+from signalbox.exchange.model.patterns import FIRST_PLACE, LAST_PLACE, Pattern, place_of
 from signalbox.exchange.model.records import Binding, ExchangeRecord, GroupBy, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.batch_reader import NO_POISON, BatchReader
@@ -58,6 +58,12 @@ class Killed(BaseException):
     """The function's time is over, in the middle of a call."""
 
 
+def places_around(place: str, places: Collection[str], *, most: int = 2) -> list[str]:
+    """Return the last place before a place, and the next ones from it on."""
+    before = max((one for one in places if one < place), default=FIRST_PLACE)
+    return [before, *[*sorted(one for one in places if one >= place), LAST_PLACE][:most]]
+
+
 @dataclass
 class MemoryTable:
     exchanges: dict[ExchangeName, ExchangeRecord] = field(default_factory=dict)
@@ -89,6 +95,11 @@ class MemoryTable:
             begins_with = bound.pattern.words[0] if bound.pattern.words else ""
             if bound.exchange == exchange and first_word in (None, begins_with):
                 yield bound
+
+    def first_words(self, exchange: ExchangeName, *, around: str) -> Sequence[str]:
+        self.readings.append(f"{exchange}: first words around {around!r}")
+        words = {place_of("".join(one.pattern.words[:1])) for one in self.bound if one.exchange == exchange}
+        return places_around(around, words)
 
     def copy_settings(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, CopySettings]:
         return {

@@ -525,20 +525,37 @@ def test_a_head_keeps_the_number_of_a_message_that_comes_again_with_many_behind_
 
 
 def test_of_a_large_exchange_only_bindings_that_may_match_are_read_and_only_once() -> None:
-    world = World(maximum_words=6)
+    world = World(maximum_words=9)
     world.declare("xs")
-    for pattern in ("a.1", "b.1", "*.2", "c", ""):
+    for pattern in ("a.1", "b.1", "*.2", "c.d.e.f.g", ""):
         world.bind("xs", pattern, queue="q_" + (pattern or "empty"))
     for keys in (["a.1"], ["a.2", "a.1"], ["b.1"]):
         for key in keys:
             world.publish("xs", key)
         world.route("xs")
 
-    whole, *parts = world.table.readings
+    whole, *parts = (one for one in world.table.readings if "first words" not in one)
     assert whole == "xs"
     assert sorted(parts[:4]) == ["xs: ", "xs: #", "xs: *", "xs: a"]
     assert parts[4:] == ["xs: b"]
-    assert [len(world.bodies(f"q_{pattern}")) for pattern in ("a.1", "b.1", "*.2", "c")] == [2, 1, 1, 0]
+    assert [len(world.bodies(f"q_{pattern}")) for pattern in ("a.1", "b.1", "*.2", "c.d.e.f.g")] == [2, 1, 1, 0]
+
+
+def test_first_words_that_no_pattern_has_cause_as_many_reads_as_there_are_first_words() -> None:
+    world = World(maximum_words=6)
+    world.declare("xs")
+    for pattern in ("a.1", "g.1", "m.1", "t.1"):
+        world.bind("xs", pattern, queue="q_a")
+    world.publish("xs", "g.1")
+    world.route("xs")
+    world.table.readings.clear()
+
+    for number in range(200):
+        world.publish("xs", f"{chr(97 + number % 26)}{number}.1")
+        world.route("xs")
+
+    assert len(world.table.readings) <= 4
+    assert world.bodies("q_a") == ["body"]
 
 
 def test_bindings_of_a_large_exchange_are_dropped_at_the_limit() -> None:
