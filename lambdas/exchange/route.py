@@ -60,6 +60,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
         )
     _measure(messages, routed.not_done)
     route_wiring.counters().write_due()
+    route_wiring.refusals().write_due()
     return in_flight(routed.not_done)
 
 

@@ -8,13 +8,19 @@ from lambdas.exchange import wiring
 from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
 from signalbox.aws.exchange.key_holds import DynamoKeyHolds
-from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads, DynamoRoutingTable
+from signalbox.aws.exchange.routing_table import (
+    DynamoCounterWriter,
+    DynamoHeads,
+    DynamoRoutingTable,
+    DynamoWaitingCopies,
+)
 from signalbox.aws.exchange.sent_copies import DynamoSentCopies
 from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.router_log import DynamoKilobyteCounter, DynamoRouterLog
 from signalbox.aws.live.subscribers import DynamoSubscribers
+from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.exchange.messages.publications import TrustedSenders
 from signalbox.exchange.routing.batch_reader import BatchReader
@@ -35,6 +41,8 @@ from signalbox.live.router.distributor import Distributor
 from signalbox.live.router.write_limits import PublisherLimits
 from signalbox.queues import QueueName
 
+SEEN_WITHIN = timedelta(hours=1)  # a copy that waits, or one before it, if no pause between attempts is longer
+
 
 @cache
 def router() -> Router:
@@ -47,12 +55,14 @@ def router() -> Router:
         distributor() if wiring.has_live() else None,
         CopyRouter(
             dispatcher(),
+            refusals(),
             keeper(),
             copy_settings,
             wiring.names(),
             instance.CLOCK.now,
             sent_copies(),
             instance.is_late,
+            parallel_map,
         ),
         Reporter(counters(), parallel_map, instance.record),
     )
@@ -99,15 +109,17 @@ def counters() -> CollectedCounters:
 
     Their writes have one attempt: messages do not wait for counters that DynamoDB throttles.
     """
-    stored = DynamoCounterWriter(instance.table("EXCHANGE_TABLE", instance.ONCE), parallel_map)
+    stored = DynamoCounterWriter(_table_once(), parallel_map)
     pause = timedelta(0) if instance.is_local() else PAUSE_OF_A_WRITE
     return CollectedCounters(stored, instance.CLOCK.now, pause)
 
 
 def flush() -> None:
-    """Write the collected counters, if there are any."""
+    """Write the collected counters and numbers, if there are any."""
     if counters.cache_info().currsize:
         counters().flush()
+    if refusals.cache_info().currsize:
+        refusals().flush()
 
 
 @cache
@@ -165,7 +177,19 @@ def retrier() -> Retrier:
     """Return the retrier of the retry queues."""
     now = instance.CLOCK.now
     patience = Patience(instance.settings().seconds("ROUTE_RETRY_SECONDS"), retention(), now)
-    return Retrier(heads(), dispatcher(), counters(), wiring.names(), patience, now)
+    return Retrier(heads(), dispatcher(), refusals(), counters(), wiring.names(), patience, now)
+
+
+@cache
+def refusals() -> Refusals:
+    """Return the refusals that this function instance sees. Their numbers are written as the counters are."""
+    pause = instance.settings().seconds("ROUTE_RETRY_SECONDS")
+    stored = DynamoWaitingCopies(_table_once(), tried_within=SEEN_WITHIN + 2 * pause)
+    return Refusals(stored, instance.CLOCK.now, parallel_map)
+
+
+def _table_once() -> DynamoTable:
+    return instance.table("EXCHANGE_TABLE", instance.ONCE)
 
 
 @cache
@@ -176,7 +200,7 @@ def dispatcher() -> CopyDispatcher:
     return CopyDispatcher(
         sender=sender,
         declared=routing_table(),
-        refusals=Refusals(routing_table(), instance.CLOCK.now),
+        refusals=refusals(),
         retry_queue=retry_queue(),
         ordered_retry_queue=ordered_retry_queue(),
         dead_letter_queue=_name(dead_letter_queue_url),

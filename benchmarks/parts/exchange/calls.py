@@ -114,7 +114,16 @@ def _counted(queues: int, *, is_for_all: bool) -> Calls:
         BatchReader(table, settings, None, senders, str, lambda: NOW),  # type: ignore[arg-type] # no exchange is live
         Numberer(None, None),  # type: ignore[arg-type] # nothing is ordered
         None,  # no exchange is live
-        CopyRouter(dispatcher, None, settings, StageNames("benchmark"), lambda: NOW, MemorySentCopies(), lambda: False),
+        CopyRouter(
+            dispatcher,
+            refusals,
+            None,
+            settings,
+            StageNames("benchmark"),
+            lambda: NOW,
+            MemorySentCopies(),
+            lambda: False,
+        ),
         Reporter(_CounterWriter()),
     )
     batches = [

@@ -97,9 +97,12 @@ def back_reference_key(binding: Binding) -> Item:
     return {"pk": partition(binding.target), "sk": f"{BACK_REFERENCE}{binding.exchange}#{binding.pattern}"}
 
 
-def waiting_key(owner: DeclaredName) -> Item:
-    """Return the key of the item with the number of waiting copies of an owner, `q_USER` or an existing queue."""
-    return {"pk": partition(ResourceRef(ResourceKind.QUEUE, owner)), "sk": "waiting"}
+def waiting_key(owner: DeclaredName, day: str = "") -> Item:
+    """Return the key of the numbers of waiting copies of an owner, `q_USER` or an existing queue, published on a day.
+
+    Without a day, the sort key is the prefix of those of all days.
+    """
+    return {"pk": partition(ResourceRef(ResourceKind.QUEUE, owner)), "sk": f"waiting#{day}"}
 
 
 def minute_key(begins_at: datetime) -> str:

@@ -8,10 +8,11 @@ therefore collected. Batches of more than ten messages share these costs.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import dropwhile, islice
 from uuid import UUID
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -39,7 +40,14 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import FIRST_PLACE, LAST_PLACE
 from signalbox.exchange.model.records import Binding, GroupBy, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.ports import CopySettings, Counts, HeadChange, KeysOfExchange, RoutingSnapshot
+from signalbox.exchange.routing.ports import (
+    CopySettings,
+    Counts,
+    HeadChange,
+    KeysOfExchange,
+    RoutingSnapshot,
+    WaitingChanges,
+)
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import MessageId
 from signalbox.parallel import ParallelMap, serial_map
@@ -49,14 +57,15 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 SENDER, DETOUR = "sender#", "detour:"
 FIRST_WORDS_READ = 25  # bindings, of 200 bytes and more: one or two units
 COUNTERS_KEPT_FOR = timedelta(hours=2)
-WAITING_KEPT_FOR = timedelta(hours=1)  # after the last copy that came or left
+WAITING_KEPT_FOR = timedelta(days=15)  # longer than SQS keeps a copy that waits behind others
+SHARE = "share"
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoRoutingTable:
-    """`RoutingTable`, `DeclaredQueues` and `WaitingCopies` over the table `Exchanges`."""
+    """`RoutingTable` and `DeclaredQueues` over the table `Exchanges`."""
 
     table: DynamoTable
 
@@ -113,15 +122,6 @@ class DynamoRoutingTable:
         if item is None or item.get(IS_DELETING):
             return None
         return QUEUE_RECORD.read(item).created_at
-
-    def add_waiting(self, owner: DeclaredName, number: int, *, now: datetime) -> int:
-        """Add to an owner's number of waiting copies, and return it."""
-        key, until = waiting_key(owner), ttl(now + WAITING_KEPT_FOR)
-        is_current = attr("pk").not_exists() | attr("expires_at").gt(round(now.timestamp()))
-        item = self.table.written(Update(key, sets=until, adds={"waiting": number}, condition=is_current))
-        if item is None:  # DynamoDB deletes it some time after it has expired
-            item = self.table.written(Update(key, sets=until | {"waiting": number})) or {}
-        return int(item["waiting"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +181,37 @@ class DynamoCounterWriter:
         except (ClientError, BotoCoreError) as error:
             return f"{resource}: {error}"
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoWaitingCopies:
+    """`WaitingCopies` over the table `Exchanges`: an item for each owner and day, with an attribute for each share.
+
+    A copy that waits, or one before it, is tried at least once in the time `tried_within`.
+    """
+
+    table: DynamoTable
+    tried_within: timedelta
+
+    def add_waiting(self, owner: DeclaredName, changes: WaitingChanges, *, now: datetime) -> Mapping[int, int] | None:
+        """Add to an owner's numbers, and return those of all shares; log a failure, and return None."""
+        sets = {"seen_at": milliseconds(now)} | ttl(now + WAITING_KEPT_FOR)
+        days = {
+            day: {share: number for (other, share), number in changes.items() if other == day} for day, _ in changes
+        }
+        try:
+            for day, numbers in days.items():
+                adds = {f"{SHARE}{share}": number for share, number in numbers.items()}
+                self.table.write(Update(waiting_key(owner, day.isoformat()), sets=sets, adds=adds))
+            key = waiting_key(owner)
+            items = list(self.table.query(attr("pk").eq(key["pk"]) & attr("sk").begins_with(key["sk"])))
+        except (ClientError, BotoCoreError) as error:
+            logger.warning("the numbers of waiting copies of %s are not known: %s", owner, error)
+            return None
+        found = Counter[int]()
+        for item in dropwhile(lambda one: one["seen_at"] < milliseconds(now - self.tried_within), items):
+            found.update({int(name[len(SHARE) :]): int(item[name]) for name in item if name.startswith(SHARE)})
+        return found
 
 
 def head_update(exchange: ExchangeName, change: HeadChange) -> Update:

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cache, partial
 
 from signalbox.errors import EffectFailed
 from signalbox.exchange.messages.copies import Copy, retry_message
 from signalbox.exchange.messages.headers import OWN_NAMES
 from signalbox.exchange.messages.properties import TOPIC, dead_letter_message
+from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import dead_letter_name, is_existing
 from signalbox.exchange.routing.ports import CopySender, DeclaredQueues
 from signalbox.exchange.routing.refusals import Refusals
@@ -44,12 +44,50 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A message for the dead-letter queue of the queue `next_to`, or else of the stage, and the reason.
+
+    Of a message that the exchange did not write, attributes such as `publisher` are headers: the sender wrote them.
+    """
+
+    message: Message
+    reason: str
+    next_to: QueueName | None = None
+    own_names: Collection[str] = (TOPIC,)
+
+    def delivery(self, letter_id: MessageId, queue: QueueName) -> Delivery:
+        """Return the delivery to a dead-letter queue, with an id among those of all calls."""
+        dead = dead_letter_message(self.message, own_names=self.own_names, reason=self.reason, is_fifo=is_fifo(queue))
+        return Delivery(replace(dead, message_id=letter_id), queue)
+
+
+@dataclass(frozen=True, slots=True)
 class DeadCopy:
-    """A copy in a dead-letter queue, the reason, and whether that is a refusal of its queue."""
+    """A copy in a dead-letter queue, the reason, and whether that is a refusal of its queue.
+
+    If the queue is gone, so is its dead-letter queue.
+    """
 
     copy: Copy
     reason: str
     is_refused: bool = False
+    is_gone: bool = False
+
+    @property
+    def letter(self) -> DeadLetter:
+        """Return the dead letter."""
+        is_of_stage = self.is_gone or is_existing(self.copy.queue)
+        next_to = None if is_of_stage else self.copy.destination
+        return DeadLetter(self.copy.message, self.reason, next_to, OWN_NAMES)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """A copy that its queue did not take, the reason if it is permanent, and the result of the call."""
+
+    copy: Copy
+    reason: str | None
+    sent: SentBatch
 
 
 @dataclass(slots=True)
@@ -99,34 +137,36 @@ class CopyDispatcher:
     parallel_map: ParallelMap = serial_map
 
     def deliver(self, copies: Iterable[Copy], *, patience: Patience | None = None) -> DispatchResult:
-        """Send copies to their queues; dead-letter those that SQS refuses permanently, or when the patience ends."""
-        self.refusals.store()
+        """Send copies to their queues; dead-letter those that SQS refuses permanently, or when the patience ends.
+
+        Those of `failed` that did not wait before have a place among the waiting ones.
+        """
         by_destination = {(copy.message_id, copy.destination): copy for copy in copies}
         outcome = DispatchResult()
         gone = self._without_their_queue(by_destination.values())
-        ended = [DeadCopy(by_destination.pop(place), reason) for place, reason in gone.items()]
-        self._dead_letter_copies(ended, outcome, is_gone=True)
+        for place in gone:
+            del by_destination[place]
+        self._dead_letter_copies(gone.values(), outcome)
         calls = list(batches(Delivery(copy.message, copy.destination) for copy in by_destination.values()))
+        failures: list[_Failure] = []
         for batch, sent in zip(calls, self.parallel_map(self._sent, calls), strict=True):
-            failures = _reasons(sent)
-            copies_sent = [by_destination[one.message.message_id, batch.destination] for one in batch.deliveries]
-            outcome.delivered += [
-                replace(copy, delivered_as=sent.ids.get(copy.message_id))
-                for copy in copies_sent
-                if copy.message_id not in failures
-            ]
-            self._sort([copy for copy in copies_sent if copy.message_id in failures], sent, outcome, patience)
+            reasons = {delivery.message.message_id: reason for delivery, reason in sent.failed}
+            for copy in (by_destination[one.message.message_id, batch.destination] for one in batch.deliveries):
+                if copy.message_id in reasons:
+                    failures.append(_Failure(copy, reasons[copy.message_id], sent))
+                else:
+                    outcome.delivered.append(replace(copy, delivered_as=sent.ids.get(copy.message_id)))
+        self._sort(failures, outcome, patience)
         return outcome
 
     def retry_later(self, copies: Iterable[Copy], outcome: DispatchResult) -> None:
-        """Send copies to the retry queues, and add them to the result."""
+        """Send copies with a place to the retry queues, and add them to the result."""
         waiting = {message.message_id: (copy, message) for copy in copies for message in (retry_message(copy),)}
-        deliveries = (Delivery(message, self._retry_queue(copy)) for copy, message in waiting.values())
-        left = self._left(deliveries)
-        moved = [copy for copy, message in waiting.values() if message.message_id not in left]
-        self.refusals.count(moved, 1)
-        outcome.retried += moved
-        outcome.stuck += [copy for copy, message in waiting.values() if message.message_id in left]
+        left = self._left(Delivery(message, self._retry_queue(copy)) for copy, message in waiting.values())
+        stuck = [copy for copy, message in waiting.values() if message.message_id in left]
+        self.refusals.count(stuck, -1)
+        outcome.retried += [copy for copy, message in waiting.values() if message.message_id not in left]
+        outcome.stuck += stuck
 
     def give_up(self, copies: Iterable[Copy], outcome: DispatchResult, *, reason: str) -> None:
         """Dead-letter refused copies without another attempt, and add them to the result."""
@@ -140,88 +180,60 @@ class CopyDispatcher:
         outcome.failed += [copy for copy in copies if copy not in ended]
         return outcome
 
-    def dead_letter(
-        self,
-        message: Message,
-        *,
-        next_to: QueueName | None,
-        reason: str,
-        own_names: Collection[str] = (TOPIC,),
-        is_throttled: bool = False,
-    ) -> bool:
-        """Send a message to the dead-letter queue of `next_to`, or else of the stage; return whether it arrived.
+    def dead_letter(self, letters: Mapping[MessageId, DeadLetter]) -> Collection[MessageId]:
+        """Send dead letters by tens, and those that other queues do not take to that of the stage.
 
-        Of a message that the exchange did not write, attributes such as `publisher` are headers: the sender wrote them.
-        That of a queue that SQS throttles is tried once, since SQS may throttle its groups, too.
+        Return the ids of those that arrived nowhere.
         """
-        queues = [*([dead_letter_name(next_to)] if next_to else []), self.dead_letter_queue]
-        dead = partial(dead_letter_message, message, own_names=own_names, reason=reason)
-        for queue in queues:
-            letter = Delivery(dead(is_fifo=is_fifo(queue)), queue)
-            is_once = is_throttled and queue != self.dead_letter_queue
-            if not (self._attempted(Batch(queue, (letter,))).failed if is_once else self._left([letter])):
-                return True
-        return False
-
-    def _dead_letter_copies(self, dead: Iterable[DeadCopy], outcome: DispatchResult, *, is_gone: bool = False) -> None:
-        """Send copies to their queues' dead-letter queues, or by tens to the stage's; add them to the result."""
-        by_place = {(one.copy.message_id, one.copy.destination): one for one in dead}
-        of_stage = {place: one for place, one in by_place.items() if is_gone or is_existing(one.copy.queue)}
-        left = self._left(self._dead_letter_of_stage(one) for one in of_stage.values())
-        for place, one in by_place.items():
-            copy = one.copy
-            if place in of_stage:
-                is_taken = copy.waiting_id not in left
-            else:
-                is_taken = self.dead_letter(
-                    copy.message,
-                    next_to=copy.destination,
-                    reason=one.reason,
-                    own_names=OWN_NAMES,
-                    is_throttled=one.is_refused,
-                )
-            if is_taken:
-                outcome.dead.append(one)
-            else:
-                outcome.stuck.append(copy)
-
-    def _dead_letter_of_stage(self, dead: DeadCopy) -> Delivery:
-        queue = self.dead_letter_queue
-        message = dead_letter_message(
-            dead.copy.message, own_names=OWN_NAMES, reason=dead.reason, is_fifo=is_fifo(queue)
+        left = self._left(
+            one.delivery(letter_id, dead_letter_name(one.next_to)) for letter_id, one in letters.items() if one.next_to
         )
-        return Delivery(replace(message, message_id=dead.copy.waiting_id), queue)
+        return self._left(
+            one.delivery(letter_id, self.dead_letter_queue)
+            for letter_id, one in letters.items()
+            if letter_id in left or not one.next_to
+        )
 
-    def _without_their_queue(self, copies: Iterable[Copy]) -> Mapping[tuple[MessageId, QueueName], str]:
-        """Return the reason for each waiting copy whose queue is gone: one of its name may be of another owner."""
-        created_at, reasons = cache(self.declared.created_at), {}
-        for copy in copies:
-            if copy.waiting_since is not None:
-                created = created_at(copy.queue)
-                if created is None or created > copy.waiting_since:
-                    reasons[copy.message_id, copy.destination] = _gone(copy)
-        return reasons
-
-    def _sort(
-        self, failed: Sequence[Copy], sent: SentBatch, outcome: DispatchResult, patience: Patience | None
-    ) -> None:
-        failures, dead = _reasons(sent), list[DeadCopy]()
-        is_unknown = None in failures.values()
-        is_gone = is_unknown and self.declared.created_at(failed[0].queue) is None
-        for copy in failed:
-            reason = failures[copy.message_id]
-            has_ended = reason is None and self.refusals.ends(copy, sent)
-            if is_gone:
-                reason = _gone(copy)
-            elif sent.is_queue_missing and patience and copy.attempt >= ATTEMPTS_WITHOUT_QUEUE:
-                reason = f"queue {copy.destination!r} does not exist in SQS at attempt {copy.attempt}"
-            elif reason is None and (has_ended or (patience and patience.ends_with(copy))):
-                reason = f"not accepted at the last attempt: {sent.problem}"
-            if reason is None:
-                outcome.failed.append(copy)
+    def _dead_letter_copies(self, dead: Iterable[DeadCopy], outcome: DispatchResult) -> None:
+        by_id = {one.copy.waiting_id: one for one in dead}
+        left = self.dead_letter({waiting_id: one.letter for waiting_id, one in by_id.items()})
+        for waiting_id, one in by_id.items():
+            if waiting_id in left:
+                outcome.stuck.append(one.copy)
             else:
-                dead.append(DeadCopy(copy, reason, is_refused=has_ended))
-        self._dead_letter_copies(dead, outcome, is_gone=is_gone)
+                outcome.dead.append(one)
+
+    def _without_their_queue(self, copies: Iterable[Copy]) -> Mapping[tuple[MessageId, QueueName], DeadCopy]:
+        """Return the waiting copies whose queue is gone: one of its name may be of another owner."""
+        waiting = [(copy, since) for copy in copies if (since := copy.waiting_since) is not None]
+        created = self._created(copy.queue for copy, _ in waiting)
+        gone = (copy for copy, since in waiting if (at := created[copy.queue]) is None or at > since)
+        return {(copy.message_id, copy.destination): _gone(copy) for copy in gone}
+
+    def _created(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, datetime | None]:
+        wanted = list(dict.fromkeys(queues))
+        return dict(zip(wanted, self.parallel_map(self.declared.created_at, wanted), strict=True))
+
+    def _sort(self, failures: Sequence[_Failure], outcome: DispatchResult, patience: Patience | None) -> None:
+        """Dead-letter the copies that end; of the others, those without a place, unless they wait already."""
+        created = self._created(one.copy.queue for one in failures if one.reason is None)
+        gone = {queue for queue, at in created.items() if at is None}
+        dead: list[DeadCopy] = []
+        left: dict[MessageId, _Failure] = {}
+        for one in failures:
+            reason = _end(one, patience)
+            if one.copy.queue in gone:
+                dead.append(_gone(one.copy))
+            elif reason is None:
+                left[one.copy.waiting_id] = one
+            else:
+                dead.append(DeadCopy(one.copy, reason))
+        ended = [one.copy for one in left.values() if self.refusals.ends(one.copy, one.sent)]
+        ended += self.refusals.reserve(one.copy for one in left.values() if one.copy.waiting_since is None)
+        refused = [left.pop(copy.waiting_id) for copy in ended]
+        dead += [DeadCopy(one.copy, _last(one.sent), is_refused=True) for one in refused]
+        outcome.failed += [one.copy for one in left.values()]
+        self._dead_letter_copies(dead, outcome)
 
     def _sent(self, batch: Batch) -> SentBatch:
         """Make a call, and a second one if it has no answer, as on a connection that SQS has closed."""
@@ -236,18 +248,17 @@ class CopyDispatcher:
         except EffectFailed as error:
             return SentBatch([(delivery, None) for delivery in batch.deliveries], problem=str(error))
 
-    def _left(self, deliveries: Iterable[Delivery], *, is_repeated: bool = True) -> Collection[MessageId]:
+    def _left(self, deliveries: Iterable[Delivery]) -> Collection[MessageId]:
         """Send messages to queues of the stage; return those that these do not take."""
-        calls = list(batches(deliveries))
-        send = partial(self._left_of, attempts=self.attempts if is_repeated else lambda: range(1))
-        return {one for left in self.parallel_map(send, calls) for one in left}
+        return {one for left in self.parallel_map(self._left_of, list(batches(deliveries))) for one in left}
 
-    def _left_of(self, batch: Batch, attempts: Callable[[], Iterable[int]]) -> Collection[MessageId]:
+    def _left_of(self, batch: Batch) -> Collection[MessageId]:
+        """Make a call, and repeat what failed, unless users fill the queue: they can have SQS throttle it for long."""
         refused: set[MessageId] = set()
-        own = self.retry_queue, self.ordered_retry_queue, self.dead_letter_queue
-        for _ in attempts():
+        is_own = batch.destination in (self.retry_queue, self.ordered_retry_queue, self.dead_letter_queue)
+        for _ in self.attempts() if is_own else range(1):
             sent = self._attempted(batch)
-            self.refusals.witness(sent, is_filled_by_users=batch.destination not in own)
+            self.refusals.witness(sent, is_filled_by_users=not is_own)
             refused |= {one.message.message_id for one, reason in sent.failed if reason is not None}
             batch = Batch(batch.destination, tuple(one for one, reason in sent.failed if reason is None))
             if not batch.deliveries or sent.is_queue_missing or sent.is_denied:
@@ -258,9 +269,19 @@ class CopyDispatcher:
         return self.ordered_retry_queue if copy.keeps_order else self.retry_queue
 
 
-def _gone(copy: Copy) -> str:
-    return f"queue {copy.queue!r} is not declared any more"
+def _end(failure: _Failure, patience: Patience | None) -> str | None:
+    """Return why a copy ends whose queue may exist; None if it may be tried again."""
+    copy, sent = failure.copy, failure.sent
+    if failure.reason is not None or patience is None:
+        return failure.reason
+    if sent.is_queue_missing and copy.attempt >= ATTEMPTS_WITHOUT_QUEUE:
+        return f"queue {copy.destination!r} does not exist in SQS at attempt {copy.attempt}"
+    return _last(sent) if patience.ends_with(copy) else None
 
 
-def _reasons(sent: SentBatch) -> Mapping[MessageId, str | None]:
-    return {delivery.message.message_id: reason for delivery, reason in sent.failed}
+def _last(sent: SentBatch) -> str:
+    return f"not accepted at the last attempt: {sent.problem}"
+
+
+def _gone(copy: Copy) -> DeadCopy:
+    return DeadCopy(copy, f"queue {copy.queue!r} is not declared any more", is_gone=True)

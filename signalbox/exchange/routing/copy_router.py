@@ -3,19 +3,23 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import compress
+from operator import not_
 from typing import Protocol, TypeVar
 
 from signalbox.exchange.messages.copies import Copy, copies
 from signalbox.exchange.messages.publications import Publication, Rejection
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.routing.batch_reader import Entry
-from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult
+from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DeadLetter, DispatchResult
 from signalbox.exchange.routing.copy_keeper import NOTHING_KEPT, CopyKeeper
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.detours import Detours
 from signalbox.exchange.routing.ports import SentCopies, SentCopy
+from signalbox.exchange.routing.refusals import Refusals
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import MessageId
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName
 
 # The copies that are sent between two looks at the time, in half a second.
@@ -56,12 +60,14 @@ class CopyRouter:
     """
 
     dispatcher: CopyDispatcher
+    refusals: Refusals
     keeper: CopyKeeper | None
     copy_settings: CopySettingsCache
     names: StageNames
     now: Callable[[], datetime]
     sent: SentCopies
     is_late: Callable[[], bool]
+    parallel_map: ParallelMap = serial_map
     part_copies: int = PART_COPIES
 
     def route(
@@ -74,16 +80,17 @@ class CopyRouter:
         at: datetime,
     ) -> RoutedEntries:
         """Send the copies of publications, which have the time `at`, and dead-letter rejected messages."""
-        handled: list[Entry] = []
-        made: list[Copy] = []
-        failed: set[MessageId] = set()
-        for entry in entries:
-            if isinstance(entry, Publication):
-                made += self._copies(entry, exchange, sequence=sequences.get(entry.message.message_id), at=at)
-            elif not self._dead_letter(entry, exchange):
-                failed.add(entry.message.message_id)
-                continue
-            handled.append(entry)
+        rejected = (entry for entry in entries if isinstance(entry, Rejection))
+        place = self.names.queue(exchange)
+        letters = {one.message.message_id: DeadLetter(one.message, one.reason, place) for one in rejected}
+        failed = set(self.dispatcher.dead_letter(letters))
+        handled = [entry for entry in entries if entry.message.message_id not in failed]
+        made = [
+            copy
+            for one in entries
+            if isinstance(one, Publication)
+            for copy in self._copies(one, exchange, sequence=sequences.get(one.message.message_id), at=at)
+        ]
         outcome, kept = DispatchResult(), list[HistoryEvent]()
         # Copies for one queue follow one another, since a call carries several.
         waiting = parts(sorted(self.sent.left(made), key=lambda one: one.destination), most=self.part_copies)
@@ -109,11 +116,6 @@ class CopyRouter:
         outcome.add(self._send([one for one in copies if one.message_id not in failed], detours))
         return kept.events
 
-    def _dead_letter(self, rejection: Rejection, exchange: ExchangeName) -> bool:
-        return self.dispatcher.dead_letter(
-            rejection.message, next_to=self.names.queue(exchange), reason=rejection.reason
-        )
-
     def _copies(
         self, publication: Publication, exchange: ExchangeName, *, sequence: int | None, at: datetime
     ) -> Iterator[Copy]:
@@ -131,18 +133,17 @@ class CopyRouter:
 
     def _send(self, made: Sequence[Copy], detours: Detours) -> DispatchResult:
         """Deliver copies; send those that failed, or that must stay behind a failed one, to the retry queues."""
-        direct: list[Copy] = []
-        behind: list[Copy] = []
-        ended: list[Copy] = []
-        for copy in made:
-            if detours.has(copy) and self.dispatcher.refusals.is_full(copy.owner):
-                ended.append(copy)
-            else:
-                (behind if detours.extend(copy) else direct).append(copy)
-        outcome = self.dispatcher.deliver(direct)
-        self.dispatcher.give_up(ended, outcome, reason=TOO_MANY_WAIT)
-        for copy in outcome.failed:
-            detours.start(copy)
+        following = [copy for copy in made if detours.has(copy)]
+        ended = {copy.waiting_id: copy for copy in self.refusals.reserve(following)}
+        placed = [copy for copy in following if copy.waiting_id not in ended]
+        is_extended = list(self.parallel_map(detours.extend, placed))
+        behind = list(compress(placed, is_extended))
+        self.refusals.count(compress(placed, map(not_, is_extended)), -1)
+        waiting = {copy.waiting_id for copy in behind}
+        outcome = self.dispatcher.deliver(copy for copy in made if copy.waiting_id not in ended.keys() | waiting)
+        self.dispatcher.give_up(ended.values(), outcome, reason=TOO_MANY_WAIT)
+        for _ in self.parallel_map(detours.start, [copy for copy in outcome.failed if copy.keeps_order]):
+            pass
         self.dispatcher.retry_later([*outcome.failed, *behind], outcome)
         return outcome
 

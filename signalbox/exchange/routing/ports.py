@@ -3,9 +3,10 @@
 They let AWS errors propagate: a batch that ends with an error is redelivered, so that every call may happen twice.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Protocol, TypeVar
 
 from signalbox.exchange.messages.publications import Publication
@@ -130,11 +131,18 @@ class DeclaredQueues(Protocol):
         """Return the time of a queue's first declaration, or None if it is not declared or being deleted."""
 
 
+WaitingChanges = Counter[tuple[date, int]]
+"""Increments of the numbers of waiting copies, by the day of publication and the share of the exchange."""
+
+
 class WaitingCopies(Protocol):
     """The numbers of copies of the owners of queues that wait in the retry queues."""
 
-    def add_waiting(self, owner: DeclaredName, number: int, *, now: datetime) -> int:
-        """Add to an owner's number, and return it."""
+    def add_waiting(self, owner: DeclaredName, changes: WaitingChanges, *, now: datetime) -> Mapping[int, int] | None:
+        """Add to an owner's numbers, and return those of all shares. Never raises: return None if nothing was added.
+
+        Days count from the first one on that was changed lately, perhaps by 0: of earlier ones nothing waits.
+        """
 
 
 Counts = Mapping[ResourceRef, Mapping[str, int]]

@@ -11,8 +11,9 @@ from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.batch_reader import NO_POISON
 from signalbox.exchange.routing.batch_report import BatchReport, RoutingResult
-from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult, Patience
+from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DeadLetter, DispatchResult, Patience
 from signalbox.exchange.routing.ports import CounterWriter, Heads
+from signalbox.exchange.routing.refusals import Refusals
 from signalbox.fifo import FifoBatch
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
@@ -33,6 +34,7 @@ class Retrier:
 
     heads: Heads
     dispatcher: CopyDispatcher
+    refusals: Refusals
     counters: CounterWriter
     names: StageNames
     patience: Patience
@@ -75,21 +77,21 @@ class Retrier:
         report: BatchReport,
         deliver: Callable[[Sequence[Copy]], DispatchResult],
     ) -> DispatchResult:
-        chosen: list[Copy] = []
-        for entry in entries:
-            if isinstance(entry.content, Copy):
-                chosen.append(entry.content)
-            elif self.dispatcher.dead_letter(entry.message, next_to=None, reason=entry.content.reason):
-                report.add_rejection(entry.content, None)
-            else:
-                batch.fail(entry.message.message_id)
-        outcome = deliver(chosen)
-        self.dispatcher.refusals.count(outcome.done, -1)
+        rejected = [entry.content for entry in entries if isinstance(entry.content, Rejection)]
+        letters = {one.message.message_id: DeadLetter(one.message, one.reason) for one in rejected}
+        left = set(self.dispatcher.dead_letter(letters))
+        for rejection in rejected:
+            if rejection.message.message_id not in left:
+                report.add_rejection(rejection, None)
+        outcome = deliver([one.content for one in entries if isinstance(one.content, Copy)])
+        self.refusals.count(outcome.done, -1)
+        self.refusals.count([*outcome.failed, *outcome.stuck], 0)
         self._end_detours(outcome)
         report.add_dispatch(outcome)
-        left = {copy.waiting_id for copy in (*outcome.failed, *outcome.stuck)}
+        left |= {copy.waiting_id for copy in (*outcome.failed, *outcome.stuck)}
         for entry in entries:
-            if isinstance(entry.content, Copy) and entry.content.waiting_id in left:
+            name = entry.content.waiting_id if isinstance(entry.content, Copy) else entry.message.message_id
+            if name in left:
                 batch.fail(entry.message.message_id)
         return outcome
 

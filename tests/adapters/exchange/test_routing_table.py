@@ -1,6 +1,7 @@
 """The router's table: the ports in memory and over DynamoDB behave alike."""
 
 import logging
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,9 +16,11 @@ from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, Dyna
 from signalbox.aws.exchange.items import head_key
 from signalbox.aws.exchange.routing_table import (
     FIRST_WORDS_READ,
+    WAITING_KEPT_FOR,
     DynamoCounterWriter,
     DynamoHeads,
     DynamoRoutingTable,
+    DynamoWaitingCopies,
 )
 from signalbox.aws.shared.dynamodb import ItemBusy
 from signalbox.backoff import ATTEMPTS
@@ -235,17 +238,41 @@ def test_a_queue_that_is_being_deleted_has_no_time_of_declaration(exchange_table
     assert [table.created_at(name) for name in ("q_a", "q_b", "q_gone")] == [queue("q_a").created_at, None, None]
 
 
-def test_waiting_copies_add_up_for_each_owner_until_none_has_moved_for_an_hour(exchange_table) -> None:
-    table, owner = DynamoRoutingTable(exchange_table), DeclaredName("q_alice")
+def test_waiting_copies_add_up_for_each_owner_and_share(exchange_table) -> None:
+    table, owner = DynamoWaitingCopies(exchange_table, timedelta(hours=1)), DeclaredName("q_alice")
+    yesterday, today = NOW.date() - timedelta(days=1), NOW.date()
 
-    assert table.add_waiting(owner, 120, now=NOW) == 120
-    assert table.add_waiting(DeclaredName("sqs:team"), 1, now=NOW) == 1
-    assert table.add_waiting(owner, -10, now=NOW + timedelta(seconds=1)) == 110
+    assert table.add_waiting(owner, Counter(), now=NOW) == {}
+    assert table.add_waiting(owner, Counter({(today, 1): 120, (today, 2): 5, (yesterday, 1): 3}), now=NOW) == {
+        1: 123,
+        2: 5,
+    }
+    assert table.add_waiting(DeclaredName("sqs:team"), Counter({(today, 1): 1}), now=NOW) == {1: 1}
+    assert table.add_waiting(owner, Counter({(today, 1): -10}), now=NOW) == {1: 113, 2: 5}
 
-    item = exchange_table.get_item(Key={"pk": "queue#q_alice", "sk": "waiting"})["Item"]
-    assert item["expires_at"] == round(NOW.timestamp()) + 3601
-    assert table.add_waiting(owner, 7, now=NOW + timedelta(seconds=3601)) == 7
-    assert table.add_waiting(owner, 1, now=NOW + timedelta(seconds=3602)) == 8
+    item = exchange_table.get_item(Key={"pk": "queue#q_alice", "sk": f"waiting#{today}"})["Item"]
+    assert item["expires_at"] == round((NOW + WAITING_KEPT_FOR).timestamp())
+
+
+def test_numbers_of_copies_that_are_not_tried_any_more_are_forgotten(exchange_table) -> None:
+    """An instance that is killed leaves its owner numbers of copies that do not wait."""
+    table, owner = DynamoWaitingCopies(exchange_table, timedelta(hours=1)), DeclaredName("q_alice")
+    first, second, third = (NOW.date() + timedelta(days=day) for day in range(3))
+    for number, day in enumerate((first, second, third), start=1):
+        table.add_waiting(owner, Counter({(day, 0): number}), now=NOW)
+    later = NOW + timedelta(minutes=59)
+    assert table.add_waiting(owner, Counter({(second, 0): 0}), now=later) == {0: 6}
+
+    assert table.add_waiting(owner, Counter(), now=NOW + timedelta(minutes=61)) == {0: 5}, "the third waits behind"
+    assert table.add_waiting(owner, Counter(), now=later + timedelta(minutes=61)) == {}
+
+
+def test_numbers_of_waiting_copies_that_dynamodb_does_not_take_are_unknown(exchange_table, caplog) -> None:
+    table = DynamoWaitingCopies(replace(exchange_table, name="Missing"), timedelta(hours=1))
+
+    assert table.add_waiting(DeclaredName("q_alice"), Counter({(NOW.date(), 1): 1}), now=NOW) is None
+
+    assert "the numbers of waiting copies of q_alice are not known" in caplog.text
 
 
 def test_more_than_a_hundred_keys_are_read_in_several_calls(exchange_table) -> None:

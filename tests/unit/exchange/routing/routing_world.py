@@ -32,6 +32,7 @@ from signalbox.exchange.routing.ports import (
     NewHold,
     RoutingSnapshot,
     SentCopy,
+    WaitingChanges,
 )
 from signalbox.exchange.routing.refusals import Refusals
 from signalbox.exchange.routing.retries import Retrier
@@ -77,7 +78,8 @@ class MemoryTable:
     heads: "MemoryHeads | None" = None
     groups: dict[DeclaredName, GroupBy] = field(default_factory=dict)
     readings: list[str] = field(default_factory=list)
-    waiting: Counter[DeclaredName] = field(default_factory=Counter)
+    waiting: dict[DeclaredName, Counter[int]] = field(default_factory=dict)
+    is_throttled: bool = False
 
     def snapshot(
         self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str], heads: KeysOfExchange | None = None
@@ -116,9 +118,13 @@ class MemoryTable:
     def created_at(self, queue: DeclaredName) -> datetime | None:
         return self.queues.get(queue)
 
-    def add_waiting(self, owner: DeclaredName, number: int, *, now: datetime) -> int:
-        self.waiting[owner] += number
-        return self.waiting[owner]
+    def add_waiting(self, owner: DeclaredName, changes: WaitingChanges, *, now: datetime) -> Mapping[int, int] | None:
+        if self.is_throttled:
+            return None
+        shares = self.waiting.setdefault(owner, Counter())
+        for (_, share), number in changes.items():
+            shares[share] += number
+        return dict(shares)
 
     def declare(self, name: str, *, alternate: str | None = None) -> None:
         made = ExchangeRecord(ExchangeName(name), None, START, ExchangeName(alternate) if alternate else None)
@@ -357,7 +363,7 @@ class World:
         )
         self.routers = [self.router(), self.router()]
         patience = Patience(timedelta(seconds=VISIBILITY), RETENTION, self.now)
-        self.retrier = Retrier(self.heads, self.dispatcher, self.counters, NAMES, patience, self.now)
+        self.retrier = Retrier(self.heads, self.dispatcher, self.refusals, self.counters, NAMES, patience, self.now)
 
     def router(self) -> Router:
         copy_settings = CopySettingsCache(self.table)
@@ -375,13 +381,14 @@ class World:
             self.live,
             CopyRouter(
                 self.dispatcher,
+                self.refusals,
                 CopyKeeper(self.kept),
                 copy_settings,
                 NAMES,
                 self.now,
                 self.sent,
                 lambda: self.is_late,
-                self.part_copies,
+                part_copies=self.part_copies,
             ),
             Reporter(self.counters, record=self.record),
         )
@@ -465,6 +472,7 @@ class World:
         if not entries:
             return RoutingResult((), ())
         routed = handle([entry.message for entry in entries])
+        self.refusals.write_due()
         self.burn()
         for entry in entries:
             if entry.message.message_id not in routed.not_done:
