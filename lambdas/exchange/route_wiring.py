@@ -1,5 +1,6 @@
 """The dependencies of the function `route`, created once for each function instance, with cached tries."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache, partial
@@ -18,8 +19,9 @@ from signalbox.aws.exchange.sent_copies import DynamoSentCopies
 from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
-from signalbox.aws.live.router_log import DynamoKilobyteCounter, DynamoRouterLog
+from signalbox.aws.live.router_log import DynamoRouterLog
 from signalbox.aws.live.subscribers import DynamoSubscribers
+from signalbox.aws.live.write_limits import DynamoKilobyteCounter
 from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.exchange.messages.publications import TrustedSenders
@@ -151,7 +153,7 @@ def distributor() -> Distributor:
         now=instance.CLOCK.now,
         longest_write=timeout(),
         sent=sent_copies(),
-        limits=PublisherLimits(DynamoKilobyteCounter(table, instance.CLOCK.now), instance.CLOCK.now),
+        limits=PublisherLimits(DynamoKilobyteCounter(table, instance.CLOCK.now), nullcontext()),
         is_late=instance.is_late,
     )
 

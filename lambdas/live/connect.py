@@ -37,12 +37,17 @@ def handler(event: dict[str, Any], lambda_context: object) -> dict[str, Any]:
     now = datetime.fromtimestamp(context["requestTimeEpoch"] / 1000, UTC)
     token = arvados_token(headers, event.get("queryStringParameters") or {})
     refusal = None if token else protocol_refusal(headers)
-    if refusal or not _is_counted(now, context["identity"]["sourceIp"]):
+    network = network_number(context["identity"]["sourceIp"])
+    if refusal or not _is_counted(now, network):
         return _refused(refusal or TOO_MANY)
     user_agent = next((value for name, value in headers.items() if name.lower() == "user-agent"), "")
     subprotocol = chosen_subprotocol(headers)
     session = opened(
-        connection, now=now, user_agent=user_agent[:MAXIMUM_USER_AGENT], is_batched=subprotocol == BATCHED_SUBPROTOCOL
+        connection,
+        now=now,
+        user_agent=user_agent[:MAXIMUM_USER_AGENT],
+        is_batched=subprotocol == BATCHED_SUBPROTOCOL,
+        network=network,
     )
     return _admitted(session, token, context["requestId"]) if token else _accepted(session, subprotocol)
 
@@ -64,9 +69,9 @@ def _refused(refusal: Refusal) -> dict[str, Any]:
     return {"statusCode": refusal.status, "body": refusal.reason}
 
 
-def _is_counted(now: datetime, address: str) -> bool:
+def _is_counted(now: datetime, network: int | None) -> bool:
     limits = {"most": MAXIMUM_PER_SECOND, "most_of_network": MAXIMUM_OF_NETWORK}
-    return _connection_rate().count(now=now, network=network_number(address), **limits)
+    return _connection_rate().count(now=now, network=network, **limits)
 
 
 @cache

@@ -17,11 +17,13 @@ from signalbox.aws.live.overview_calls import SqsOverviewCalls
 from signalbox.aws.live.sessions import DynamoRealmSessions
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.live.tokens import JwtVerifier
+from signalbox.aws.live.write_limits import DynamoKilobyteCounter
 from signalbox.exchange.model.names import StageNames
 from signalbox.history.event import HistoryEvent
 from signalbox.live.ports import LiveStore, LiveSubscribers, SessionPorts
 from signalbox.live.procedures.realm_subscribers import CachedRealmSubscribers
 from signalbox.live.router.directory import CachedSubscriberDirectory
+from signalbox.live.router.write_limits import PublisherLimits
 from signalbox.live.wamp.codec import MAXIMUM_ID
 
 NONCE_BYTES, PEPPER_BYTES = 32, 32
@@ -49,6 +51,7 @@ def ports() -> SessionPorts:
             instance.sqs(), settings.text("LIVE_INBOX_URL").rpartition("/")[0] + "/", instance.backoff()
         ),
         overview_calls=SqsOverviewCalls(instance.sqs(), settings.text("LIVE_OVERVIEW_URL")),
+        limits=PublisherLimits(DynamoKilobyteCounter(table, instance.CLOCK.now), Lock()),
         names=StageNames(settings.text("STAGE"), settings.text("EXCHANGE_PREFIX")),
         pepper=pepper(),
         now=instance.CLOCK.now,

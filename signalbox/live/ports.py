@@ -26,6 +26,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 if TYPE_CHECKING:
     from signalbox.exchange.model.ports import Sender
+    from signalbox.live.router.write_limits import PublisherLimits
 
 
 class RecordTooLarge(RejectedError):
@@ -245,6 +246,7 @@ class SessionPorts:
     timers: Timers
     sender: "Sender"
     overview_calls: OverviewCalls
+    limits: "PublisherLimits"
     names: StageNames
     pepper: str
     now: Callable[[], datetime]

@@ -1,12 +1,10 @@
-"""The KB that publishers have written, in memory."""
+"""The KB that publishers have published, in memory."""
 
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from signalbox.live.router.write_limits import PublisherLimits
-
-NOW = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
 
 
 @dataclass
@@ -16,13 +14,10 @@ class MemoryKilobytes:
     written: Counter[tuple[str, int]] = field(default_factory=Counter)
     calls: int = 0
 
-    def add(self, publisher: str, kilobytes: int, *, period: int, most: int) -> bool:
+    def add(self, share: str, kilobytes: int, *, period: int) -> int:
         self.calls += 1
-        if self.written[publisher, period] + kilobytes > most:
-            return False
-        self.written[publisher, period] += kilobytes
-        return True
+        self.written[share, period] += kilobytes
+        return self.written[share, period]
 
-
-def unlimited() -> PublisherLimits:
-    return PublisherLimits(MemoryKilobytes(), lambda: NOW)
+    def instance(self) -> PublisherLimits:
+        return PublisherLimits(self, nullcontext())

@@ -27,11 +27,11 @@ BUDGET = {
     "rendezvous.sweep": ({"rendezvous"}, 46),
     "splitting.split": ({"splitting"}, 64),
     "splitting.control": ({"splitting"}, 128),
-    "exchange.route": (LIVE, 117),
+    "exchange.route": (LIVE, 118),
     "exchange.control": (LIVE, 151),
     "live.connect": (LIVE, 58),
     "live.receive": (LIVE, 56),
-    "live.session": (LIVE, 118),
+    "live.session": (LIVE, 120),
     "live.deliver": (LIVE, 96),
     "live.page": (LIVE, 30),
     # It summarizes every capability.

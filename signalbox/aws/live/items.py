@@ -215,9 +215,9 @@ def opened_key(connection: ConnectionId, at: datetime) -> Item:
     return {"pk": opened_partition(at), "sk": connection}
 
 
-def written_key(publisher: str, period: int) -> Item:
-    """Return the key of the KB that a publisher has written in a period."""
-    return {"pk": f"written#{publisher}", "sk": number_key(period)}
+def written_key(share: str, period: int) -> Item:
+    """Return the key of the KB that were published in a share and a period."""
+    return {"pk": f"written#{share}", "sk": number_key(period)}
 
 
 def second_key(at: datetime) -> Item:

@@ -7,18 +7,16 @@ events.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 from botocore.exceptions import ClientError
 
 from signalbox.aws.exchange.routing_table import DynamoHeads, head_update
-from signalbox.aws.live.items import written_key
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.stored_events import size_of
-from signalbox.aws.shared.dynamodb import MAXIMUM_TRANSACTION, DynamoTable, ItemBusy, reasons, transact, ttl
-from signalbox.aws.shared.expressions import Update, Write, attr
+from signalbox.aws.shared.dynamodb import MAXIMUM_TRANSACTION, DynamoTable, ItemBusy, reasons, transact
+from signalbox.aws.shared.expressions import Write
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.routing.ports import HeadChange
 from signalbox.live.log.events import LoggedEvent
@@ -27,22 +25,6 @@ from signalbox.sarracenia.rights.names import ExchangeName
 logger = logging.getLogger(__name__)
 
 MAXIMUM_BYTES = 50_000  # of the events of a transaction
-WRITTEN_KEPT_FOR = timedelta(hours=1)
-
-
-@dataclass(frozen=True, slots=True)
-class DynamoKilobyteCounter:
-    """`KilobyteCounter` over the table `Live`: an item for each publisher and period."""
-
-    table: DynamoTable
-    now: Callable[[], datetime]
-
-    def add(self, publisher: str, kilobytes: int, *, period: int, most: int) -> bool:
-        """Add to the KB of a period unless they would exceed `most`; return whether they were added."""
-        written, expires_at = attr("kilobytes"), ttl(self.now() + WRITTEN_KEPT_FOR)
-        is_below = written.not_exists() | written.lte(most - kilobytes)
-        key = written_key(publisher, period)
-        return self.table.write(Update(key, sets=expires_at, adds={"kilobytes": kilobytes}, condition=is_below))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,6 @@ from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.denied_routes import RouteDenies
 from signalbox.exchange.routing.ports import RoutingTable
 from signalbox.exchange.routing.sequences import Head
-from signalbox.fifo import FifoBatch
 from signalbox.messages import Message, MessageId, size_bytes
 from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -55,14 +54,13 @@ class ReadBatch:
         found = (entry for entry in self.entries if isinstance(entry, Publication))
         return [one for one in found if _place(one, self.heads)[1] == math.inf]
 
-    def without(self, refused: Collection[MessageId]) -> "tuple[ReadBatch, tuple[MessageId, ...]]":
-        """Return the batch without messages and those behind them in their groups, and which these are."""
-        work = FifoBatch([(entry.message, entry) for entry in self.entries], is_fifo=True)
-        for message_id in refused:
-            work.fail(message_id)
-        entries = work.unblocked()
-        left = (entry.message.message_id for entry in self.entries if entry not in entries)
-        return replace(self, entries=entries), tuple(left)
+    def rejecting(self, reasons: Mapping[MessageId, str]) -> "ReadBatch":
+        """Return the batch with rejections of the messages that have a reason."""
+        entries = [
+            Rejection(one.message, reasons[one.message.message_id]) if one.message.message_id in reasons else one
+            for one in self.entries
+        ]
+        return replace(self, entries=entries)
 
     @property
     def received(self) -> Mapping[ResourceRef, Mapping[str, int]]:

@@ -19,7 +19,6 @@ from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sending import Batch, SentBatch
 
-REFUSED_FOR = timedelta(seconds=10)
 KeysOfExchange = tuple[ExchangeName, Collection[RoutingKey]]
 
 
@@ -206,8 +205,8 @@ Delivery = Callable[[], Distribution]
 class LiveDelivery(Protocol):
     """Delivers publications of a live exchange to its connections."""
 
-    def refused(self, publications: Sequence[Publication]) -> Collection[MessageId]:
-        """Return those of new publications that must be received again, after `REFUSED_FOR`, before they are stored."""
+    def refused(self, publications: Sequence[Publication]) -> Mapping[MessageId, str]:
+        """Return those of new publications that are above a limit of their publishers, each with the reason."""
 
     def store(self, exchange: ExchangeRecord, published: Sequence[NumberedPublication]) -> Delivery:
         """Store publications, in order, in the log; return their delivery to subscribed connections."""

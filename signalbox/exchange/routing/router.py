@@ -1,7 +1,7 @@
 """The router: sends each publication to every queue with a matching binding, or accounts for it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from signalbox.exchange.messages.publications import Publication
@@ -10,7 +10,7 @@ from signalbox.exchange.routing.batch_report import BatchReport, Reporter, Routi
 from signalbox.exchange.routing.copy_router import CopyRouter, RoutedEntries
 from signalbox.exchange.routing.detours import Detours
 from signalbox.exchange.routing.numbering import BatchNumbers, Numberer
-from signalbox.exchange.routing.ports import REFUSED_FOR, Delivery, LiveDelivery, NumberedPublication, SentCopy
+from signalbox.exchange.routing.ports import Delivery, LiveDelivery, NumberedPublication, SentCopy
 from signalbox.fifo import FifoBatch
 from signalbox.messages import Message, MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -69,10 +69,7 @@ class Router:
 
     def _route_live(self, batch: ReadBatch, live: LiveDelivery) -> RoutingResult:
         """Store numbers and logs of publications, deliver them to connections, copy and acknowledge them."""
-        batch, left = batch.without(live.refused(batch.new))
-        pauses = dict.fromkeys(left, REFUSED_FOR)
-        if not batch.entries:
-            return RoutingResult(left, (), pauses)
+        batch = batch.rejecting(live.refused(batch.new))
         logged = self._logged_at_once(batch, live) or self._logged(batch, live)
         work, sent = logged.numbers.fifo_batch(batch.entries), list[SentCopy]()
         if any(isinstance(entry, Publication) and entry.routes.queues for entry in batch.entries):
@@ -89,7 +86,7 @@ class Router:
         )
         result = self._finish(report, work, routed, last, delivered=sent)
         self._release(batch, logged.numbers, result)
-        return replace(result, not_done=(*result.not_done, *left), pauses=pauses)
+        return result
 
     def _logged_at_once(self, batch: ReadBatch, live: LiveDelivery) -> _Logged | None:
         """Store the heads together with the logs; return None if no publication was stored."""

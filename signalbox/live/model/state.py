@@ -60,7 +60,7 @@ class Session:
     out. `secret` is the digest of the credentials of a session that joined by them, and empty in any other session, and
     in one that joined before an upgrade. A session in the dialect of Arvados has `log_subscriptions`, in the order of
     the requests, and as long as it has any, one subscription to all topics of its realm. With `is_batched` the client
-    receives several messages in one WebSocket message.
+    receives several messages in one WebSocket message. `network` is the number of the network of its address.
     """
 
     connection: ConnectionId
@@ -81,6 +81,7 @@ class Session:
     log_subscriptions: tuple[LogSubscription, ...] = ()
     is_batched: bool = False
     secret: str = ""
+    network: int | None = None
 
     @property
     def separator(self) -> str:
@@ -134,10 +135,17 @@ def whole(frame: FrameId) -> FrameId:
     return FrameId(frame.partition("/")[0])
 
 
-def opened(connection: ConnectionId, *, now: datetime, user_agent: str = "", is_batched: bool = False) -> Session:
+def opened(
+    connection: ConnectionId,
+    *,
+    now: datetime,
+    user_agent: str = "",
+    is_batched: bool = False,
+    network: int | None = None,
+) -> Session:
     """Return the session of a new connection."""
     deadline = now + JOIN_TIMEOUT
-    return Session(connection, opened_at=now, deadline=deadline, user_agent=user_agent, is_batched=is_batched)
+    return Session(connection, now, deadline, user_agent=user_agent, is_batched=is_batched, network=network)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +180,7 @@ class DecisionContext:
     random and fresh. `failures` is the number of recent failed logins of that user. `frame` is the id of the inbox
     message, by which a second receipt is recognized. `token` is the result of the verification of a token in the
     message; `account` is then that of the token's user. `room` is the weight of a pattern that the realm has room for,
-    read for messages that subscribe to one.
+    read for messages that subscribe to one. A publication `is_above_limit` of its publisher.
     """
 
     now: datetime
@@ -186,6 +194,7 @@ class DecisionContext:
     frame: FrameId | None = None
     token: VerifiedToken | TokenRefusal | None = None
     room: int = GREATEST_WEIGHT
+    is_above_limit: bool = False
 
     @property
     def is_refused(self) -> bool:

@@ -7,9 +7,11 @@ from signalbox.exchange.messages.publications import Publication
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent
 from signalbox.live.log.payloads import PAYLOAD_HEADER, RETAIN_HEADER, RETAINED, payload_from_body, publication_id
 from signalbox.live.router.publication_metadata import InvalidMetadata, PublicationMetadata, parse_metadata
+from signalbox.live.router.write_limits import kilobytes_of
 from signalbox.live.wamp.codec import BINARY_MARK, is_readable, size_bytes
 from signalbox.live.wamp.messages import EMPTY
 from signalbox.messages import Message
+from signalbox.messages import size_bytes as published_bytes
 
 OWN_HEADERS = frozenset({PAYLOAD_HEADER, RETAIN_HEADER})  # consumed by the router, not passed to subscribers
 
@@ -56,6 +58,12 @@ def omitted_bytes(publication: Publication) -> int | None:
     published = _published(_texts(publication.properties))
     size = sum(map(size_bytes, (publication.properties.body, *published.values())))
     return size if size > MAXIMUM_EVENT_BYTES else None
+
+
+def kilobytes(publication: Publication) -> int:
+    """Return the KB that a publication by SQS counts for its publisher."""
+    size = published_bytes(publication.message) if omitted_bytes(publication) is None else 0
+    return kilobytes_of(size, is_retained=publication_metadata(publication).is_retained)
 
 
 def _published(headers: Mapping[str, str]) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """Distribution of a realm's publications: append to the logs first, then send to the subscribers' outboxes."""
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -25,10 +25,10 @@ from signalbox.live.outbox.items import (
     item_body,
 )
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.router.decoding import logged_event, publication_metadata
+from signalbox.live.router.decoding import kilobytes, logged_event, publication_metadata
 from signalbox.live.router.directory import SubscriberLookup
 from signalbox.live.router.publication_metadata import AcknowledgementTarget
-from signalbox.live.router.write_limits import PublisherLimits
+from signalbox.live.router.write_limits import ABOVE_LIMIT, PublisherLimits, Share
 from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.codec import serialize, size_bytes
 from signalbox.live.wamp.messages import PublicationId, Published
@@ -139,9 +139,18 @@ class Distributor:
     is_late: Callable[[], bool] = field(kw_only=True)
     part_copies: int = PART_COPIES
 
-    def refused(self, publications: Sequence[Publication]) -> Collection[MessageId]:
-        """Return those of new publications whose publishers have written as much as one may in some seconds."""
-        return self.limits.refused(publications)
+    def refused(self, publications: Sequence[Publication]) -> Mapping[MessageId, str]:
+        """Return the publications by SQS of users who have published as much as one may, each with the reason."""
+        refused = [one for one in publications if not self._admits(one)]
+        return {one.message.message_id: f"publisher {one.publisher!r}: {ABOVE_LIMIT}" for one in refused}
+
+    def _admits(self, publication: Publication) -> bool:
+        # Those of sessions were counted there, and programs without a user are the administrators'.
+        message, publisher = publication.message, publication.publisher
+        if publication.notes is not None or publisher == message.system_attributes.get("SenderId"):
+            return True
+        written = kilobytes(publication) if attempt(message) == 1 else 0
+        return self.limits.admits([Share(publisher)], written, at=message.sent_at)
 
     def store(self, exchange: ExchangeRecord, published: Sequence[ToConnections]) -> Delivery:
         """Append publications to the logs; return their distribution in their order."""

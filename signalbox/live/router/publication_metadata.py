@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import cast
 
 from signalbox.errors import RejectedError
 from signalbox.exchange.messages.properties import LIVE, MessageProperties
@@ -10,8 +11,10 @@ from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.documents import FORMS, json_text
 from signalbox.live.log.payloads import body_of
-from signalbox.live.model.state import ConnectionId
+from signalbox.live.model.effects import Distribute
+from signalbox.live.model.state import ConnectionId, Session
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
+from signalbox.live.wamp.authentication import Identity
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId
 from signalbox.messages import Attribute, Message
 
@@ -72,6 +75,14 @@ class RealmPublication:
     metadata: PublicationMetadata
     publisher: str
     connection: ConnectionId
+
+
+def publication_of(effect: Distribute, session: Session) -> RealmPublication:
+    """Return the publication of an effect of a session that has joined."""
+    awaited = None if effect.request is None else AcknowledgementTarget(session.connection, effect.request)
+    note = PublicationMetadata(effect.publication, effect.audience, effect.disclosed, effect.is_retained, awaited)
+    publisher = cast("Identity", session.identity).authid
+    return RealmPublication(effect.topic, effect.payload, note, publisher, session.connection)
 
 
 def message_for(publication: RealmPublication, *, order_by: OrderBy, deduplication_id: str) -> Message:

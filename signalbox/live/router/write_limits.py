@@ -1,67 +1,111 @@
 """The limit of what a publisher writes to the logs of topics, which share a table with the sessions of all realms."""
 
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
-from signalbox.exchange.messages.publications import Publication
-from signalbox.exchange.routing.ports import REFUSED_FOR
-from signalbox.live.router.decoding import omitted_bytes, publication_metadata
-from signalbox.live.wamp import codec
-from signalbox.messages import MessageId, size_bytes
+if TYPE_CHECKING:
+    from signalbox.live.model.state import Session
+    from signalbox.live.wamp.authentication import Identity
 
-PERIOD_SECONDS = REFUSED_FOR.seconds
+PERIOD_SECONDS = 10
 # 1,500 a second: two units each in a transaction. DynamoDB takes 4,000 a second from a new table, and 1,000 from the
 # partition of all retained events of a realm, whose events count six times: a publisher may use half of it.
 MAXIMUM_KILOBYTES, RETAINED = 1_500 * PERIOD_SECONDS, 6
-COUNTED_FROM = 125  # KB of a publisher that a function instance counts together, with one write
-KNOWN_PUBLISHERS = 10_000
+# In a message group, of which a realm routes some 150 a second: 100 of one publisher. SQS finds no group behind 120,000
+# waiting messages.
+LEAST_IN_GROUP = 15
+# Of what all sessions without a secret publish in a realm: one network may open as many of the connections of a second.
+MAXIMUM_OF_NETWORK = MAXIMUM_KILOBYTES // 5
+COUNTED_FROM = 50  # KB that a function instance counts together, with one write
+KNOWN_SHARES = 10_000
+ABOVE_LIMIT = (
+    "above the limit of a publisher, 15,000 KB in ten seconds, and of 1,000 events by sessions in one order: "
+    "publish less, or later"
+)
 
 
 class KilobyteCounter(Protocol):
-    """The KB of each publisher in the current period, of all function instances."""
+    """The KB that each share has in each period, of all function instances."""
 
-    def add(self, publisher: str, kilobytes: int, *, period: int, most: int) -> bool:
-        """Add to the KB of a period unless they would exceed `most`; return whether they were added."""
+    def add(self, share: str, kilobytes: int, *, period: int) -> int:
+        """Add to the KB of a period; return their sum."""
+
+
+def kilobytes_of(size: int, *, is_retained: bool) -> int:
+    """Return the KB that a publication counts, given its size in bytes."""
+    return (1 + size // 1_024) * (RETAINED if is_retained else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a publisher may publish in a period: `most` KB, where each publication counts `least` or more."""
+
+    name: str
+    most: int = MAXIMUM_KILOBYTES
+    least: int = 1
+
+
+def shares_of(session: "Session", group: str | None) -> list[Share]:
+    """Return the shares in which a publication of a session to a message group counts.
+
+    A user of the stage has one name in all realms. Users of tokens and sessions without a secret are those of a realm,
+    and the latter also those of a network.
+    """
+    return [
+        share
+        for one in _shares_of(session)
+        for share in (one, Share(f"{one.name}#{session.realm}#{group}", one.most, LEAST_IN_GROUP))
+    ]
+
+
+def _shares_of(session: "Session") -> list[Share]:
+    if session.is_anonymous:
+        every = Share(f"{session.realm}##")
+        has_network = session.network is not None  # a local stage's has none
+        return [Share(f"{every.name}{session.network}", MAXIMUM_OF_NETWORK), every] if has_network else [every]
+    user = cast("Identity", session.identity).authid
+    return [Share(user if session.token is None else f"{session.realm}#{user}")]
 
 
 @dataclass(slots=True)
 class PublisherLimits:
-    """What publishers may still write, as far as a function instance knows. Not thread-safe."""
+    """What publishers may still publish, as far as a function instance knows."""
 
     counter: KilobyteCounter
-    now: Callable[[], datetime]
-    _uncounted: dict[str, int] = field(default_factory=dict)
-    _refused: dict[str, int] = field(default_factory=dict)  # the period in which a publisher had none left
+    exclusive: AbstractContextManager[object]
+    _uncounted: dict[tuple[str, int], int] = field(default_factory=dict)
+    _full: set[tuple[str, int]] = field(default_factory=set)
 
-    def refused(self, publications: Sequence[Publication]) -> Collection[MessageId]:
-        """Count publications that are to be logged; return those of the publishers that have none left."""
-        written: Counter[str] = Counter()
-        for one in publications:
-            written[one.publisher] += _kilobytes(one)
-        period = int(self.now().timestamp()) // PERIOD_SECONDS
-        refused = {publisher for publisher in written if not self._admits(publisher, written[publisher], period)}
-        return {one.message.message_id for one in publications if one.publisher in refused}
+    def admits(self, shares: Collection[Share], kilobytes: int, *, at: datetime) -> bool:
+        """Count a publication that was sent at a time in its shares, until one is full; return whether none is.
 
-    def _admits(self, publisher: str, kilobytes: int, period: int) -> bool:
-        if self._refused.get(publisher) == period:
-            return False
-        for known in (self._uncounted, self._refused):
-            if len(known) >= KNOWN_PUBLISHERS:
-                known.clear()
-        uncounted = self._uncounted.pop(publisher, 0) + kilobytes
-        if uncounted < COUNTED_FROM:
-            self._uncounted[publisher] = uncounted
-        elif not self.counter.add(publisher, uncounted, period=period, most=MAXIMUM_KILOBYTES):
-            self._refused[publisher] = period
-            return False
-        return True
+        Without KB, one is meant that was counted when it was received before. A share that is full stays full: the
+        period is that of the sender, whenever the publication is processed.
+        """
+        period = int(at.timestamp()) // PERIOD_SECONDS
+        return all(self._has_room(one, kilobytes and max(kilobytes, one.least), period) for one in shares)
+
+    def _has_room(self, share: Share, kilobytes: int, period: int) -> bool:
+        key = share.name, period
+        with self.exclusive:
+            if key in self._full:
+                return False
+            due = self._uncounted.pop(key, 0) + kilobytes
+            if kilobytes and due < COUNTED_FROM:
+                _make_room(self._uncounted)
+                self._uncounted[key] = due
+                return True
+        if self.counter.add(share.name, due, period=period) <= share.most:
+            return True
+        with self.exclusive:
+            _make_room(self._full)
+            self._full.add(key)
+        return False
 
 
-def _kilobytes(publication: Publication) -> int:
-    # Without its payload, an event has the audience that a session noted.
-    is_whole = omitted_bytes(publication) is None
-    size = size_bytes(publication.message) if is_whole else codec.size_bytes(publication.notes or "")
-    return (1 + size // 1_024) * (RETAINED if publication_metadata(publication).is_retained else 1)
+def _make_room(known: dict[tuple[str, int], int] | set[tuple[str, int]]) -> None:
+    if len(known) >= KNOWN_SHARES:
+        known.clear()

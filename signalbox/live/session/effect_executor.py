@@ -47,10 +47,10 @@ from signalbox.live.procedures.calls import CallContext
 from signalbox.live.procedures.meta_events import MetaEvent
 from signalbox.live.procedures.table import SESSION_PROCEDURES
 from signalbox.live.router.publication_metadata import (
-    AcknowledgementTarget,
     PublicationMetadata,
     RealmPublication,
     message_for,
+    publication_of,
 )
 from signalbox.live.session.handshake import MAXIMUM_FAILURES
 from signalbox.live.wamp import uris
@@ -142,11 +142,8 @@ class FrameEffects:
         if not self.access().rights.may_publish(effect.topic):
             self._refuse(effect, uris.NOT_AUTHORIZED, RIGHT_ENDED)
             return
-        awaited = None if effect.request is None else AcknowledgementTarget(self.session.connection, effect.request)
-        note = PublicationMetadata(effect.publication, effect.audience, effect.disclosed, effect.is_retained, awaited)
         try:
-            said = RealmPublication(effect.topic, effect.payload, note, self._listener.authid, self.session.connection)
-            self._publish(said, self._item_id())
+            self._publish(publication_of(effect, self.session), self._item_id())
         except RejectedError as error:
             self._refuse(effect, uris.UNAVAILABLE, str(error))
 

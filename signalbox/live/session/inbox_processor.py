@@ -7,10 +7,11 @@ from datetime import datetime
 from functools import partial
 from math import ceil
 
-from signalbox.errors import UnavailableError
+from signalbox.errors import RejectedError, UnavailableError
+from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.identity.tokens import TokenVerifier
-from signalbox.live.model.effects import Attach, Post
+from signalbox.live.model.effects import Attach, Distribute, Post
 from signalbox.live.model.events import Cause
 from signalbox.live.model.state import (
     ConnectionId,
@@ -28,6 +29,8 @@ from signalbox.live.model.state import (
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.ports import RecordTooLarge, SessionPorts, Stored
 from signalbox.live.procedures import meta_events
+from signalbox.live.router.publication_metadata import message_for, publication_of
+from signalbox.live.router.write_limits import kilobytes_of, shares_of
 from signalbox.live.session import inbox
 from signalbox.live.session.decision_context import ContextReader
 from signalbox.live.session.effect_executor import FrameEffects
@@ -35,6 +38,7 @@ from signalbox.live.session.inbox import InboxMessage, InvalidInboxMessage
 from signalbox.live.session.machine import receive
 from signalbox.live.wamp import uris
 from signalbox.live.wamp.messages import Abort
+from signalbox.messages import size_bytes
 
 # A session's item has room for its subscriptions, and for the effects of frames of this size and of one more frame.
 MAXIMUM_BATCH_BYTES = 65_536
@@ -152,8 +156,24 @@ class InboxProcessor:
         now = max(arrival.at, self.ports.now()) if session.state is SessionState.CLOSING else arrival.at
         context = self._context.read(message, session, frame=arrival.frame, now=now)
         outcome = receive(session, message.received, context, is_in_batch=is_in_batch)
+        if whole(arrival.frame) not in session.frames and self._is_above_limit(outcome, arrival.at):
+            context = replace(context, is_above_limit=True)
+            outcome = receive(session, message.received, context, is_in_batch=is_in_batch)
         self._reserve(outcome)
         return _Decision(arrival, message, outcome, _starts_timer(session, outcome.session, arrival.frame))
+
+    def _is_above_limit(self, outcome: Outcome, at: datetime) -> bool:
+        """Count the publication of a new decision, if it has one; return whether its publisher has published enough."""
+        for effect in outcome.effects:
+            if isinstance(effect, Distribute):
+                said = publication_of(effect, outcome.session)
+                live = self._context.access(outcome.session, at).live or LiveSettings()
+                with suppress(RejectedError):  # a message that cannot be published: its effect answers
+                    message = message_for(said, order_by=live.order_by, deduplication_id="")
+                    kilobytes = kilobytes_of(size_bytes(message), is_retained=effect.is_retained)
+                    shares = shares_of(outcome.session, message.group_id)
+                    return not self.ports.limits.admits(shares, kilobytes, at=at)
+        return False
 
     def _reserve(self, outcome: Outcome) -> None:
         """Count the patterns of a decision as attached, before they are."""

@@ -87,4 +87,5 @@ EFFECT = tagged(
     },
 )
 FORMS.define(Effect, EFFECT)
-SESSION = FORMS.record(Session, names={"is_batched": "batched"}, sparse=["token", "dialect", "is_batched", "secret"])
+SPARSE = ["token", "dialect", "is_batched", "secret", "network"]
+SESSION = FORMS.record(Session, names={"is_batched": "batched"}, sparse=SPARSE)

@@ -7,6 +7,7 @@ from signalbox.live.model.effects import AnswerCall, Attach, Detach, Distribute,
 from signalbox.live.model.state import DecisionContext, Outcome, PastRefused, RightsChanged, Session
 from signalbox.live.procedures.table import PROCEDURES
 from signalbox.live.rights.grants import NO_RIGHTS, Rights, revoked
+from signalbox.live.router.write_limits import ABOVE_LIMIT
 from signalbox.live.session.closing import ended_with_goodbye
 from signalbox.live.wamp import uris
 from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, TYPE_CODES, size_bytes
@@ -204,6 +205,8 @@ def _publication(session: Session, received: Publish, context: DecisionContext) 
         return _refusal(problem)
     if not _rights(context).may_publish(topic):
         return _Refusal(uris.NOT_AUTHORIZED, "this user may not publish to this topic")
+    if context.is_above_limit:
+        return _Refusal(uris.UNAVAILABLE, ABOVE_LIMIT)
     return Distribute(
         publication=context.publication,
         topic=topic,

@@ -10,7 +10,8 @@ from botocore.exceptions import ClientError
 
 from signalbox.aws.exchange.routing_table import DynamoHeads
 from signalbox.aws.live.log import DynamoTopicLog
-from signalbox.aws.live.router_log import DynamoKilobyteCounter, DynamoRouterLog
+from signalbox.aws.live.router_log import DynamoRouterLog
+from signalbox.aws.live.write_limits import DynamoKilobyteCounter
 from signalbox.aws.shared.expressions import attr
 from signalbox.exchange.model.records import LiveSettings, Retention
 from signalbox.exchange.model.topics import RoutingKey
@@ -104,13 +105,11 @@ def test_no_large_event_is_written_if_a_head_has_changed(log: DynamoRouterLog) -
     assert logged(log) == []
 
 
-def test_what_is_written_is_counted_for_each_publisher_and_period_up_to_the_most(live_table) -> None:
+def test_what_is_published_is_counted_for_each_share_and_period(live_table) -> None:
     counter = DynamoKilobyteCounter(live_table, lambda: NOW)
 
-    assert [counter.add("mallory", 50, period=7, most=120) for _ in range(3)] == [True, True, False]
-    assert counter.add("mallory", 60, period=8, most=100)
-    assert counter.add("alice", 60, period=7, most=100)
-    assert live_table.get({"pk": "written#mallory", "sk": f"{7:016d}"})["kilobytes"] == 100
+    assert [counter.add("mallory", 50, period=7) for _ in range(3)] == [50, 100, 150]
+    assert (counter.add("mallory", 60, period=8), counter.add("alice", 60, period=7)) == (60, 60)
 
 
 @pytest.mark.parametrize(

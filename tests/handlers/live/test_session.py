@@ -25,6 +25,7 @@ from signalbox.live.procedures import realm_subscribers
 from signalbox.live.rights.grants import Grant
 from signalbox.live.session.connection import MAXIMUM_OF_NETWORK, MAXIMUM_PER_SECOND
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.networks import network_number
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Right
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
@@ -112,6 +113,9 @@ def test_a_stranger_leaves_new_connections_to_others(stage):  # noqa: F811
 
     assert taken == [200] * MAXIMUM_OF_NETWORK + [429] * (len(taken) - MAXIMUM_OF_NETWORK)
     assert [connect(number, "8.8.8.8") for number in range(1000, 1010)] == [200] * 10
+    stored = wiring.sessions().find(ConnectionId("c1000"))
+    assert stored is not None  # and its publications without a secret count for its network
+    assert stored.session.network == network_number("8.8.8.8")
 
 
 def test_a_closed_connection_leaves_no_subscriptions_and_no_session(stage):  # noqa: F811

@@ -1,6 +1,6 @@
 """The router of live exchanges, which does not affect other exchanges."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -10,7 +10,7 @@ from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.ports import REFUSED_FOR, Delivery, Distribution, HeadChange, NumberedPublication
+from signalbox.exchange.routing.ports import Delivery, Distribution, HeadChange, NumberedPublication
 from signalbox.exchange.routing.sequences import Head
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Attribute, MessageId
@@ -57,8 +57,8 @@ class Live:
     headers: list[dict[str, str | None]] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
 
-    def refused(self, publications: Sequence[Publication]) -> Collection[MessageId]:
-        return {one.message.message_id for one in publications if one.message.body in self.refusing}
+    def refused(self, publications: Sequence[Publication]) -> Mapping[MessageId, str]:
+        return {one.message.message_id: "too much" for one in publications if one.message.body in self.refusing}
 
     def store_with(
         self, exchange: ExchangeRecord, published: Sequence[NumberedPublication], heads: Sequence[HeadChange]
@@ -143,22 +143,18 @@ def test_publishers_are_acknowledged_after_all_deliveries(world_and_live, copies
     assert live.steps == ["delivered", "acknowledged"]
 
 
-def test_a_refused_publication_and_all_behind_it_in_its_group_are_left_without_a_number(world_and_live) -> None:
+def test_a_refused_publication_is_a_dead_letter_and_no_other_waits_behind_it(world_and_live) -> None:
     world, live = world_and_live
     world.bind(LOG, "#", queue="q_log.fifo")
     for topic, body in (("a.b", "0"), ("a.b", "1"), ("c", "2"), ("a.b", "3")):
         world.publish(LOG, topic, body)
     live.refusing = {"1"}
 
-    result = world.route(LOG)
+    assert world.route(LOG).not_done == ()
 
-    assert result.pauses == dict.fromkeys(result.not_done, REFUSED_FOR)
-    assert len(result.not_done) == 2
-    assert (live.delivered, world.bodies("q_log.fifo")) == ([("0", 1), ("2", 1)], ["0", "2"])
-    live.refusing = set()
-    world.moment += VISIBILITY
-    world.route(LOG)
-    assert live.delivered[2:] == [("1", 2), ("3", 3)]
+    assert (live.delivered, world.bodies("q_log.fifo")) == ([("0", 1), ("2", 1), ("3", 2)], ["0", "2", "3"])
+    (dead,) = world.messages("xlog-dlq.fifo")
+    assert (dead.body, dead.attributes["Reason"].text) == ("1", "too much")
 
 
 def test_a_publication_with_a_number_is_not_refused(world_and_live) -> None:
@@ -171,17 +167,6 @@ def test_a_publication_with_a_number_is_not_refused(world_and_live) -> None:
     world.moment += VISIBILITY
 
     assert world.route(LOG).not_done == ()
-
-
-def test_a_batch_of_which_all_is_refused_writes_nothing(world_and_live) -> None:
-    world, live = world_and_live
-    world.publish(LOG, "a.b", "0")
-    live.refusing = {"0"}
-
-    result = world.route(LOG)
-
-    assert (len(result.not_done), result.events, live.at_once, live.steps) == (1, (), [], [])
-    assert result.pauses == dict.fromkeys(result.not_done, REFUSED_FOR)
 
 
 def test_live_delivery_ignores_exchanges_that_are_not_live() -> None:

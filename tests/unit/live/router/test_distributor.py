@@ -15,7 +15,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.copy_router import PART_COPIES
 from signalbox.exchange.routing.ports import Distribution, HeadChange, NumberedPublication
 from signalbox.exchange.routing.sequences import Head
-from signalbox.live.log.events import LoggedEvent
+from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import EventBatch, parse_item
 from signalbox.live.outbox.ports import Subscriber
@@ -23,12 +23,13 @@ from signalbox.live.router.decoding import metadata_problem
 from signalbox.live.router.directory import SubscriberLookup
 from signalbox.live.router.distributor import Distributor, OutboxMessage
 from signalbox.live.router.publication_metadata import AcknowledgementTarget, PublicationMetadata, metadata_text
+from signalbox.live.router.write_limits import ABOVE_LIMIT
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import PublicationId, RequestId, SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName
-from tests.fakes.live_limits import unlimited
+from tests.fakes.live_limits import MemoryKilobytes
 from tests.fakes.parallel import last_first
 from tests.unit.exchange.routing.naive_sqs import START, as_received
 from tests.unit.exchange.routing.routing_world import MemorySentCopies
@@ -97,7 +98,7 @@ class World:
             now=lambda: self.now,
             longest_write=timedelta(seconds=40),
             sent=self.copies,
-            limits=unlimited(),
+            limits=MemoryKilobytes().instance(),
             is_late=lambda: self.is_late,
             part_copies=self.part_copies,
         )
@@ -163,13 +164,36 @@ def test_metadata_that_no_session_has_written_are_a_problem() -> None:
     assert "expected the metadata of a session" in (metadata_problem(replace(readable, notes="yes")) or "")
 
 
-def test_publications_above_the_limit_of_their_publisher_are_refused(world: World) -> None:
-    distributor = world.distributor()
-    large = [published("a", number, "x" * 120_000).publication for number in range(1, 131)]
+@pytest.mark.parametrize(("size", "taken"), [(MAXIMUM_EVENT_BYTES, 117), (MAXIMUM_EVENT_BYTES + 1, 130)])
+def test_a_user_who_publishes_too_much_by_sqs_is_refused(world: World, size: int, taken: int) -> None:
+    """The message of the largest event that is logged whole is larger than the event; a larger one has no payload."""
+    large = [published("a", number, "x" * size).publication for number in range(1, 131)]
 
-    refused = [distributor.refused([one]) for one in large]
+    refused = world.distributor().refused(large)
 
-    assert (refused[0], refused[-1]) == (set(), {large[-1].message.message_id})
+    assert len(large) - len(refused) == taken
+    assert set(refused) <= {one.message.message_id for one in large[taken:]}
+    assert all(reason == f"publisher 'joe': {ABOVE_LIMIT}" for reason in refused.values())
+
+
+def test_the_time_of_sending_counts_and_each_message_once(world: World) -> None:
+    """After an outage, a queue's messages are routed faster than they were sent, and some are received again."""
+    distributor, large = world.distributor(), published("a", 1, "x" * 120_000, attempt=1).publication
+    waiting = [
+        replace(large, message=as_received(large.message, message_id="m", sent_at=START + timedelta(seconds=number)))
+        for number in range(300)
+    ]
+    again = published("a", 1, "x" * 120_000, attempt=2).publication
+
+    assert not distributor.refused([*waiting, *300 * [again]])
+
+
+def test_what_sessions_publish_and_administrators_programs_is_not_refused(world: World) -> None:
+    """That of sessions was counted there; a program without a user is known by its SenderId."""
+    of_session = published("a", 1, "x" * 120_000, metadata=PublicationMetadata(PublicationId(1))).publication
+    of_program = replace(published("a", 1, "x" * 120_000).publication, publisher="AIDA")
+
+    assert not world.distributor().refused(200 * [of_session, of_program])
 
 
 def test_events_without_subscribers_are_logged(world: World) -> None:

@@ -25,7 +25,7 @@ from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
 from tests.fakes.live import REALM, MemoryLive
-from tests.fakes.live_limits import unlimited
+from tests.fakes.live_limits import MemoryKilobytes
 from tests.unit.exchange.routing.naive_sqs import as_received
 from tests.unit.exchange.routing.routing_world import MemorySentCopies
 from tests.unit.live.session.conversation import FIRST, Client, published
@@ -89,7 +89,7 @@ class Realm:
                 now=lambda: self.live.moment,
                 longest_write=timedelta(),
                 sent=MemorySentCopies(),
-                limits=unlimited(),
+                limits=MemoryKilobytes().instance(),
                 is_late=lambda: False,
             ).store(exchange, [NumberedPublication(said, number)])
             assert delivery().failed == set()
