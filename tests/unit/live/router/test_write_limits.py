@@ -1,10 +1,12 @@
 """What a publisher may publish in some seconds."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from signalbox.live.model.state import ConnectionId, opened
 from signalbox.live.router.write_limits import (
     KNOWN_SHARES,
     LEAST_IN_GROUP,
@@ -12,7 +14,9 @@ from signalbox.live.router.write_limits import (
     PublisherLimits,
     Share,
     kilobytes_of,
+    shares_of,
 )
+from signalbox.live.wamp.authentication import AuthMethod, Identity
 from tests.fakes.live_limits import MemoryKilobytes
 
 NOW = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
@@ -53,6 +57,15 @@ def test_a_publisher_sends_100_events_a_second_to_a_message_group(counter: Memor
     group = Share("mallory#x.fifo#exchange", least=LEAST_IN_GROUP)
 
     assert taken([counter.instance() for _ in range(10)], 3_000, 100, group) == pytest.approx(100 * SECONDS, rel=0.05)
+
+
+def test_a_publisher_sends_half_of_what_a_realm_routes_by_all_of_its_sessions(counter: MemoryKilobytes) -> None:
+    session = replace(opened(ConnectionId("c"), now=NOW), identity=Identity("mallory", "source", AuthMethod.TICKET))
+    instance = counter.instance()
+
+    taken = [instance.admits(shares_of(session, f"c{number % 20}"), 1, at=NOW) for number in range(15_000)]
+
+    assert sum(taken) == pytest.approx(750 * SECONDS, abs=30)
 
 
 def test_others_go_on_and_the_publisher_with_the_next_period(counter: MemoryKilobytes) -> None:
