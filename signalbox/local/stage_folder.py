@@ -7,6 +7,19 @@ from signalbox.errors import RejectedError
 from signalbox.local.files import CHECKOUT
 
 STAGE_FOLDER = ".signalbox"
+EMULATOR = "emulator"  # the folder of the emulator
+
+
+class PathBelow:
+    """A path as a property of a stage's folder."""
+
+    def __init__(self, *names: str) -> None:
+        """Name the path below each stage's folder."""
+        self._names = names
+
+    def __get__(self, stage_folder: "StageFolder", _owner: object = None) -> Path:
+        """Return the path below `stage_folder`."""
+        return stage_folder.path.joinpath(*self._names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,70 +28,19 @@ class StageFolder:
 
     path: Path = CHECKOUT / STAGE_FOLDER
 
-    @property
-    def local(self) -> Path:
-        """The public file of the running stage, with its URLs and credentials."""
-        return self.path / "local.json"
-
-    @property
-    def emulator(self) -> Path:
-        """The folder of the emulator."""
-        return self.path / "emulator"
-
-    @property
-    def log(self) -> Path:
-        """The emulator's log."""
-        return self.emulator / "log"
-
-    @property
-    def lock(self) -> Path:
-        """The lock file that the running emulator holds; it contains the process id."""
-        return self.emulator / "lock"
-
-    @property
-    def running(self) -> Path:
-        """The file with the emulator's port, instance id and administrator credentials."""
-        return self.emulator / "running.json"
-
-    @property
-    def routes(self) -> Path:
-        """The file with the stable path prefixes of the APIs, which the gateway reads."""
-        return self.emulator / "routes.json"
-
-    @property
-    def clusters(self) -> Path:
-        """The file with the Kubernetes API servers of the emulator's EKS clusters, which the emulator reads."""
-        return self.emulator / "clusters.json"
-
-    @property
-    def outages(self) -> Path:
-        """The file with the names of the services that are away, which an emulator with fault injection reads."""
-        return self.emulator / "outages.json"
-
-    @property
-    def temporary(self) -> Path:
-        """The folder for temporary files of the emulator and its functions; part of every worker's command line."""
-        return self.emulator / "tmp"
-
-    @property
-    def services(self) -> Path:
-        """The folder of the emulator's state while it is restarted."""
-        return self.emulator / "services"
-
-    @property
-    def objects(self) -> Path:
-        """The folder of the objects in the emulator's buckets."""
-        return self.emulator / "s3"
-
-    @property
-    def assembly(self) -> Path:
-        """The folder of the synthesized app."""
-        return self.path / "cdk.out"
-
-    @property
-    def users(self) -> Path:
-        """The folder of the keys of the stage's users."""
-        return self.path / "users"
+    local = PathBelow("local.json")  # the public file of the running stage, with its URLs and credentials
+    emulator = PathBelow(EMULATOR)
+    log = PathBelow(EMULATOR, "log")
+    lock = PathBelow(EMULATOR, "lock")  # the running emulator holds it; it contains the process id
+    running = PathBelow(EMULATOR, "running.json")  # the emulator's port, instance id and administrator credentials
+    routes = PathBelow(EMULATOR, "routes.json")  # the stable path prefixes of the APIs, which the gateway reads
+    clusters = PathBelow(EMULATOR, "clusters.json")  # the Kubernetes API servers of the emulator's EKS clusters
+    outages = PathBelow(EMULATOR, "outages.json")  # the services that are away, if the emulator has fault injection
+    temporary = PathBelow(EMULATOR, "tmp")  # of emulator and functions; part of every worker's command line
+    services = PathBelow(EMULATOR, "services")  # the emulator's state while it is restarted
+    objects = PathBelow(EMULATOR, "s3")  # the objects in the emulator's buckets
+    assembly = PathBelow("cdk.out")  # the synthesized app
+    users = PathBelow("users")  # the keys of the stage's users
 
     @property
     def is_used(self) -> bool:

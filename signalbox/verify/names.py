@@ -50,51 +50,36 @@ def run_of(name: str) -> RunId | None:
         return None
 
 
+class NameOfRun:
+    """The name of a resource as a property of a run's names."""
+
+    def __init__(self, form: str) -> None:
+        """Form each run's name from its id, at the braces."""
+        self._form = form
+
+    def __get__(self, names: "RunNames", _owner: object = None) -> str:
+        """Return the name in the run of `names`."""
+        return self._form.format(f"{MARK}{names.run}")
+
+
 @dataclass(frozen=True, slots=True)
 class RunNames:
     """The names of a run's resources."""
 
     run: RunId
 
-    @property
-    def user(self) -> str:
-        """The user who declares, publishes and consumes."""
-        return f"{MARK}{self.run}"
-
-    @property
-    def reader(self) -> str:
-        """The user whose right to read is revoked."""
-        return f"{MARK}{self.run}-r"
-
-    @property
-    def topic_exchange(self) -> str:
-        """A topic exchange."""
-        return f"xs_{self.user}_topic"
-
-    @property
-    def ordered_exchange(self) -> str:
-        """An ordered exchange."""
-        return f"xs_{self.user}_ordered.fifo"
-
-    @property
-    def realm(self) -> str:
-        """A live exchange."""
-        return f"xs_{self.user}_live.fifo"
-
-    @property
-    def all_queue(self) -> str:
-        """A queue that is bound to all messages of the topic exchange."""
-        return f"q_{self.user}_all"
-
-    @property
-    def some_queue(self) -> str:
-        """A queue that is bound to some messages of the topic exchange."""
-        return f"q_{self.user}_some"
-
-    @property
-    def ordered_queue(self) -> str:
-        """A queue of the ordered exchange."""
-        return f"q_{self.user}_ordered.fifo"
+    user = NameOfRun("{}")  # declares, publishes and consumes
+    reader = NameOfRun("{}-r")  # a user whose right to read is revoked
+    topic_exchange = NameOfRun("xs_{}_topic")
+    ordered_exchange = NameOfRun("xs_{}_ordered.fifo")
+    realm = NameOfRun("xs_{}_live.fifo")
+    all_queue = NameOfRun("q_{}_all")  # bound to all messages of the topic exchange
+    some_queue = NameOfRun("q_{}_some")  # bound to some of them
+    ordered_queue = NameOfRun("q_{}_ordered.fifo")  # of the ordered exchange
+    # The deployed consumer of splitting: function, role, table and queue. Verified stages permit `demo-*`.
+    consumer = NameOfRun("demo-{}")
+    probe_queue = NameOfRun("demo-{}-probe")  # for questions about SQS
+    strange_queue = NameOfRun("demo-{}-strange")  # tries to use a queue of the stage as its dead-letter queue
 
     @property
     def exchanges(self) -> tuple[str, ...]:
@@ -105,21 +90,6 @@ class RunNames:
     def queues(self) -> tuple[str, ...]:
         """All queues of the exchange."""
         return (self.all_queue, self.some_queue, self.ordered_queue)
-
-    @property
-    def consumer(self) -> str:
-        """The deployed consumer of splitting: function, role, table and queue. Verified stages permit `demo-*`."""
-        return f"demo-{MARK}{self.run}"
-
-    @property
-    def probe_queue(self) -> str:
-        """A queue for questions about SQS."""
-        return f"{self.consumer}-probe"
-
-    @property
-    def strange_queue(self) -> str:
-        """A queue that tries to use one of the stage as its dead-letter queue."""
-        return f"{self.consumer}-strange"
 
     def client_id(self, random: str) -> str:
         """Return a Snowflake client's id, which begins with the run's."""
