@@ -7,6 +7,7 @@ import typer
 
 from signalbox.cli.shared.confirmation import Yes, confirm
 from signalbox.cli.shared.kept_settings import Reset
+from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
 from signalbox.cli.shared.plain_help import PlainHelpCommand
 
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
     from signalbox.local.stage_folder import StageFolder
     from signalbox.verify.report import Row
 
-app = typer.Typer(
-    help="Run a stage on this machine: an emulated AWS with the app deployed to it.", no_args_is_help=True
-)
+app = CommandGroup("Run a stage on this machine: an emulated AWS with the app deployed to it.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Port = Annotated[int | None, typer.Option(help="Port on 127.0.0.1 (default: 4566).", min=1, max=65535)]

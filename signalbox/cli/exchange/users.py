@@ -21,13 +21,7 @@ from signalbox.exchange.model.records import User
 from signalbox.nearest import suggestion
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 
-COMMANDS = group_of(
-    (
-        "secret",
-        "live.user_secrets:secret",
-        "Create and print a secret for each user, with which the user joins realms; it replaces an earlier one.",
-    ),
-)
+COMMANDS = group_of(("secret", "live.user_secrets:secret"))
 app = CommandGroup("Manage users; a user's rights follow from the user's name.", cls=COMMANDS)
 
 Name = Annotated[str, typer.Argument(help="Name of the user: letters, digits and '-'.", metavar="NAME")]

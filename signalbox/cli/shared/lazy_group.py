@@ -1,8 +1,10 @@
 """Groups of commands whose modules are imported when one of their commands is used: a command loads only its own."""
 
+import ast
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import typer
@@ -11,6 +13,8 @@ from typer.main import get_command, get_group
 
 from signalbox.cli.shared.option_groups import with_option_groups
 
+CLI = Path(__file__).parents[1]
+
 
 class LazyCommand(NamedTuple):
     """A command or a group of commands of a module."""
@@ -18,8 +22,6 @@ class LazyCommand(NamedTuple):
     name: str
     source: str
     """MODULE:NAME of the command's function, or of the group's `typer.Typer`, below `signalbox.cli`."""
-    help: str
-    """The first paragraph of its help, for the help of the group that it is in."""
     command_class: str = ""
     """MODULE:NAME of the class of the command below `signalbox.cli`, if not Typer's own."""
 
@@ -35,6 +37,22 @@ class LazyCommand(NamedTuple):
         app.command(name=self.name, cls=command_class)(with_option_groups(source))
         return get_command(app)
 
+    def help(self) -> str:
+        """Return the first paragraph of its help, as its module's source has it; imports nothing."""
+        module, _, name = self.source.partition(":")
+        text = CLI.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+        return next(filter(None, (_help_of(statement, name) for statement in ast.parse(text).body)))
+
+
+def _help_of(statement: ast.stmt, name: str) -> str:
+    """Return the help of a command's function or of a group, or nothing if the statement defines another name."""
+    match statement:
+        case ast.FunctionDef(name=found) if found == name:
+            return " ".join((ast.get_docstring(statement) or "").partition("\n\n")[0].split())
+        case ast.Assign(targets=[ast.Name(id=found)], value=ast.Call(args=[ast.Constant(value=str(text)), *_])):
+            return text if found == name else ""
+    return ""
+
 
 def _imported(path: str) -> Any:  # noqa: ANN401 - whatever it names
     module, _, name = path.partition(":")
@@ -49,7 +67,7 @@ class LazyCommands(Mapping[str, Any]):
         self._names = (*present, *self._parts)
         self._loaded = dict(present)
 
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - see `Part.load`
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - see `LazyCommand.load`
         if name not in self._loaded:
             self._loaded[name] = self._parts[name].load()
         return self._loaded[name]
@@ -62,7 +80,7 @@ class LazyCommands(Mapping[str, Any]):
 
     def outlines(self) -> Mapping[str, Any]:
         """Return the commands with their names and help alone; loads none."""
-        stubs = {name: TyperCommand(name, help=part.help) for name, part in self._parts.items()}
+        stubs = {name: TyperCommand(name, help=part.help()) for name, part in self._parts.items()}
         return {name: stubs.get(name) or self._loaded[name] for name in self}
 
 

@@ -33,7 +33,7 @@ def test_the_help_of_a_group_has_the_first_paragraph_of_a_commands_own(words):
     command = group.commands[part.name]
 
     assert command.name == part.name
-    assert part.help == " ".join(command.help.partition("\n\n")[0].split())
+    assert part.help() == " ".join(command.help.partition("\n\n")[0].split())
 
 
 @pytest.mark.parametrize("words", GROUPS, ids=" ".join)
