@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -20,12 +20,8 @@ CACHE = Path.home() / ".cache" / "signalbox-cdk" if PACKED.is_dir() else ROOT / 
 LOCK = ROOT / "lambdas" / "requirements.lock"
 # The Python of the functions on AWS, whatever Python builds them. Its runtime is on Amazon Linux 2023.
 LAMBDA_PYTHON = "3.13"
-# The oldest wheels that every package has. The build checks their libraries against those of the runtime.
+# The oldest wheels that every package has; a test compares the locked ones with the libraries of the runtime.
 LAMBDA_PLATFORM = "aarch64-manylinux_2_28"
-# The newest symbol versions of the C and C++ libraries of Amazon Linux 2023 (glibc 2.34, GCC 11), from libstdc++'s
-# «ABI Policy».
-AMAZON_LINUX_2023 = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13)}
-SYMBOL_VERSION = re.compile(rb"\b(GLIBC|GLIBCXX|CXXABI)_(\d+(?:\.\d+)+)\b")
 # The locked packages of every capability, and those that only one imports, with what they require.
 COMMON = ("aws-lambda-powertools", "jmespath", "typing-extensions")
 PACKAGES_OF = {
@@ -197,32 +193,7 @@ def _install(folder: Path, locked: str, target: BuildMachine) -> None:
     lock.unlink()
     shutil.rmtree(packages / "bin", ignore_errors=True)
     (packages / ".lock").unlink(missing_ok=True)
-    if target.platform:
-        _check_libraries(packages, AMAZON_LINUX_2023)
     _compile(packages, target, prefix="/opt/python")
-
-
-def _check_libraries(folder: Path, provided: Mapping[str, tuple[int, ...]]) -> None:
-    for path in sorted(folder.rglob("*.so*")):
-        for library, version in symbol_versions(path).items():
-            if version > provided[library]:
-                raise PackagingError(
-                    f"{path.relative_to(folder)} needs {library} {_dotted(version)}, and Lambda's Python "
-                    f"{LAMBDA_PYTHON} has {_dotted(provided[library])}: lock an earlier version of the package"
-                )
-
-
-def symbol_versions(path: Path) -> dict[str, tuple[int, ...]]:
-    """Return the newest symbol version of each system library that a shared object names."""
-    found: dict[str, tuple[int, ...]] = {}
-    for library, text in SYMBOL_VERSION.findall(path.read_bytes()):
-        version = tuple(map(int, text.split(b".")))
-        found[library.decode()] = max(version, found.get(library.decode(), version))
-    return found
-
-
-def _dotted(version: tuple[int, ...]) -> str:
-    return ".".join(map(str, version))
 
 
 def _uv() -> str:
