@@ -112,7 +112,7 @@ def _published_and_received(
     _check({name: list(found.values()) for name, found in taken.items()}, files, client)
     counts = ", ".join(f"{name}: {len(found)}" for name, found in taken.items())
     size = sum(map(len, files.values()))
-    return f"{len(files)} real files, {size} bytes, with their directories as routing keys; {counts}; all as published"
+    return f"{len(files)} files, {size} bytes, with their directories as routing keys; {counts}; all as published"
 
 
 def _receive(workers: Mapping[str, Consumer], taken: Mapping[str, dict[str, ReceivedMessage]]) -> bool:

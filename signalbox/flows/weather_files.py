@@ -1,8 +1,6 @@
-"""The messages of the exchange's demo: weather bulletins, a radar image, and a note that no queue is bound to."""
+"""The messages of the exchange's demo: weather bulletins, a file of a radar, and a note that no queue is bound to."""
 
 import json
-import struct
-import zlib
 from base64 import b64encode
 from datetime import datetime
 from hashlib import sha512
@@ -11,13 +9,12 @@ from signalbox.clients.exchange.publisher import PublishRequest
 
 OBSERVED = ("CYHZ", "CYQB", "CYUL", "CYVR", "CYWG", "CYYZ")
 WARNED = ("CYQB", "CYUL")
-SIDE = 64
-WHITE = 255
+RADAR = bytes(range(256)) * 4  # of any bytes, so that its message has them in base64
 
 
 def weather_files(now: datetime) -> dict[str, bytes]:
     """Return the contents of the files by path."""
-    return _bulletins(f"{now:%d%H%M}") | {"radar/CASBV/rain.png": _image(), "notes/shift.txt": b"Coffee is out.\n"}
+    return _bulletins(f"{now:%d%H%M}") | {"radar/CASBV/rain.raw": RADAR, "notes/shift.txt": b"Coffee is out.\n"}
 
 
 def announcement(path: str, content: bytes, *, now: datetime) -> PublishRequest:
@@ -46,15 +43,3 @@ def _bulletins(time_group: str) -> dict[str, bytes]:
         )
         for (kind, heading, station), text in texts.items()
     }
-
-
-def _image() -> bytes:
-    """Return a PNG of a shower: the signature, the header, the grey values line by line, and the end."""
-    middle = SIDE // 2
-    lines = (bytes([0, *(min(WHITE, (x - middle) ** 2 + (y - middle) ** 2) for x in range(SIDE))]) for y in range(SIDE))
-    header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 0, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(b"".join(lines))), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-        for kind, content in chunks
-    )
