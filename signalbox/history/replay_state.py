@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NewType
+from typing import Any, NewType
 
-from signalbox.documents import Problems, Section
 from signalbox.errors import RejectedError
+from signalbox.forms import Form, Forms
 
 ReplayId = NewType("ReplayId", str)
 
@@ -58,7 +58,7 @@ class SendResult:
 
 @dataclass(frozen=True, slots=True)
 class ReplayProgress:
-    """A replay's record; its fields have the names of the stored document.
+    """A replay's record.
 
     `asked` are the job's arguments that select the messages; `source` is the table snapshot that fixes the selection.
     `messages` and `size_bytes` are counted before the first message is sent; `position` is the number of the source's
@@ -122,52 +122,24 @@ class ReplayProgress:
 
     def to_document(self) -> dict[str, object]:
         """Return the record as a JSON document."""
-        claim = self.claim and {"ids": list(self.claim.ids), "at": self.claim.at.isoformat()}
-        return {
-            "version": VERSION,
-            "replay_id": self.replay_id,
-            "state": str(self.state),
-            "asked": dict(self.asked),
-            "source": self.source,
-            "messages": self.messages,
-            "size_bytes": self.size_bytes,
-            "planned_at": self.planned_at.isoformat(),
-            "position": self.position,
-            "sent": self.sent,
-            "refused": dict(self.refused),
-            "refused_count": self.refused_count,
-            "doubtful": list(self.doubtful),
-            "claim": claim,
-            "last": list(self.last),
-            "kept": list(self.kept),
-        }
+        return {"version": VERSION, **RECORD.write(self)}
 
     @classmethod
-    def parse(cls, document: object) -> "ReplayProgress":
-        """Parse a JSON document. Raises `InvalidReplay`, which lists all problems."""
-        problems = Problems()
-        section = Section.of(document, "replay", problems)
-        if section.fields.get("version") != VERSION:
-            section.problem("version", f"expected {VERSION}, not {section.fields.get('version')!r}")
-        progress = cls(
-            replay_id=ReplayId(section.required_text("replay_id")),
-            asked=section.texts_by_name("asked") or {},
-            source=section.text("source") or "",
-            messages=section.whole_number("messages") or 0,
-            size_bytes=section.whole_number("size_bytes") or 0,
-            planned_at=_moment(section, "planned_at"),
-            state=_state(section),
-            position=section.whole_number("position") or 0,
-            sent=section.whole_number("sent") or 0,
-            refused=section.texts_by_name("refused") or {},
-            refused_count=section.whole_number("refused_count") or 0,
-            doubtful=section.texts("doubtful"),
-            claim=_claim(section),
-            last=section.texts("last"),
-            kept=section.texts("kept"),
-        )
-        problems.refuse(InvalidReplay)
-        return progress
+    def parse(cls, document: Any) -> "ReplayProgress":  # noqa: ANN401 - parsed JSON
+        """Parse a JSON document. Raises `InvalidReplay`."""
+        try:
+            if document["version"] != VERSION:
+                raise InvalidReplay(f"the replay has version {document['version']!r}; expected {VERSION}")
+            return RECORD.read(document)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidReplay(f"the record of a replay cannot be read: {error!r}") from error
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+RECORD = Forms({datetime: Form(datetime.isoformat, _moment)}).record(ReplayProgress, order=["replay_id", "state"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,27 +178,3 @@ def parse_rate(text: str) -> int:
 def min_seconds(messages: int, rate: int) -> int:
     """Return the shortest duration of `messages` at `rate`, in whole seconds."""
     return math.ceil(messages / rate)
-
-
-def _moment(section: Section, name: str) -> datetime:
-    text = section.required_text(name)
-    try:
-        return datetime.fromisoformat(text).astimezone(UTC)
-    except ValueError:
-        section.problem(name, f"expected a time in ISO 8601, not {text!r}")
-        return datetime.fromtimestamp(0, UTC)
-
-
-def _state(section: Section) -> ReplayState:
-    text = section.required_text("state")
-    if text in set(ReplayState):
-        return ReplayState(text)
-    section.problem("state", f"expected one of {', '.join(ReplayState)}, not {text!r}")
-    return ReplayState.DONE
-
-
-def _claim(section: Section) -> ReplayClaim | None:
-    if section.fields.get("claim") is None:
-        return None
-    claim = section.section("claim")
-    return ReplayClaim(claim.texts("ids"), _moment(claim, "at"))
