@@ -1,12 +1,11 @@
 """Acknowledged findings of cdk-nag, each with its reason."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
-from aws_cdk import Acknowledgment, Aws, Stack, Validations
+from aws_cdk import Acknowledgment, Stack, Validations
 from aws_cdk import aws_sqs as sqs
-from constructs import IConstruct
+from constructs import Construct, IConstruct
 
-from stacks.exchange.construct import ExchangeResources
 from stacks.exchange.environment import (
     bound_queues_arn,
     dead_copies_arns,
@@ -15,21 +14,15 @@ from stacks.exchange.environment import (
     user_control_queues_arn,
     user_reply_queues_arn,
 )
-from stacks.grants.history import dead_letters_arns, folders_of
+from stacks.grants.history import folders_of
 from stacks.grants.permissions import EVENT_SOURCE_MAPPINGS
 from stacks.grants.splitting import settings_arns
 from stacks.history.job import HistoryJob, log_prefix
 from stacks.history.lake import HistoryLake
-from stacks.live.construct import LiveResources
 from stacks.live.environment import connections_arn, ordered_exchanges_arn
-from stacks.rendezvous.construct import RendezvousResources
-from stacks.rendezvous.doors import DESCRIPTIONS as DOORS
-from stacks.rendezvous.front import Front
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
-from stacks.shared.function import Function
 from stacks.signalbox_stack import SignalboxStack
-from stacks.splitting.construct import SplittingResources
 from stacks.state_stack import (
     AUDIT_PREFIX,
     KEPT_PREFIX,
@@ -40,7 +33,6 @@ from stacks.state_stack import (
     StateStack,
 )
 
-TRACING = "X-Ray's two write actions support no resource-level permissions; all other actions name their resources."
 CLIENT_QUEUES = (
     "Client queues are created and deleted with their clients, so policies name them by prefix; "
     "no other queue of the stage starts with it."
@@ -60,12 +52,8 @@ ASKING_QUEUES = (
     "queue of the stage starts with one of them."
 )
 UNNAMEABLE = (
-    "X-Ray's two write actions, lists of queues and mappings, and task definitions support no resource-level "
+    "X-Ray's two write actions, lists of queues and mappings, metrics and task definitions support no resource-level "
     "permissions; a new event source mapping has no name yet, and the policy names the functions it may belong to."
-)
-UNNAMEABLE_METRICS = (
-    "X-Ray's two write actions, lists of queues and mappings, and metrics support no resource-level permissions; a new "
-    "event source mapping has no name yet, and the policy names the function it may belong to."
 )
 MAPPINGS = "AWS generates the names of event source mappings; the policy names the functions whose mappings it covers."
 STACK = "The ARN of a stack ends with an id that CloudFormation generates."
@@ -90,106 +78,79 @@ NO_REDRIVE = (
     "It is a dead-letter queue, or the function that reads it dead-letters what can never be handled: SQS would also "
     "move valid messages of functions that were killed or could not reach a service."
 )
+BUCKET_LOGS = (
+    "Only the delivery stream and the jobs may touch the bucket. Accounts that want each access on record switch on "
+    "data events in CloudTrail, which, unlike access logs, can be encrypted with a customer's key."
+)
 RUNTIME = (
     "Functions run on the Python version that built and tested their packages; every allowed version is still "
     "maintained, and a build with a newer interpreter updates them."
 )
+OBJECTS = (
+    "The objects of one prefix of one bucket: services, Spark and Iceberg name them, and hours, topics and questions."
+)
+JOB_LOGS = "The two log groups of all jobs; Glue makes the streams."
+LOCAL_JOBS = "The emulator has no security configurations; a deployment to AWS has this one."
 
 
 def acknowledge(state: StateStack, stack: SignalboxStack, config: Config) -> None:
     """Acknowledge the intended findings of cdk-nag."""
-    _acknowledge_state(state, config)
-    if stack.doors is not None:
-        _acknowledge_functions(stack.doors.functions.values(), config)
-    if (rendezvous := stack.rendezvous or stack.front) is not None:
-        _acknowledge_rendezvous(rendezvous, config)
-    if stack.splitting is not None:
-        _acknowledge_splitting(stack.splitting, config)
-    if stack.exchange is not None:
-        _acknowledge_exchange(stack.exchange, config)
-    if stack.live is not None:
-        _acknowledge_live(stack.live, config)
+    if "history" in config.stored_parts:
+        _accept(state.state.history_bucket, "S1", BUCKET_LOGS)
     if stack.lake is not None:
         _acknowledge_history(state, stack, lake=stack.lake, config=config)
+    if stack.live is not None:
+        _accept(stack.live.websocket, "APIG4", OPEN_CONNECTIONS)
+        _accept(stack.live.websocket, "APIG1", ACCESS_LOGS)
+        _accept(stack.live.page, "APIG4", OPEN_PAGE)
+    if stack.rendezvous is not None and stack.rendezvous.api is not None:
+        _accept(stack.rendezvous.api, "APIG4", OPEN_API)
+    for construct, wildcards in _wildcards(stack, config):
+        _accept(construct, "L1", RUNTIME)
+        for resource, reason in {"*": UNNAMEABLE, **wildcards}.items():
+            _accept_resource(construct, resource, reason)
     for queue in (one for one in stack.node.find_all() if isinstance(one, sqs.Queue)):
         _accept(queue, "SQS3", REPLIES if queue.node.id == "Replies" else NO_REDRIVE)
 
 
-def _acknowledge_state(state: StateStack, config: Config) -> None:
-    if "history" in config.stored_parts:
-        _accept(
-            state.state.history_bucket,
-            "S1",
-            "Only the delivery stream and the jobs may touch the bucket. Accounts that want each access on record "
-            "switch on data events in CloudTrail, which, unlike access logs, can be encrypted with a customer's key.",
-        )
+def _wildcards(stack: SignalboxStack, config: Config) -> Iterator[tuple[Construct, dict[str, str]]]:
+    """Yield the constructs with functions, each with the patterns of resources in its policies and their reasons."""
+    clients = {queue_arn(f"{config.client_queue_prefix}*"): CLIENT_QUEUES}
+    if stack.doors is not None:
+        yield stack.doors, clients
+    if (rendezvous := stack.rendezvous or stack.front) is not None:
+        yield rendezvous, clients
+    if stack.splitting is not None:
+        yield stack.splitting, _of_splitting(config)
+    if stack.exchange is not None:
+        yield stack.exchange, _of_exchange(config)
+    if stack.live is not None:
+        connections = connections_arn(stack.live.websocket.api.api_id)
+        yield stack.live, {ordered_exchanges_arn(config): DECLARED_QUEUES, connections: CONNECTIONS}
+    if stack.overflow is not None:
+        yield stack.overflow, {}
 
 
-def _acknowledge_rendezvous(rendezvous: RendezvousResources | Front, config: Config) -> None:
-    _acknowledge_functions((one for name, one in rendezvous.functions.items() if name not in DOORS), config)
-    _accept_resource(rendezvous.client_user, _client_queues(config), CLIENT_QUEUES)
-    if isinstance(rendezvous, RendezvousResources) and rendezvous.api is not None:
-        _accept(rendezvous.api, "APIG4", OPEN_API)
+def _of_splitting(config: Config) -> dict[str, str]:
+    return {
+        **{resource: NAMED_BY_SETTINGS for resource in settings_arns(config) if "*" in resource},
+        queue_arn(f"{config.temporary_queue_prefix}*"): SESSION_QUEUES,
+        EVENT_SOURCE_MAPPINGS: MAPPINGS,
+        arn("cloudformation", f"stack/{config.stage}/*"): STACK,
+    }
 
 
-def _acknowledge_functions(functions: Iterable[Function], config: Config) -> None:
-    for function in functions:
-        _accept(function, "L1", RUNTIME)
-        _accept_resource(function.own_role, "*", TRACING)
-        _accept_resource(function.own_role, _client_queues(config), CLIENT_QUEUES)
+def _of_exchange(config: Config) -> dict[str, str]:
+    return {
+        **dict.fromkeys(_declared(config), DECLARED_QUEUES),
+        **dict.fromkeys((user_control_queues_arn(config), user_reply_queues_arn(config)), ASKING_QUEUES),
+        EVENT_SOURCE_MAPPINGS: MAPPINGS,
+    }
 
 
-def _client_queues(config: Config) -> str:
-    return _as_found(queue_arn(f"{config.client_queue_prefix}*"))
-
-
-def _acknowledge_splitting(splitting: SplittingResources, config: Config) -> None:
-    functions, person = splitting.functions, splitting.user_policy
-    for function in functions.values():
-        _accept(function, "L1", RUNTIME)
-        _accept_resource(function.own_role, "*", UNNAMEABLE)
-        for resource in settings_arns(config):
-            if "*" in resource:
-                _accept_resource(function.own_role, _as_found(resource), NAMED_BY_SETTINGS)
-    for identity in (*(function.own_role for function in functions.values()), person):
-        _accept_resource(identity, _as_found(queue_arn(f"{config.temporary_queue_prefix}*")), SESSION_QUEUES)
-    _accept_resource(functions["control"].own_role, _as_found(EVENT_SOURCE_MAPPINGS), MAPPINGS)
-    _accept_resource(person, _as_found(arn("cloudformation", f"stack/{config.stage}/*")), STACK)
-
-
-def _acknowledge_exchange(exchange: ExchangeResources, config: Config) -> None:
+def _declared(config: Config) -> list[str]:
     dead = [*dead_publications_arns(config), *dead_copies_arns(config)]
-    declared = [exchange_queues_arn(config), bound_queues_arn(config), *dead]
-    for function in exchange.functions.values():
-        _accept(function, "L1", RUNTIME)
-        _accept_resource(function.own_role, "*", UNNAMEABLE_METRICS if function.node.id == "Control" else TRACING)
-        for resource in declared:
-            _accept_resource(function.own_role, _as_found(resource), DECLARED_QUEUES)
-    control = exchange.functions["control"].own_role
-    _accept_resource(exchange.functions["control"], "*", MAPPINGS)
-    for resource in (user_control_queues_arn(config), user_reply_queues_arn(config)):
-        _accept_resource(control, _as_found(resource), ASKING_QUEUES)
-    _accept_resource(control, _as_found(EVENT_SOURCE_MAPPINGS), MAPPINGS)
-
-
-def _acknowledge_live(live: LiveResources, config: Config) -> None:
-    for function in live.functions.values():
-        _accept(function, "L1", RUNTIME)
-        _accept_resource(function.own_role, "*", TRACING)
-    _accept_resource(live.functions["session"].own_role, _as_found(ordered_exchanges_arn(config)), DECLARED_QUEUES)
-    api = Stack.of(live).resolve(live.websocket.api.api_id)["Ref"]
-    connections = connections_arn(live.websocket.api.api_id).replace(live.websocket.api.api_id, f"<{api}>")
-    _accept_resource(live.functions["deliver"].own_role, _as_found(connections), CONNECTIONS)
-    _accept(live.websocket, "APIG4", OPEN_CONNECTIONS)
-    _accept(live.websocket, "APIG1", ACCESS_LOGS)
-    _accept(live.page, "APIG4", OPEN_PAGE)
-
-
-def _as_found(resource: str) -> str:
-    """Return an ARN as cdk-nag writes it."""
-    for token, name in ((Aws.PARTITION, "Partition"), (Aws.REGION, "Region"), (Aws.ACCOUNT_ID, "AccountId")):
-        resource = resource.replace(token, f"<AWS::{name}>")
-    return resource
+    return [exchange_queues_arn(config), bound_queues_arn(config), *dead]
 
 
 def _acknowledge_history(state: StateStack, stack: SignalboxStack, *, lake: HistoryLake, config: Config) -> None:
@@ -199,44 +160,33 @@ def _acknowledge_history(state: StateStack, stack: SignalboxStack, *, lake: Hist
             reason="The delivery stream's construct contains a table of networks that only streams to Redshift use.",
         )
     )
-    if stack.overflow is not None:
-        _accept(stack.overflow.drain, "L1", RUNTIME)
-        _accept_resource(stack.overflow.drain.own_role, "*", TRACING)
     bucket = _imported(state, stack)
-    objects = "The objects of one prefix of one bucket: services name them, after the hour, the day or the question."
     for prefix in ("raw", "errors"):
-        _accept_resource(lake.delivery_role, f"{bucket}/{prefix}/*", objects)
+        _accept_resource(lake.delivery_role, f"{bucket}/{prefix}/*", OBJECTS)
     for prefix in (RAW_PREFIX, TABLE_PREFIX, QUERY_PREFIX):
-        _accept_resource(lake.reader_role, f"{bucket}/{prefix}*", objects)
+        _accept_resource(lake.reader_role, f"{bucket}/{prefix}*", OBJECTS)
     tables = "Queries may read all tables of the database, which the jobs create."
-    _accept_resource(lake.reader_role, _as_found(arn("glue", f"table/{lake.database_name}/*")), tables)
-    for name in (f"{RAW_PREFIX}*", f"{AUDIT_PREFIX}*", f"{KEPT_PREFIX}*", f"{REPORTS}*.svg"):
-        for function in (function for part in stack.parts.values() for function in part.functions.values()):
-            _accept_resource(function.own_role, f"{bucket}/{name}", objects)
+    _accept_resource(lake.reader_role, arn("glue", f"table/{lake.database_name}/*"), tables)
+    for part in stack.parts.values():
+        for name in (f"{RAW_PREFIX}*", f"{AUDIT_PREFIX}*", f"{KEPT_PREFIX}*", f"{REPORTS}*.svg"):
+            _accept_resource(part, f"{bucket}/{name}", OBJECTS)
     for job in stack.jobs.values():
         _acknowledge_job(job, bucket, config)
 
 
 def _acknowledge_job(job: HistoryJob, bucket: str, config: Config) -> None:
-    objects = "The objects of one prefix of one bucket: Spark and Iceberg name them, and topics, days and replays do."
-    folders = (
-        *(f"{TABLE_PREFIX}{table}/*" for table in job.definition.reads),
-        *folders_of(job),
-        f"{RAW_PREFIX}*",
-        f"{KEPT_PREFIX}*",
-    )
-    for name in folders:
+    tables = (f"{TABLE_PREFIX}{table}/*" for table in job.definition.reads)
+    for name in (*tables, *folders_of(job), f"{RAW_PREFIX}*", f"{KEPT_PREFIX}*"):
         if name.endswith("*"):
-            _accept_resource(job.role, f"{bucket}/{name}", objects)
-    for resource in (exchange_queues_arn(config), bound_queues_arn(config), *dead_letters_arns(config)):
-        _accept_resource(job.role, _as_found(resource), DECLARED_QUEUES)
-    logs = "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:" + f"{log_prefix(config)}/*"
+            _accept_resource(job.role, f"{bucket}/{name}", OBJECTS)
+    for resource in _declared(config):
+        _accept_resource(job.role, resource, DECLARED_QUEUES)
     if config.local:
         for rule in ("GL1", "GL3"):
-            _accept(job.job, rule, "The emulator has no security configurations; a deployment to AWS has this one.")
+            _accept(job.job, rule, LOCAL_JOBS)
     else:
         _accept(job.job, "GL1", "The log groups of the jobs have the key of the stage themselves.")
-    _accept_resource(job.role, logs, "The two log groups of all jobs; Glue makes the streams.")
+    _accept_resource(job.role, arn("logs", f"log-group:{log_prefix(config)}/*"), JOB_LOGS)
     _accept_resource(job.role, "*", "Security configurations have no ARN; the job's role may only read them.")
 
 
@@ -247,7 +197,14 @@ def _imported(state: StateStack, stack: Stack) -> str:
 
 
 def _accept_resource(construct: IConstruct, resource: str, reason: str) -> None:
-    _accept(construct, f"IAM5[Resource::{resource}]", reason)
+    _accept(construct, f"IAM5[Resource::{_as_found(construct, resource)}]", reason)
+
+
+def _as_found(construct: IConstruct, resource: str) -> str:
+    """Return an ARN as cdk-nag writes it, with the names of what it refers to."""
+    found = Stack.of(construct).resolve(resource)
+    parts = [found] if isinstance(found, str) else found["Fn::Join"][1]
+    return "".join(part if isinstance(part, str) else f"<{part['Ref']}>" for part in parts)
 
 
 def _accept(construct: IConstruct, rule: str, reason: str) -> None:
