@@ -1,25 +1,23 @@
 """The removal of the resources of a stage. Every step can be repeated: what is gone already counts as removed."""
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, WaiterError
 
 from signalbox.aws.rendezvous.credentials import delete_client_key
 from signalbox.cli.destroy import splits
-from signalbox.cli.destroy.inventory import GONE, Inventory, Stack
+from signalbox.cli.destroy.inventory import Inventory, Stack
 from signalbox.cli.destroy.plan import Item, Kind
-from signalbox.clients.stage_session import found_stack
 from signalbox.errors import SignalboxError, UnavailableError
 
 if TYPE_CHECKING:
     import boto3
 
 # API Gateway and CloudFormation take a few minutes; a function in a VPC would take longer.
-STACK_SECONDS, PAUSE_SECONDS = 3600, 2.0
+STACK_SECONDS, PAUSE_SECONDS = 3600, 2
 # The minimum of KMS, within which a deletion can be cancelled.
 RECOVERY_DAYS = 7
 DEPLOY_FIRST = "deploy the stage again, so that its functions give consumers their queues back; then remove it"
@@ -141,20 +139,14 @@ class Removal:
     def _delete_stack(self, item: Item) -> None:
         client = self._session.client("cloudformation")
         client.delete_stack(StackName=item.name)
-        deadline = time.monotonic() + STACK_SECONDS
-        while True:
-            status = self._stack_status(item)
-            if status == GONE:
-                return
-            if status == "DELETE_FAILED":
-                raise UnavailableError(f"CloudFormation cannot delete stack {item.name}: {self._reasons(item)}")
-            if time.monotonic() > deadline:
-                raise UnavailableError(f"stack {item.name} is not deleted after {STACK_SECONDS} s: {status}")
-            time.sleep(PAUSE_SECONDS)
-
-    def _stack_status(self, item: Item) -> str:
-        found = found_stack(self._session.client("cloudformation"), item.identifier)
-        return GONE if found is None else found["StackStatus"]
+        attempts = int(STACK_SECONDS / PAUSE_SECONDS)
+        try:
+            client.get_waiter("stack_delete_complete").wait(
+                StackName=item.identifier, WaiterConfig={"Delay": PAUSE_SECONDS, "MaxAttempts": attempts}
+            )
+        except WaiterError as error:
+            reasons = self._reasons(item) or str(error)
+            raise UnavailableError(f"CloudFormation cannot delete stack {item.name}: {reasons}") from error
 
     def _reasons(self, item: Item) -> str:
         client = self._session.client("cloudformation")
