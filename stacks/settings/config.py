@@ -28,6 +28,18 @@ class StageName:
         return f"{config.stage}-{self._resource}"
 
 
+class Listed:
+    """The entries of a comma-separated setting; without one, those of the demo on the local stage."""
+
+    def __init__(self, setting: str, *, demo: tuple[str, ...] = ()) -> None:
+        """Read the `setting` of each stage."""
+        self._setting, self._demo = setting, demo
+
+    def __get__(self, config: Choices, _owner: object = None) -> tuple[str, ...]:
+        """Return the entries of `config`."""
+        return parts(getattr(config, self._setting)) or (self._demo if config.local else ())
+
+
 @dataclass(frozen=True, slots=True)
 class Config(Choices):
     """The settings of a deployment, and the values derived from them."""
@@ -44,6 +56,13 @@ class Config(Choices):
     live_outbox = StageName("live-outbox.fifo")
     live_overview_calls = StageName("live-overview.fifo")  # calls to the procedures of live
     live_timers = StageName("live-timers")
+    doors = Listed("rendezvous_doors")  # the ways in which proxies, and clients over HTTP, reach the stage
+    queues_to_split = Listed("splittable_queues", demo=DEMO)  # name patterns, as those of the next four
+    dead_letter_queues_to_read = Listed("splittable_dead_letter_queues")
+    targets_to_switch = Listed("splittable_targets", demo=DEMO_TARGETS)
+    target_roles = Listed("splittable_target_roles", demo=DEMO)
+    buckets_to_read = Listed("splittable_buckets", demo=DEMO)  # filters may use the metadata of their objects
+    queue_keys_to_use = Listed("splittable_queue_key_arns")
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -75,11 +94,6 @@ class Config(Choices):
         """The polls of proxies that the budget pays for, all of which may come to the dearest door."""
         price = max(POLL_USD_PER_MILLION[door] for door in self.doors)
         return max(round(self.poll_budget_usd * 1_000_000 / price / MINUTES_OF_MONTH), 1)
-
-    @property
-    def doors(self) -> tuple[str, ...]:
-        """The ways in which proxies, and clients over HTTP, reach the stage."""
-        return parts(self.rendezvous_doors)
 
     @property
     def broker_queue(self) -> str:
@@ -118,36 +132,6 @@ class Config(Choices):
         return f"{self.stage.replace('-', '_')}_lake"
 
     @property
-    def queues_to_split(self) -> tuple[str, ...]:
-        """The name patterns of the queues that may be split."""
-        return self._or_demo(parts(self.splittable_queues), DEMO)
-
-    @property
-    def dead_letter_queues_to_read(self) -> tuple[str, ...]:
-        """The name patterns of those queues' dead-letter queues."""
-        return parts(self.splittable_dead_letter_queues)
-
-    @property
-    def queue_keys_to_use(self) -> tuple[str, ...]:
-        """The ARNs of those queues' keys."""
-        return parts(self.splittable_queue_key_arns)
-
-    @property
-    def targets_to_switch(self) -> tuple[str, ...]:
-        """The consumers that splitting may switch."""
-        return self._or_demo(parts(self.splittable_targets), DEMO_TARGETS)
-
-    @property
-    def target_roles(self) -> tuple[str, ...]:
-        """The names of those consumers' roles."""
-        return self._or_demo(parts(self.splittable_target_roles), DEMO)
-
-    @property
-    def buckets_to_read(self) -> tuple[str, ...]:
-        """The name patterns of the buckets whose objects' metadata filters may use."""
-        return self._or_demo(parts(self.splittable_buckets), DEMO)
-
-    @property
     def clusters(self) -> KubernetesClusters:
         """The Kubernetes clusters whose workloads may be split."""
         return self.kubernetes_clusters or KubernetesClusters(())
@@ -156,9 +140,6 @@ class Config(Choices):
     def kubernetes_group(self) -> str:
         """The group of Kubernetes that the function `control` has in clusters of EKS."""
         return f"signalbox:{self.stage}"
-
-    def _or_demo(self, named: tuple[str, ...], demo: tuple[str, ...]) -> tuple[str, ...]:
-        return named or (demo if self.local else ())
 
 
 def _in_order(named: Collection[str]) -> tuple[str, ...]:
