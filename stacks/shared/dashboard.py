@@ -56,7 +56,7 @@ class Monitoring(Construct):
 
 
 def _rows(part: Part) -> list[list[cloudwatch.IWidget]]:
-    """Return the rows of a capability."""
+    """Return the rows of a capability: the outcomes of its events and their latencies, its queues, its functions."""
     match part:
         case RendezvousResources():
             return [_client_row(), _queue_row(part), _function_row(part, of="rendezvous"), *_door_rows(part)]
@@ -73,32 +73,20 @@ def _rows(part: Part) -> list[list[cloudwatch.IWidget]]:
 
 
 def _client_row() -> list[cloudwatch.IWidget]:
-    """Return the widgets of rendezvous: outcomes of offers and polls, and latencies."""
-    matches, denied = _event("AnswerDelivered"), _event("OfferDenied")
+    of = "rendezvous"
     return [
-        _graph("Clients answered, denied, timed out", [matches, denied, _event("TimeoutExpired")]),
-        _graph("Time to answer (ms)", _latencies("AnswerDelivered", of="rendezvous")),
-        _graph(
-            "What broke the protocol",
-            [_event(name) for name in ("BadInputRejected", "OfferRejected")],
-        ),
+        _events("Clients answered, denied, timed out", "AnswerDelivered", "OfferDenied", "TimeoutExpired", of=of),
+        _latencies("Time to answer (ms)", "AnswerDelivered", of=of),
+        _events("What broke the protocol", "BadInputRejected", "OfferRejected", of=of),
     ]
 
 
 def _message_row() -> list[cloudwatch.IWidget]:
-    """Return the widgets of splitting: destinations of messages, latencies and sessions."""
-    routed, returned = (
-        [_event(f"{kind}{outcome}", of="splitting") for outcome in outcomes]
-        for kind, outcomes in (
-            ("Routed", ("Session", "Deployed", "Copied")),
-            ("Returned", ("Session", "Deployed", "Original")),
-        )
-    )
-    latencies = [one for outcome in ("RoutedSession", "RoutedDeployed") for one in _latencies(outcome, of="splitting")]
+    of, left = "splitting", ("ReturnedSession", "ReturnedDeployed", "ReturnedOriginal", "DeadLetterDead")
     return [
-        _graph("Split messages by who got them", routed),
-        _graph("Time to share a message out (ms)", latencies),
-        _graph("Messages that sessions left, dead messages", [*returned, _event("DeadLetterDead", of="splitting")]),
+        _events("Split messages by who got them", "RoutedSession", "RoutedDeployed", "RoutedCopied", of=of),
+        _latencies("Time to share a message out (ms)", "RoutedSession", "RoutedDeployed", of=of),
+        _events("Messages that sessions left, dead messages", *left, of=of),
     ]
 
 
@@ -106,79 +94,67 @@ def _command_row(splitting: SplittingResources) -> list[cloudwatch.IWidget]:
     queue, dead = splitting.control_queue, splitting.dead_letters
     return [
         _graph("Commands about splits", [queue.metric_number_of_messages_sent()]),
-        _graph("Sessions", [_event(f"Session{outcome}", of="splitting") for outcome in ("Started", "Ready", "Ended")]),
+        _events("Sessions", "SessionStarted", "SessionReady", "SessionEnded", of="splitting"),
         _graph("Oldest command (s), dead letters of splitting", _waiting([queue], dead=[dead])),
     ]
 
 
 def _routing_row() -> list[cloudwatch.IWidget]:
-    """Return the widgets of the exchange: outcomes and latencies of publications, and changes of bindings."""
-    event = partial(_event, of="exchange")
-    changes = [event(f"{what}{kind}") for what in ("Declared", "Deleted") for kind in ("Exchange", "Queue", "Binding")]
+    of, things = "exchange", ("Exchange", "Queue", "Binding")
+    changes = [f"{change}{thing}" for change in ("Declared", "Deleted") for thing in things]
+    outcomes = ("RoutedDelivered", "UnroutedDropped", "UnroutedAlternate")
     return [
-        _graph(
-            "Copies delivered, messages without a binding",
-            [event(name) for name in ("RoutedDelivered", "UnroutedDropped", "UnroutedAlternate")],
-        ),
-        _graph("Time from publishing to the queue (ms)", _latencies("RoutedDelivered", of="exchange")),
-        _graph("Exchanges, queues and bindings declared and deleted", changes),
+        _events("Copies delivered, messages without a binding", *outcomes, of=of),
+        _latencies("Time from publishing to the queue (ms)", "RoutedDelivered", of=of),
+        _events("Exchanges, queues and bindings declared and deleted", *changes, of=of),
     ]
 
 
 def _retry_row(exchange: ExchangeResources) -> list[cloudwatch.IWidget]:
     commands, queues = exchange.control_queue, (exchange.retries, exchange.ordered_retries)
+    title = "Oldest command and delivery (s), dead letters of exchanges"
     return [
         _graph("Commands of administrators about exchanges", [commands.metric_number_of_messages_sent()]),
-        _graph(
-            "Copies tried again, dead", [_event(name, of="exchange") for name in ("RoutedRetried", "DeadLetterDead")]
-        ),
-        _graph(
-            "Oldest command and delivery (s), dead letters of exchanges",
-            _waiting((commands, *queues), dead=[exchange.dead_letters]),
-        ),
+        _events("Copies tried again, dead", "RoutedRetried", "DeadLetterDead", of="exchange"),
+        _graph(title, _waiting((commands, *queues), dead=[exchange.dead_letters])),
     ]
 
 
 def _connection_row(live: LiveResources) -> list[cloudwatch.IWidget]:
-    """Return the widgets of live: sessions, deliveries and their latency."""
-    event, stage = partial(_event, of="live"), live.websocket.stage
+    # CDK's default is the average, which is 1 for any number of connections.
+    counts = [live.websocket.stage.metric(f"{of}Count", statistic="Sum") for of in ("Connect", "Message")]
+    posts = ("DeliveredPosted", "DeliveredDropped", "DeliveredFailed")
     return [
-        # CDK's default is the average, which is 1 for any number of connections.
-        _graph(
-            "Connections begun, messages",
-            [stage.metric(f"{of}Count", statistic="Sum") for of in ("Connect", "Message")],
-        ),
-        _graph(
-            "Events posted, dropped, posts that failed",
-            [event(name) for name in ("DeliveredPosted", "DeliveredDropped", "DeliveredFailed")],
-        ),
-        _graph("Time from publishing to posting (ms)", _latencies("DeliveredPosted", of="live")),
+        _graph("Connections begun, messages", counts),
+        _events("Events posted, dropped, posts that failed", *posts, of="live"),
+        _latencies("Time from publishing to posting (ms)", "DeliveredPosted", of="live"),
     ]
 
 
 def _inbox_row(live: LiveResources) -> list[cloudwatch.IWidget]:
-    event = partial(_event, of="live")
+    changes = ("SubscriptionSubscribed", "SubscriptionUnsubscribed", "SubscriptionRevoked")
+    title = "Oldest frame, post, timer and call (s), dead letters of live"
     return [
-        _graph("Sessions begun and ended", [event(f"Session{outcome}") for outcome in ("Started", "Ended")]),
-        _graph(
-            "Subscriptions begun, ended, revoked",
-            [event(f"Subscription{outcome}") for outcome in ("Subscribed", "Unsubscribed", "Revoked")],
-        ),
-        _graph(
-            "Oldest frame, post, timer and call (s), dead letters of live",
-            _waiting(live.queues, dead=[live.dead_letters]),
-        ),
+        _events("Sessions begun and ended", "SessionStarted", "SessionEnded", of="live"),
+        _events("Subscriptions begun, ended, revoked", *changes, of="live"),
+        _graph(title, _waiting(live.queues, dead=[live.dead_letters])),
     ]
 
 
-def _event(name: str, *, of: str = "rendezvous", statistic: str = "Sum") -> cloudwatch.Metric:
+def _events(title: str, *names: str, of: str) -> cloudwatch.IWidget:
+    """Return the graph of the numbers of a capability's events."""
+    return _graph(title, [_event(name, of=of, statistic="Sum") for name in names])
+
+
+def _latencies(title: str, *names: str, of: str) -> cloudwatch.IWidget:
+    """Return the graph of the latencies of a capability's events."""
+    return _graph(title, [_event(f"{name}Latency", of=of, statistic=one) for name in names for one in ("p50", "p95")])
+
+
+def _event(name: str, *, of: str, statistic: str) -> cloudwatch.Metric:
     return cloudwatch.Metric(
         namespace=METRICS_NAMESPACE, metric_name=name, dimensions_map={"service": of}, statistic=statistic
     )
-
-
-def _latencies(name: str, *, of: str) -> list[cloudwatch.Metric]:
-    return [_event(f"{name}Latency", of=of, statistic=statistic) for statistic in ("p50", "p95")]
 
 
 def _waiting(queues: Iterable[sqs.IQueue], *, dead: Iterable[sqs.IQueue]) -> list[cloudwatch.Metric]:
