@@ -1,18 +1,14 @@
-"""Benchmark of history: event writing, and the jobs against DuckDB: `python -m benchmarks.history`."""
+"""Benchmark of history: the jobs against DuckDB, and lookups by id: `python -m benchmarks.history`."""
 
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import dataclass, replace
 
 from benchmarks.parts.history import tables as history_tables
 from benchmarks.parts.history import trace as history_trace
-from benchmarks.parts.history import writing as history_writing
-from benchmarks.parts.history.costs import Plan, cost_table, plan
 from benchmarks.parts.history.tables import DUCKDB, FLOOR, FORMATS, SPARK, Compared
 from benchmarks.parts.history.trace import Traced
-from benchmarks.parts.history.writing import Writing
 from benchmarks.shared.command import parser, report
 from benchmarks.shared.figures import ratio
 from benchmarks.shared.machine import Machine, this_machine
@@ -20,9 +16,8 @@ from benchmarks.shared.processes import Measured
 from benchmarks.shared.report import Table
 from signalbox.local.progress import step
 
-PARTS = ("writing", "tables", "growth", "trace")
+PARTS = ("tables", "trace")
 EVENTS = 5_000_000
-GROWTH = (1_000_000, 20_000_000)
 ENGINES = (DUCKDB, SPARK)
 AUDIT = "order_audit"  # the part in which the engines differ most
 # The result of a first trial, as a multiple of DuckDB's time for 5 million events of JSON.
@@ -34,10 +29,7 @@ class Results:
     """The results of a run."""
 
     machine: Machine
-    writing: Sequence[Writing] = ()
     tables: Sequence[Compared] = ()
-    growth: Sequence[Compared] = ()
-    costs: Plan | None = field(default=None)
     trace: Traced | None = None
 
 
@@ -52,9 +44,6 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     options.add_argument("--events", type=int, default=EVENTS, help="raw events of the tables (default: %(default)s)")
     options.add_argument("--format", choices=FORMATS, action="append", help="only raw files of this format; repeatable")
     options.add_argument("--engine", choices=ENGINES, action="append", help="only this engine; repeatable")
-    options.add_argument(
-        "--growth", type=int, nargs="+", default=GROWTH, help="numbers of raw events for the growth of Spark"
-    )
     return options.parse_args(arguments)
 
 
@@ -62,60 +51,22 @@ def _measured(options: argparse.Namespace) -> Results:
     parts = set(options.only or PARTS)
     results = Results(this_machine("history"))
     formats, engines = options.format or FORMATS, options.engine or ENGINES
-    if "writing" in parts:
-        with step("writing"):
-            results = replace(results, writing=list(history_writing.measure()))
     if "tables" in parts:
         with step("tables") as say:
             compared = list(history_tables.measure(options.events, engines, formats=formats, say=say))
         results = replace(results, tables=compared)
-    if "growth" in parts:
-        with step("growth") as say:
-            runs = (history_tables.measure(n, [SPARK], formats=formats[-1:], say=say) for n in options.growth)
-            results = replace(results, growth=[compared for run in runs for compared in run])
     if "trace" in parts:
         with step("trace") as say:
             results = replace(results, trace=history_trace.measure(options.events, say))
-    return replace(results, costs=_costs(results))
-
-
-def _costs(results: Results) -> Plan | None:
-    runs = (one for one in (*results.tables, *results.growth) if one.file_format == "parquet" and SPARK in one.runs)
-    seconds = sorted({one.events: one.runs[SPARK].processor_seconds for one in runs}.items())
-    # The start of Spark and the planning of queries occur once a day, whatever its size: growth leaves them out.
-    growths = list(pairwise(seconds))
-    if not growths:
-        return None
-    (fewer, start), (events, whole) = growths[-1]
-    return plan((whole - start) / (events - fewer))
+    return results
 
 
 def _tables(results: Results) -> Iterator[Table]:
-    if results.writing:
-        yield _writing(results.writing)
     for compared in results.tables:
         yield _engines(compared)
         yield _parts(compared)
-    if results.growth:
-        yield _growth(results.growth)
     if results.trace:
         yield from _trace(results.trace)
-    if results.costs:
-        yield cost_table(results.costs)
-
-
-def _writing(writing: Sequence[Writing]) -> Table:
-    rows = [
-        [
-            f"{one.events}",
-            f"{one.milliseconds.median:.2f}",
-            f"{one.processor_milliseconds.median:.2f}",
-            f"{one.processor_milliseconds.median / one.events:.3f}",
-        ]
-        for one in writing
-    ]
-    columns = ["events in a call", "ms", "ms of processor", "ms of processor an event"]
-    return Table("Writing history, medians without the network and Firehose", columns, rows)
 
 
 def _engines(compared: Compared) -> Table:
@@ -157,21 +108,6 @@ def _parts(compared: Compared) -> Table:
     return Table(f"Seconds of each, {compared.file_format}", ["job", *engines], rows)
 
 
-def _growth(growth: Sequence[Compared]) -> Table:
-    rows = [
-        [
-            f"{one.events:,}",
-            f"{one.runs[SPARK].seconds:.1f}",
-            f"{one.runs[SPARK].processor_seconds:.1f}",
-            f"{one.runs[SPARK].processor_seconds / one.events * 1e6:.1f}",
-            f"{one.runs[SPARK].peak_bytes / 2**30:.1f}",
-        ]
-        for one in growth
-    ]
-    columns = ["events", "s", "s of processors", "s of processors a million", "peak GiB"]
-    return Table(f"Growth, {growth[0].file_format}", columns, rows)
-
-
 def _trace(traced: Traced) -> Iterator[Table]:
     rows = [
         [
@@ -199,9 +135,6 @@ def _promises(results: Results) -> Iterator[tuple[str, bool]]:
             ours, theirs = compared.runs[SPARK], compared.runs[DUCKDB]
             kept = ours.seconds <= SPARK_LIMIT * theirs.seconds
             yield f"{compared.file_format}: Spark takes at most {SPARK_LIMIT:g} times as long as DuckDB", kept
-    for few, many in zip(results.growth, results.growth[1:], strict=False):
-        least, most = (one.runs[SPARK].processor_seconds / one.events for one in (few, many))
-        yield f"growth from {few.events:,} to {many.events:,} events is at most linear", most <= least
 
 
 if __name__ == "__main__":
