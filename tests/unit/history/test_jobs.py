@@ -26,25 +26,22 @@ def test_every_report_has_a_folder_of_its_own(name):
     assert report.key("picture", "2026-11-20") == f"{report.folder}/picture/day=2026-11-20.svg"
 
 
-def test_compaction_skips_the_maintenance():
-    assert arguments_of("compact_history") == {
-        "database": "trial_history",
-        "region": "eu-central-1",
-        "history_path": "s3://bucket/raw",
-        "index_path": "s3://bucket/index",
-        "maintain": "no",
-    }
+BASE = {"database": "trial_history", "region": "eu-central-1"}
+RAW = {**BASE, "history_path": "s3://bucket/raw"}
+COMPACTED = {**RAW, "index_path": "s3://bucket/index", "maintain": "no"}
 
 
-def test_the_day_has_the_folder_of_all_reports_and_skips_the_maintenance():
-    assert arguments_of("day") == {
-        "database": "trial_history",
-        "region": "eu-central-1",
-        "history_path": "s3://bucket/raw",
-        "index_path": "s3://bucket/index",
-        "report_path": "s3://bucket/reports",
-        "maintain": "no",
-    }
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("compact_history", COMPACTED),
+        ("day", {**COMPACTED, "report_path": "s3://bucket/reports"}),
+        ("query", RAW),
+        ("weather", BASE),  # no job
+    ],
+)
+def test_a_job_has_its_paths_and_skips_the_maintenance(script, expected):
+    assert arguments_of(script) == expected
 
 
 def test_the_log_export_has_the_tables_of_the_stage():
@@ -60,15 +57,3 @@ def test_a_replay_has_its_stage_and_the_prefix_of_its_record():
 
     assert (found["stage"], found["exchange_prefix"], found["prefix"]) == ("trial", "-", REPLAY_PREFIX)
     assert found["stream"] == "stream"
-
-
-def test_a_query_has_the_path_of_raw_events():
-    assert arguments_of("query") == {
-        "database": "trial_history",
-        "region": "eu-central-1",
-        "history_path": "s3://bucket/raw",
-    }
-
-
-def test_a_script_without_a_job_has_only_the_database_and_the_region():
-    assert arguments_of("weather") == {"database": "trial_history", "region": "eu-central-1"}

@@ -114,66 +114,97 @@ def test_every_command_refuses_what_it_does_not_know(command):
     assert any(problem.startswith("durable: unknown field") for problem in problems(command, durable=True))
 
 
-def test_all_problems_of_a_queue_are_reported_at_once():
-    found = problems(
-        "declare_queue",
-        queue="alice",
-        expires_seconds=59,
-        message_ttl_seconds=1_209_601,
-        prefetch=0,
-        maximum_receives=1001,
-        group_by="tenant",
-    )
+BETWEEN = {"exchange": "xs_a", "queue": "q_a"}
+NAMED = "expected a name, or one with '*', not"
 
-    assert found == [
+
+@pytest.mark.parametrize(
+    ("command", "fields", "expected"),
+    [
         (
-            "expires_seconds: expected 60 to 31622400, or 0 for never, not 59; on AWS a queue is deleted 20 minutes "
-            "later, when its metrics are complete"
+            "declare_queue",
+            {"queue": "alice", "expires_seconds": 59, "message_ttl_seconds": 1_209_601, "prefetch": 0}
+            | {"maximum_receives": 1001, "group_by": "tenant"},
+            [
+                (
+                    "expires_seconds: expected 60 to 31622400, or 0 for never, not 59; on AWS a queue is deleted 20 "
+                    "minutes later, when its metrics are complete"
+                ),
+                "message_ttl_seconds: expected 1 to 1209600, or 0 for never, not 1209601",
+                "prefetch: expected 1 to 1000, not 0",
+                "maximum_receives: expected 1 to 1000, not 1001",
+                "group_by: expected one of publisher, topic, not 'tenant'",
+                "queue: queue 'alice': expected 'q_' and printable characters, 255 bytes",
+            ],
         ),
-        "message_ttl_seconds: expected 1 to 1209600, or 0 for never, not 1209601",
-        "prefetch: expected 1 to 1000, not 0",
-        "maximum_receives: expected 1 to 1000, not 1001",
-        "group_by: expected one of publisher, topic, not 'tenant'",
-        "queue: queue 'alice': expected 'q_' and printable characters, 255 bytes",
-    ]
-
-
-def test_all_problems_of_a_binding_are_reported_at_once():
-    assert problems("bind", exchange="alice") == [
-        "exchange: exchange 'alice': expected 'x' and letters, digits, '-' and '_', 80 in all at most",
-        "queue: is missing or empty",
-        'pattern: is missing; an empty text is ""',
-    ]
-
-
-def test_an_exchange_cannot_be_bound_to_itself():
-    assert problems("bind", exchange="xs_a", destination="xs_a", pattern="#") == [
-        "destination: an exchange cannot be bound to itself"
-    ]
-
-
-def test_an_exchange_cannot_be_its_own_alternate():
-    assert problems("declare_exchange", exchange="xs_a", alternate="xs_a") == [
-        "alternate: an exchange cannot be its own alternate"
-    ]
-
-
-def test_a_binding_has_one_target():
-    assert problems("bind", exchange="xs_a", queue="q_a", destination="xs_b", pattern="#") == [
-        "destination: expected either a queue or another exchange as destination, not both"
-    ]
+        (
+            "bind",
+            {"exchange": "alice"},
+            [
+                "exchange: exchange 'alice': expected 'x' and letters, digits, '-' and '_', 80 in all at most",
+                "queue: is missing or empty",
+                'pattern: is missing; an empty text is ""',
+            ],
+        ),
+        (
+            "bind",
+            {"exchange": "xs_a", "destination": "xs_a", "pattern": "#"},
+            ["destination: an exchange cannot be bound to itself"],
+        ),
+        (
+            "declare_exchange",
+            {"exchange": "xs_a", "alternate": "xs_a"},
+            ["alternate: an exchange cannot be its own alternate"],
+        ),
+        (
+            "bind",
+            {**BETWEEN, "destination": "xs_b", "pattern": "#"},
+            ["destination: expected either a queue or another exchange as destination, not both"],
+        ),
+        ("unbind", {**BETWEEN, "pattern": "a" * 256}, ["pattern: has 256 bytes of UTF-8; at most 255 are allowed"]),
+        (
+            "publish",
+            {"exchange": "xs_a"},
+            ['routing_key: is missing; an empty text is ""', "body: is missing or empty"],
+        ),
+        (
+            "replay",
+            {"queue": "q_a", "messages": [{**OLD, "message_id": "a b", "published_at": None, "age": 1}]},
+            [
+                (
+                    "messages[0].age: unknown field; known here: exchange, routing_key, body, headers, message_id, "
+                    "publisher, published_at"
+                ),
+                "messages[0].published_at: expected milliseconds since 1970",
+                "messages[0].message_id: expected 100 printable characters at most, not 'a b'",
+            ],
+        ),
+        ("replay", {"queue": "q_a", "messages": []}, ["messages: expected 1 to 100 messages, not 0"]),
+        ("replay", {"queue": "q_a", "messages": [OLD] * 101}, ["messages: expected 1 to 100 messages, not 101"]),
+        ("status", {"names": ["xpublic"] * 101}, ["names: expected 100 at most, not 101"]),
+        (
+            "status",
+            {"names": ["", "q_*", "q_" * 128]},
+            [f"names[0]: {NAMED} ''", f"names[2]: {NAMED} {shown('q_' * 128)}"],
+        ),
+        (
+            "unbind_user",
+            {"user": "alice", "role": "king", "ownership": "firm"},
+            [
+                "role: expected one of admin, feeder, source, subscriber, not 'king'",
+                "ownership: expected one of strict, loose, not 'firm'",
+            ],
+        ),
+    ],
+)
+def test_all_problems_of_a_command_are_reported_at_once(command, fields, expected):
+    assert problems(command, **fields) == expected
 
 
 def test_a_third_many_cannot_be_bound():
     (problem,) = problems("bind", exchange="xs_a", queue="q_a", pattern="#.#.#")
 
     assert problem.startswith("pattern: pattern '#.#.#' uses '#' 3 times")
-
-
-def test_no_pattern_is_longer_than_those_that_could_be_bound():
-    assert problems("unbind", exchange="xs_a", queue="q_a", pattern="a" * 256) == [
-        "pattern: has 256 bytes of UTF-8; at most 255 are allowed"
-    ]
 
 
 def test_all_problems_of_a_message_are_reported_at_once():
@@ -183,33 +214,6 @@ def test_all_problems_of_a_message_are_reported_at_once():
     assert found[1].startswith("routing_key: ")
     assert found[1].endswith("has 256 bytes of UTF-8; at most 255 are allowed")
     assert found[2].startswith("body: has characters that SQS does not allow")
-
-
-def test_a_message_has_a_body_and_a_routing_key():
-    assert problems("publish", exchange="xs_a") == [
-        'routing_key: is missing; an empty text is ""',
-        "body: is missing or empty",
-    ]
-
-
-def test_a_message_is_replayed_under_the_id_that_it_had():
-    found = problems("replay", queue="q_a", messages=[{**OLD, "message_id": "a b", "published_at": None, "age": 1}])
-
-    assert found == [
-        (
-            "messages[0].age: unknown field; known here: exchange, routing_key, body, headers, message_id, publisher, "
-            "published_at"
-        ),
-        "messages[0].published_at: expected milliseconds since 1970",
-        "messages[0].message_id: expected 100 printable characters at most, not 'a b'",
-    ]
-
-
-@pytest.mark.parametrize(("count", "expected"), [(0, "not 0"), (101, "not 101")])
-def test_a_hundred_messages_are_replayed_at_a_time(count, expected):
-    assert problems("replay", queue="q_a", messages=[OLD] * count) == [
-        f"messages: expected 1 to 100 messages, {expected}"
-    ]
 
 
 def test_settings_that_a_patch_does_not_name_stay_unchanged():
@@ -228,21 +232,3 @@ def test_no_time_is_never():
 
     assert QueueSettingsPatch(timedelta(0), timedelta(0)).apply_to(settings) == QueueSettings()
     assert read("declare_queue", queue="q_a", expires_seconds=0).patch == QueueSettingsPatch(expires=timedelta(0))
-
-
-def test_a_hundred_names_are_asked_for_at_a_time():
-    assert problems("status", names=["xpublic"] * 101) == ["names: expected 100 at most, not 101"]
-
-
-def test_an_invalid_name_is_reported():
-    assert problems("status", names=["", "q_*", "q_" * 128]) == [
-        "names[0]: expected a name, or one with '*', not ''",
-        f"names[2]: expected a name, or one with '*', not {shown('q_' * 128)}",
-    ]
-
-
-def test_an_unknown_role_of_a_user_is_a_problem():
-    assert problems("unbind_user", user="alice", role="king", ownership="firm") == [
-        "role: expected one of admin, feeder, source, subscriber, not 'king'",
-        "ownership: expected one of strict, loose, not 'firm'",
-    ]
