@@ -52,31 +52,10 @@ def test_urls_and_arns_are_recognised_without_policies(value: str) -> None:
     assert sources(in_variables(QUEUE=value)) == {"orders.fifo": NameSource(SourceKind.VARIABLE, "QUEUE")}
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "memes",
-        "",
-        "https://example.com/memes",
-        "arn:aws:sns:us-east-1:123456789012:memes",
-        "a b",
-        pytest.param("[" * 100_000, id="deep"),
-    ],
-)
-def test_other_values_are_not_queues_without_policies(value: str) -> None:
-    with pytest.raises(NothingDiscovered, match="no mapping and no variable of lambda/meme-app:live"):
-        registry_documents(TARGET, in_variables(QUEUE=value), HOME)
-
-
 def test_a_bare_name_counts_if_the_role_names_that_queue() -> None:
     evidence = in_variables([receiving(ARN + "memes")], QUEUE="memes", OTHER="notes")
 
     assert sources(evidence) == {"memes": NameSource(SourceKind.VARIABLE, "QUEUE")}
-
-
-def test_a_bare_name_does_not_count_if_the_role_may_receive_from_all_queues() -> None:
-    with pytest.raises(NothingDiscovered):
-        registry_documents(TARGET, in_variables([receiving("*", action=["sqs:*"])], COLOUR="red"), HOME)
 
 
 @pytest.mark.parametrize(
@@ -91,30 +70,10 @@ def test_a_url_counts_if_the_role_may_receive_from_the_queue(policy: dict[str, o
     assert list(sources(in_variables([policy], QUEUE=URL + "memes"))) == ["memes"]
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        pytest.param(receiving(ARN + "memes", action="sqs:SendMessage"), id="only send"),
-        pytest.param(receiving(ARN + "memes", effect="Deny"), id="denied"),
-        pytest.param(receiving("arn:aws:s3:::memes"), id="not SQS"),
-        pytest.param({"Statement": ["nonsense"]}, id="nonsense"),
-        pytest.param({}, id="empty"),
-    ],
-)
-def test_a_url_that_the_role_may_not_receive_from_is_not_consumed(policy: dict[str, object]) -> None:
-    with pytest.raises(NothingDiscovered):
-        registry_documents(TARGET, in_variables([policy], QUEUE=URL + "memes"), HOME)
-
-
 def test_names_in_a_json_map_are_found() -> None:
     evidence = in_variables(QUEUES=f'{{"a": "{URL}memes", "b": "{URL}orders.fifo"}}', LIST=f'["{URL}memes"]')
 
     assert sources(evidence) == {"QUEUES": NameSource(SourceKind.VARIABLE, "QUEUES", selector=ALL_VALUES)}
-
-
-def test_a_json_map_with_other_values_is_not_registered() -> None:
-    with pytest.raises(NothingDiscovered):
-        registry_documents(TARGET, in_variables(MIXED=f'{{"a": "{URL}memes", "b": "red"}}'), HOME)
 
 
 def test_a_queue_is_registered_once() -> None:
@@ -144,9 +103,37 @@ def test_queues_that_only_the_role_names_are_annotated() -> None:
     assert documents[0]["metadata"] == {"name": "meme-app-live", "annotations": {NOTE: "lost"}}
 
 
-def test_without_a_reference_the_error_lists_the_queues_of_the_role() -> None:
-    with pytest.raises(NothingDiscovered, match="its role may receive from lost"):
-        registry_documents(TARGET, Evidence(policies=[receiving(ARN + "lost")]), HOME)
+NOTHING = "no mapping and no variable of lambda/meme-app:live"
+ELSEWHERE = [ARN.replace("123", "321") + "memes", ARN.replace("us-east", "eu-west") + "memes"]
+
+
+@pytest.mark.parametrize(
+    ("policies", "variables", "reason"),
+    [
+        *((None, {"QUEUE": value}, NOTHING) for value in ("memes", "", "https://example.com/memes", "a b")),
+        (None, {"QUEUE": "arn:aws:sns:us-east-1:123456789012:memes"}, NOTHING),
+        pytest.param(None, {"QUEUE": "[" * 100_000}, NOTHING, id="deep"),
+        (None, {"MIXED": f'{{"a": "{URL}memes", "b": "red"}}'}, None),
+        pytest.param([receiving("*", action=["sqs:*"])], {"COLOUR": "red"}, None, id="a name, all queues"),
+        *(
+            pytest.param([policy], {"QUEUE": URL + "memes"}, None, id=name)
+            for name, policy in {
+                "only send": receiving(ARN + "memes", action="sqs:SendMessage"),
+                "denied": receiving(ARN + "memes", effect="Deny"),
+                "not SQS": receiving("arn:aws:s3:::memes"),
+                "nonsense": {"Statement": ["nonsense"]},
+                "empty": {},
+            }.items()
+        ),
+        pytest.param([receiving(*ELSEWHERE)], {"QUEUE": "memes"}, None, id="queues of others"),
+        pytest.param([receiving(ARN + "lost")], {}, "its role may receive from lost", id="only the role"),
+    ],
+)
+def test_without_a_reference_to_a_queue_that_the_role_may_receive_from_nothing_is_registered(
+    policies: list[dict[str, object]] | None, variables: dict[str, str], reason: str | None
+) -> None:
+    with pytest.raises(NothingDiscovered, match=reason):
+        registry_documents(TARGET, in_variables(policies, **variables), HOME)
 
 
 def test_a_split_target_is_refused() -> None:
@@ -160,10 +147,3 @@ def test_a_split_target_is_refused() -> None:
 @pytest.mark.parametrize("form", ["{}", '{{"a": "{}"}}'])
 def test_queues_of_another_account_or_region_are_left_out(value: str, form: str) -> None:
     assert list(sources(in_variables(A=form.format(value), B=URL + "orders.fifo"))) == ["orders.fifo"]
-
-
-def test_rights_to_queues_of_another_account_or_region_do_not_count() -> None:
-    resources = [ARN.replace("123", "321") + "memes", ARN.replace("us-east", "eu-west") + "memes"]
-
-    with pytest.raises(NothingDiscovered):
-        registry_documents(TARGET, in_variables([receiving(*resources)], QUEUE="memes"), HOME)

@@ -233,32 +233,21 @@ def test_a_fallback_and_a_parameter_name_no_queue_of_another_account_either():
 
 
 @pytest.mark.parametrize(
-    "value",
-    [
-        "https://sqs.internal.example/314159265359/memes",
-        "https://sqs.eu-north-1.amazonaws.com/314159265359/memes",
-        "https://vpce-1-a.sqs.eu-north-1.vpce.amazonaws.com/314159265359/memes",
-        "http://localhost:9324/queue/memes",
-        "sqs://memes",
-        "arn:aws:sqs:eu-north-1:314159265359:memes",
-    ],
-)
-def test_a_reference_that_states_no_other_place_is_the_stages_own(value):
-    (found,) = RESOLVER.resolve(variable("Q"), {"Q": value})
-
-    assert found.queue_names == ("memes",)
-
-
-@pytest.mark.parametrize(
     ("pattern", "value"),
     [
+        (None, "https://sqs.internal.example/314159265359/memes"),
+        (None, "https://sqs.eu-north-1.amazonaws.com/314159265359/memes"),
+        (None, "https://vpce-1-a.sqs.eu-north-1.vpce.amazonaws.com/314159265359/memes"),
+        (None, "http://localhost:9324/queue/memes"),
+        (None, "sqs://memes"),
+        (None, "arn:aws:sqs:eu-north-1:314159265359:memes"),
         ("memes", "a:b:c:d:memes"),
         ("memes", "314159265359/memes"),
         ("https.*", "url=https://localhost/?Queue=271828182845/memes"),
         ("memes", r"https:\/\/sqs.eu-north-1.amazonaws.com\/314159265359\/memes"),
     ],
 )
-def test_what_precedes_a_captured_name_may_be_the_stages_own(pattern, value):
+def test_a_reference_that_states_no_other_place_is_the_stages_own(pattern, value):
     (found,) = RESOLVER.resolve(variable("Q", pattern=pattern), {"Q": value})
 
     assert found.queue_names == ("memes",)
