@@ -80,27 +80,38 @@ def replies(world: World) -> list[object]:
 
 
 @pytest.mark.parametrize(
-    ("procedure", "arguments", "result"),
+    ("rights", "call", "reply"),
     [
-        ("signalbox.topics", (), [[[{"topic": "trial.a", "retained_at": None}]], {"more": False}]),
-        ("signalbox.report", ("a.svg",), [["<svg/>"]]),
-        ("signalbox.report", (), [[[{"name": "a.svg", "made_at": "2026-11-21T00:00:00.000Z"}]]]),
+        (RIGHTS, CALL, [50, 7, {}, [[{"topic": "trial.a", "retained_at": None}]], {"more": False}]),
+        (NO_RIGHTS, CALL, [50, 7, {}, [[]], {"more": False}]),
+        (ADMIN, replace(CALL, procedure="signalbox.report", payload=Payload(("a.svg",))), [50, 7, {}, ["<svg/>"]]),
         (
-            "signalbox.overview",
-            (),
+            ADMIN,
+            replace(CALL, procedure="signalbox.report"),
+            [50, 7, {}, [[{"name": "a.svg", "made_at": "2026-11-21T00:00:00.000Z"}]]],
+        ),
+        (
+            ADMIN,
+            replace(CALL, procedure="signalbox.overview"),
             [
+                *(50, 7, {}),
                 [{"at": "2026-11-21T20:00:00.000Z", "exchanges": [REALM, PRIVATE, OTHER]}],
                 {"parts": ["exchanges"], "unavailable": {}},
             ],
         ),
+        (
+            RIGHTS,
+            replace(CALL, payload=Payload((), {"prefix": 7})),
+            [8, 48, 7, {}, "wamp.error.invalid_argument", ["prefix: expected a text, not 7"]],
+        ),
     ],
 )
-def test_a_call_is_answered_into_the_outbox_of_its_caller(procedure, arguments, result):
-    world = World({(REALM, ALICE): replace(RIGHTS, is_admin=procedure != "signalbox.topics")})
+def test_a_call_is_answered_into_the_outbox_of_its_caller(rights, call, reply):
+    world = World({(REALM, ALICE): rights})
 
-    world.service().answer(replace(CALL, procedure=procedure, payload=Payload(arguments)).body())
+    world.service().answer(call.body())
 
-    assert replies(world) == [[50, 7, {}, *result]]
+    assert replies(world) == [reply]
 
 
 @pytest.mark.parametrize(
@@ -165,22 +176,6 @@ def test_a_call_that_is_answered_twice_has_one_reply():
         world.service().answer(CALL.body())
 
     assert len(replies(world)) == 1
-
-
-def test_rights_are_read_when_the_call_is_answered():
-    world = World(rights={})
-
-    world.service().answer(CALL.body())
-
-    assert replies(world) == [[50, 7, {}, [[]], {"more": False}]]
-
-
-def test_invalid_arguments_are_an_error():
-    world = World()
-
-    world.service().answer(replace(CALL, payload=Payload((), {"prefix": 7})).body())
-
-    assert replies(world) == [[8, 48, 7, {}, "wamp.error.invalid_argument", ["prefix: expected a text, not 7"]]]
 
 
 def test_a_source_that_does_not_answer_is_an_error_and_not_a_retry():
