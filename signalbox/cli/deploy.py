@@ -24,6 +24,9 @@ def deploy(
     bootstrap: Annotated[
         bool, typer.Option("--bootstrap", help="Bootstrap the account and region for CDK first; needed once.")
     ] = False,
+    skip_doctor: Annotated[
+        bool, typer.Option("--skip-doctor", help="Do not examine the account first, as `signalbox doctor` does.")
+    ] = False,
     yes: Yes = False,
     approve: Annotated[
         bool, typer.Option("--approve", help="Do not ask before permissions are widened, as in a pipeline.")
@@ -44,7 +47,8 @@ def deploy(
     settings = plan_of_stage(settings_session, context or [], reset=reset or [])
     settings.say()
     settings.confirm(yes=yes)
-    _examine(settings.context, force=force)
+    if not skip_doctor:
+        _examine(settings.context, force=force)
     raise typer.Exit(deploy_to_aws(settings.context, bootstrap=bootstrap, approve=approve))
 
 
@@ -66,6 +70,6 @@ def _examine(context: Sequence[str], *, force: bool) -> None:
     if has_stop(examine(context, on_finding=print_finding)) and not force:
         print_error(
             "the deployment would fail, or its stage would not work: see the lines that begin with `stop`\n"
-            "`--force` deploys nevertheless"
+            "`--force` deploys nevertheless, `--skip-doctor` without looking"
         )
         raise typer.Exit(OBSTRUCTED)

@@ -73,6 +73,9 @@ def route_weather(trial: Trial, client: ExchangeClient, names: WeatherNames) -> 
             timing.detail = (
                 f"unrouted: {status['dropped']}, dropped and counted; {COPIES} of {COPIES} copies acknowledged"
             )
+    trial.meter.note(CAPABILITY, "publication", FILES)
+    trial.meter.note(CAPABILITY, "copy", COPIES)
+    trial.meter.note("history", "event", COPIES + UNROUTED)
     trial.has_published.set()
 
 

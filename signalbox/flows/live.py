@@ -50,6 +50,9 @@ def follow_log(trial: Trial, topic: str, *, pattern: TopicPattern, writer: Login
             timing.detail = (
                 f"{AFTER} new lines, each once and in order; {lag:.0f} ms from publishing to receiving (median)"
             )
+    trial.meter.note("exchange", "publication", BEFORE + AFTER)
+    trial.meter.note("history", "event", 2 * (BEFORE + AFTER))
+    trial.meter.count("websocket", "message", 2 * BEFORE + 4 * AFTER)
 
 
 def live_client(trial: Trial, login: Login) -> LiveClient:

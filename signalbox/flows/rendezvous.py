@@ -23,12 +23,19 @@ def offers_over_sqs(trial: Trial, *, count: int, client_id: Callable[[], str] = 
             expect(accepted, "the broker did not accept the proxy's answer")
             expect(answer.session_description == sample_answer(offer), "the answer is not the proxy's")
             timing.latencies.append(answer.after.total_seconds())
+            note_answer(trial, "client by SQS")
         sent, queue = len(offer_body(offer)), trial.deployment.outputs["BrokerQueueName"]
         timing.detail = (
             f"{sent} bytes to {queue}, client {answer.client_id}; {len(answer.session_description)} bytes out, "
             f"identical to the proxy's; {answer.after.total_seconds():.2f} s, with the second that a client sleeps"
         )
     return answer
+
+
+def note_answer(trial: Trial, method: str) -> None:
+    """Count the actions of the stage for an answered offer."""
+    for what in ("answer", "poll", method):
+        trial.meter.note(CAPABILITY, what)
 
 
 def exchange_answer(deployment: Deployment, offer: str, *, client_id: str | None = None) -> tuple[ReceivedAnswer, bool]:

@@ -110,6 +110,7 @@ class SharedQueues:
             expect(not wrong and sum(map(len, got.values())) == self._messages, f"wrong consumers: {wrong or got}")
             expect(all(map(_is_in_order, got.values())), f"messages of a FIFO queue are out of order: {got}")
             timing.detail = ", ".join(f"{name}: {len(bodies)}" for name, bodies in sorted(got.items()))
+        self.trial.meter.note(CAPABILITY, "message", self._messages)
         with journal.step(CAPABILITY, f"{self.where}the sessions end, and the consumer is restored") as timing:
             self._end(clients)
             after = self.restored()

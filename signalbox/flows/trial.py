@@ -1,11 +1,14 @@
-"""A run of flows on a stage: its journal of results, and its end."""
+"""A run of flows on a stage: its journal of results, the calls it counts, and its end."""
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
+
+import boto3
 
 from signalbox.clients.deployment import AwsDeployment, Deployment
 from signalbox.errors import UnavailableError
@@ -23,6 +26,34 @@ class WrongResult(UnavailableError):
 
 class RunStopped(UnavailableError):
     """Raised in the parts of a run after an interruption, or after a part that they depend on failed."""
+
+
+@dataclass(slots=True)
+class Meter:
+    """Counts the AWS calls of sessions, retries included, and the facts that the stage handled. Thread-safe."""
+
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    facts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def attach(self, session: boto3.Session) -> boto3.Session:
+        """Count the calls of all clients that the session makes from now on."""
+        session.events.register("before-send", self._count)
+        return session
+
+    def count(self, service: str, operation: str, number: int = 1) -> None:
+        """Count calls that are not made with boto3."""
+        with self._lock:
+            self.calls[service, operation] += number
+
+    def note(self, capability: str, what: str, number: int = 1) -> None:
+        """Count facts that the stage handles, by the names of the price list."""
+        with self._lock:
+            self.facts[capability, what] += number
+
+    def _count(self, event_name: str, **_details: object) -> None:
+        service, operation = event_name.split(".")[1:]
+        self.count(service, operation)
 
 
 @dataclass(slots=True)
@@ -99,6 +130,7 @@ class Trial:
 
     deployment: "Deployment"
     journal: Journal
+    meter: Meter = field(default_factory=Meter)
     published: list[MessageId] = field(default_factory=list)
     published_at: list[float] = field(default_factory=list)
     has_published: threading.Event = field(default_factory=threading.Event)

@@ -75,12 +75,13 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The report of a run; `stage` describes where it ran, `left` names what was not deleted."""
+    """The report of a run; `stage` describes where it ran, `price` what it cost, `left` names what was not deleted."""
 
     run: str
     stage: Mapping[str, Answer]
     rows: Sequence[Row]
     answers: Mapping[str, Answered]
+    price: Mapping[str, Answer]
     left: Sequence[str] = ()
     seconds: float = 0.0
     is_complete: bool = True
@@ -104,6 +105,7 @@ class Report:
             "stage": self.stage,
             "rows": [row.to_document() for row in self.rows],
             "answers": {text: answered.to_document() for text, answered in self.answers.items()},
+            "price": self.price,
             "left": list(self.left),
         }
 

@@ -14,6 +14,7 @@ from signalbox.sarracenia.rights.permissions import Ownership, Role
 if TYPE_CHECKING:
     from signalbox.aws.exchange.exchanges import DynamoUsers
     from signalbox.aws.exchange.users import ExchangeUsers
+    from signalbox.cli.exchange.user_files import NamedUser
     from signalbox.clients.deployment import Deployment
     from signalbox.sarracenia.rights.names import UserName
 
@@ -47,18 +48,21 @@ class LiveOnlyUsers:
     records: "DynamoUsers"
 
     def add(
-        self, names: Sequence["UserName"], *, role: Role, ownership: Ownership, yes: bool, as_json: bool
+        self, named: Sequence["NamedUser"], *, role: Role, ownership: Ownership, yes: bool, as_json: bool
     ) -> list[User]:
         """Store users and return them; ask before a user loses the IAM identity, or gets what an earlier one has left.
 
         An interrupted command is completed by repeating it. Raises `RejectedError` and `UnavailableError`.
         """
-        for name in names:
-            self.identities.control_queues.names.check_user(name)
-        known, now = self.records.find_all(names), datetime.now(UTC)
-        new = [name for name in names if name not in known]
+        for one in named:
+            self.identities.control_queues.names.check_user(one.name)
+        known, now = self.records.find_all(one.name for one in named), datetime.now(UTC)
+        new = [one.name for one in named if one.name not in known]
         confirm_ownership(self.identities, new, ownership, yes=yes, as_json=as_json)
-        users = [User(name, role, ownership, known[name].created_at if name in known else now, None) for name in names]
+        users = [
+            User(one.name, one.role or role, ownership, known[one.name].created_at if one.name in known else now, None)
+            for one in named
+        ]
         full = [user for user in users if user.name in known and not known[user.name].is_live_only]
         if full:
             self._confirm(full, yes=yes, as_json=as_json)

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
@@ -22,6 +23,7 @@ from signalbox.exchange.model.topics import parse_routing_key
 if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient
 
+STANDARD_INPUT = Path("-")
 CHUNK_BYTES = 65_536
 
 
@@ -29,8 +31,13 @@ def publish(
     *,
     exchange: Annotated[str, typer.Argument(help="Exchange to publish to.", metavar="EXCHANGE")],
     routing_key: Annotated[str, typer.Argument(help="Routing key: words between dots; '' is valid.", metavar="KEY")],
-    body: Annotated[str | None, typer.Argument(help="Body; default: standard input.", metavar="BODY")] = None,
-    lines: Annotated[bool, typer.Option("--lines", help="Publish each line of standard input as a message.")] = False,
+    body: Annotated[
+        str | None, typer.Argument(help="Body; default: standard input, unless --file is given.", metavar="BODY")
+    ] = None,
+    file: Annotated[Path | None, typer.Option(help="File with the body; - for standard input.")] = None,
+    lines: Annotated[
+        bool, typer.Option("--lines", help="Publish each line of the file or standard input as a message.")
+    ] = False,
     header: Annotated[
         list[str] | None, typer.Option("--header", help="Header of each message; repeatable.", metavar="NAME=TEXT")
     ] = None,
@@ -45,16 +52,16 @@ def publish(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line a message.")] = False,
 ) -> None:
     """Publish a message, or one for each line, and print the ids of the published messages."""
-    if body is not None and lines:
-        raise RejectedError("the body is given twice: as an argument, and by --lines")
+    if body is not None and (file is not None or lines):
+        raise RejectedError("the body is given twice: as an argument, and by --file or --lines")
     if lines and deduplication_id is not None:
         raise RejectedError("--deduplication-id is for one message: with --lines all but the first would be dropped")
     to = _PublishTarget(exchange, routing_key, dict(map(_header, header or ())), deduplication_id, order_by, as_json)
     if lines:
-        with exchanges(options, says_where=True) as client:
-            _publish_lines(client, to, sys.stdin.buffer)
+        with exchanges(options, says_where=True) as client, _opened(file) as source:
+            _publish_lines(client, to, source)
         return
-    text = _body() if body is None else body
+    text = _body(body, file)
     with exchanges(options, says_where=True) as client:
         message_id = client.publish(
             exchange, routing_key, text, to.headers, deduplication_id=deduplication_id, order_by=order_by
@@ -143,10 +150,25 @@ def _text(line: bytes, number: int) -> str:
         raise RejectedError(f"line {number} is not UTF-8: {error}") from error
 
 
-def _body() -> str:
-    if _is_terminal():
-        raise RejectedError("the body is missing: give it as an argument or on standard input")
-    return read_text(Path("-"))
+@contextmanager
+def _opened(file: Path | None) -> Iterator[BinaryIO]:
+    if file is None or file == STANDARD_INPUT:
+        yield sys.stdin.buffer
+        return
+    try:
+        source = file.open("rb")
+    except OSError as error:
+        raise RejectedError(f"cannot read {str(file)!r}: {error}") from error
+    with source:
+        yield source
+
+
+def _body(body: str | None, file: Path | None) -> str:
+    if body is not None:
+        return body
+    if file is None and _is_terminal():
+        raise RejectedError("the body is missing: give it as an argument, with --file or on standard input")
+    return read_text(file or STANDARD_INPUT)
 
 
 def _is_terminal() -> bool:

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from signalbox.cli.exchange.live_only import DEFAULT_ROLE, LiveOnlyUsers, confirm_ownership, live_only_document
 from signalbox.cli.exchange.user_admin import UserAdmin, print_user, user_records
-from signalbox.cli.exchange.user_names import Names, user_names
+from signalbox.cli.exchange.user_files import Names, Source, named_users
 from signalbox.cli.shared import settling
 from signalbox.cli.shared.confirmation import Yes, confirm
 from signalbox.cli.shared.lazy_group import group_of
@@ -18,7 +19,6 @@ from signalbox.cli.shared.stage import OutputOptions, age, say
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.records import User
 from signalbox.nearest import suggestion
-from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 COMMANDS = group_of(("secret", "live.user_secrets:secret"))
@@ -46,6 +46,7 @@ def add(
             help=f"Add users who only join live, without IAM user, key and control queue; default role {DEFAULT_ROLE}.",
         ),
     ] = False,
+    source: Source = None,
     loose: Annotated[
         bool, typer.Option("--loose", help="Match names as Sarracenia does: user alice owns alice2's resources too.")
     ] = False,
@@ -55,11 +56,11 @@ def add(
     """Create a user and print the access key once, or change the role of an existing user."""
     ownership = Ownership.LOOSE if loose else Ownership.STRICT
     if live:
-        _add_live_only(user_names(names), options, role=role, ownership=ownership, yes=yes)
+        _add_live_only(names or (), source, options, role=role, ownership=ownership, yes=yes)
         return
     if role is None:
         raise RejectedError("--role is missing: only users added with --live have a default role")
-    if names is None or len(names) != 1:
+    if source is not None or names is None or len(names) != 1:
         raise RejectedError("name one user, who gets a key of their own: only --live adds several users at once")
     _add_with_key(names[0], role, ownership, yes=yes, options=options)
 
@@ -87,18 +88,20 @@ def _add_with_key(name: str, role: Role, ownership: Ownership, *, yes: bool, opt
 
 
 def _add_live_only(
-    names: Sequence[UserName],
+    names: Sequence[str],
+    source: Path | None,
     options: OutputOptions,
     *,
     role: Role | None,
     ownership: Ownership,
     yes: bool,
 ) -> None:
-    users = UserAdmin.of(names[0], options)
+    named = named_users(names, source)
+    users = UserAdmin.of(named[0].name, options)
     live_only = LiveOnlyUsers(users.deployment, users.identities, users.records)
-    added = live_only.add(names, role=role or DEFAULT_ROLE, ownership=ownership, yes=yes, as_json=options.as_json)
+    added = live_only.add(named, role=role or DEFAULT_ROLE, ownership=ownership, yes=yes, as_json=options.as_json)
     documents = [live_only_document(one) for one in added]
-    if len(documents) == 1:
+    if source is None and len(documents) == 1:
         print_user(documents[0], as_json=options.as_json)
     elif options.as_json:
         print_json(documents)

@@ -16,7 +16,7 @@ from signalbox.cli.history.jobs import Job, run_jobs
 from signalbox.cli.history.output_folder import check_writable, output_folder
 from signalbox.cli.shared.days import METAVAR, past_day, today
 from signalbox.cli.shared.option_groups import CommandGroup
-from signalbox.cli.shared.output import print_json, print_table, print_text
+from signalbox.cli.shared.output import print_csv, print_json, print_table, print_text
 from signalbox.cli.shared.stage import OutputOptions, output, say
 from signalbox.errors import RejectedError
 from signalbox.history.jobs import ALL_REPORTS, DAY_SCRIPT, REPORTS
@@ -50,14 +50,17 @@ class QueryResult:
 def query(
     *,
     sql: Annotated[str, typer.Argument(help="The query; docs/history.md describes the tables.", metavar="SQL")],
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     options: OutputOptions,
 ) -> None:
     """Run a query: with Spark on the local stage, with Athena in AWS."""
+    if as_csv and options.as_json:
+        raise RejectedError("give --csv or --json, not both")
     from signalbox.clients.deployment import AwsDeployment
 
     deployment = options.deployment()
     result = _query_athena(deployment, sql) if isinstance(deployment, AwsDeployment) else _query_spark(deployment, sql)
-    _print_result(result, as_json=options.as_json)
+    _print_result(result, as_csv=as_csv, as_json=options.as_json)
 
 
 def _query_athena(deployment: "Deployment", sql: str) -> QueryResult:
@@ -109,9 +112,11 @@ def _explained(problem: str, *, is_missing: bool, tables: Sequence[str]) -> str:
     return f"{problem}\n{known}: `signalbox report NAME` makes the tables of its report, and `events`, from new events"
 
 
-def _print_result(result: QueryResult, *, as_json: bool) -> None:
+def _print_result(result: QueryResult, *, as_csv: bool, as_json: bool) -> None:
     if as_json:
         print_json([dict(zip(result.columns, row, strict=True)) for row in result.rows])
+    elif as_csv:
+        print_csv(result.columns, result.rows)
     else:
         print_table(list(result.columns), ([value or "" for value in row] for row in result.rows))
         if not result.rows:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from signalbox.cli.exchange.stage import UserOutputOptions, exchanges
-from signalbox.cli.exchange.user_names import Names, user_names
+from signalbox.cli.exchange.user_files import Names, Source, named_users
 from signalbox.cli.shared.output import print_fields, print_json, print_table
 from signalbox.cli.shared.stage import say
 
@@ -53,15 +53,16 @@ class CreatedSecret:
 def secret(
     *,
     names: Names = None,
+    source: Source = None,
     wampcra: Annotated[
         bool, typer.Option("--wampcra", help="Also permit wampcra; readers of the stage's table can then join as USER.")
     ] = False,
     options: UserOutputOptions,
 ) -> None:
     """Create and print a secret for each user, with which the user joins realms; it replaces an earlier one."""
-    users = user_names(names)
+    users = [str(one.name) for one in named_users(names or (), source)]
     with exchanges(options, says_where=True) as client:
-        if len(users) == 1:
+        if source is None and len(users) == 1:
             created = CreatedSecret.of(users[0], wampcra=wampcra)
             client.ask("secret", created.fields)
             _print_one(created, as_json=options.as_json)

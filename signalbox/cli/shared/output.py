@@ -17,6 +17,7 @@ NOT_PRINTABLE = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
+FORMULAS = ("=", "+", "-", "@")  # https://owasp.org/www-community/attacks/CSV_Injection
 
 
 def escaped(text: str) -> str:
@@ -59,6 +60,26 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title:
     for row in rows:
         table.add_row(*(Text(escaped(value)) for value in row))
     console().print(table)
+
+
+def print_csv(columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None:
+    """Print CSV. An apostrophe precedes a value that a spreadsheet would execute as a formula."""
+    import csv
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerows([_cell(value or "") for value in row] for row in (columns, *rows))
+
+
+def _cell(value: str) -> str:
+    return f"'{escaped(value)}" if value.startswith(FORMULAS) and not _is_number(value) else escaped(value)
+
+
+def _is_number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
 
 
 def print_list(

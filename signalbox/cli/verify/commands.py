@@ -94,11 +94,10 @@ def _new_trial(deployment: "Deployment") -> "NamedTrial":
     import secrets
 
     from signalbox.cli.verify.trial import NamedTrial
-    from signalbox.flows.trial import Journal
     from signalbox.verify.names import RunNames, new_run_id
 
     run = new_run_id(datetime.now(UTC), random=secrets.token_hex(RANDOM_BYTES))
-    return NamedTrial(deployment, Journal(say), names=RunNames(run))
+    return NamedTrial.of(deployment, RunNames(run))
 
 
 def _remove_left_overs(deployment: "Deployment") -> None:
@@ -145,7 +144,7 @@ def _print(report: "Report") -> None:
     for one in answers:
         if not one.is_expected:
             print_line(f"not expected: {one.question.text}: {one.question.otherwise}")
-    print_line(f"Duration: {report.seconds:.0f} s.")
+    print_line(f"Price at list prices: about {report.price['usd']} USD. Duration: {report.seconds:.0f} s.")
     for problem in report.left:
         print_line(f"left: {problem}")
     print_line("Everything worked." if report.worked else "Not everything worked.")

@@ -49,3 +49,6 @@ def _order(trial: NamedTrial, client: ExchangeClient, timing: Timing) -> None:
         bodies, numbers = [int(one.body) for one in of_key], [one.sequence for one in of_key]
         expect(bodies == list(range(PER_KEY)), f"{key} arrived as {bodies}")
         expect(numbers == list(range(1, PER_KEY + 1)), f"{key} has the numbers {numbers}")
+    trial.meter.note(CAPABILITY, "publication", len(requests))
+    trial.meter.note(CAPABILITY, "copy", len(requests))
+    trial.meter.note("history", "event", 2 * len(requests))

@@ -79,6 +79,9 @@ def verify_live(trial: NamedTrial, client: ExchangeClient, administrator: Exchan
         refused = _refusals(trial)
         journal.answer(CONNECTIONS, refused, is_expected=None not in refused.values())
         expect(None not in refused.values(), f"a wrong connection was accepted: {refused}")
+    trial.meter.note("exchange", "publication", FRAMES)
+    trial.meter.note("history", "event", 2 * FRAMES)
+    trial.meter.count("websocket", "message", 3 * FRAMES)
 
 
 def reading_grant(names: RunNames, pattern: str) -> dict[str, object]:

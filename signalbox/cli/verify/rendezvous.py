@@ -12,7 +12,7 @@ from signalbox.clients.rendezvous.amp import amp_path, armored
 from signalbox.clients.rendezvous.client import BrokerRefused
 from signalbox.clients.rendezvous.simulator import ProxySimulator, sample_answer, sample_offer, wait_for_proxy
 from signalbox.errors import SignalboxError
-from signalbox.flows.rendezvous import CAPABILITY, exchange_answer, offers_over_sqs, sqs_rendezvous
+from signalbox.flows.rendezvous import CAPABILITY, exchange_answer, note_answer, offers_over_sqs, sqs_rendezvous
 from signalbox.flows.trial import WrongResult, expect
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.reply import ClientReply
@@ -99,6 +99,7 @@ def _over_http(trial: NamedTrial, path: str, latencies: list[float], *, use_amp:
         expect(not reply.error, f"the broker refused the offer: {reply.error}")
         expect(json.loads(reply.answer) == json.loads(sample_answer(offer)), "the answer is not the proxy's")
         expect(served.result().accepted, "the broker did not accept the proxy's answer")
+    note_answer(trial, "client by HTTP")
 
 
 def _parked(trial: NamedTrial) -> float:
@@ -111,6 +112,8 @@ def _parked(trial: NamedTrial) -> float:
     except BrokerRefused as refused:
         text = refused.text
     took = time.monotonic() - started
+    trial.meter.note(CAPABILITY, "refusal")
+    trial.meter.note(CAPABILITY, "client by SQS")
     expect(text, "an offer that no proxy took has an answer: another proxy polls this stage")
     answer: dict[str, Answer] = {
         "visibility_timeout_seconds": visibility,

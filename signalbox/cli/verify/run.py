@@ -16,8 +16,10 @@ from signalbox.cli.verify.trial import NamedTrial
 from signalbox.clients.exchange.client import stage_client
 from signalbox.flows.exchange import exchange_user
 from signalbox.flows.run import Flow, Run
+from signalbox.flows.trial import Meter
 from signalbox.sarracenia.rights.names import parse_user_name
 from signalbox.sarracenia.rights.permissions import Role
+from signalbox.verify.bill import bill, units
 from signalbox.verify.report import Answer, Report
 
 # The flow in which the rows of a capability arise.
@@ -68,6 +70,7 @@ def report(trial: NamedTrial, run: Run, *, left: Sequence[str]) -> Report:
         stage=_description(trial),
         rows=sorted(trial.journal.rows, key=lambda row: order.index(FLOW_OF.get(row.capability, row.capability))),
         answers=trial.journal.answers,
+        price=_price(trial.meter),
         left=left,
         seconds=time.monotonic() - run.began,
         is_complete=not trial.journal.stopping.is_set(),
@@ -77,3 +80,11 @@ def report(trial: NamedTrial, run: Run, *, left: Sequence[str]) -> Report:
 def _description(trial: NamedTrial) -> dict[str, Answer]:
     where = "AWS" if trial.is_in_aws else "local"
     return {"in": where, "region": trial.deployment.region, "signalbox": __version__}
+
+
+def _price(meter: Meter) -> dict[str, Answer]:
+    from signalbox.history.prices import PRICES, PRICES_DATE, USAGES
+
+    used = [(usage.capability, usage.what, usage.item, usage.most) for usage in USAGES]
+    price = bill(units(meter.calls, meter.facts, used), PRICES)
+    return {**price, "prices_of": f"{PRICES_DATE}", "calls": sum(meter.calls.values())}

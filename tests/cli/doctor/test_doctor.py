@@ -233,11 +233,11 @@ def test_a_deployment_begins_with_the_doctor(wire: Wire, deployments):
 
 
 def test_a_deployment_names_the_region_of_its_settings_and_refuses_unknown_ones(wire: Wire, deployments):
-    shown = deploy("-c", "region=eu-west-1")
+    shown = deploy("--skip-doctor", "-c", "region=eu-west-1")
 
     assert f"stage signalbox in eu-west-1, from {CHECKOUT}" in shown.stderr
     with pytest.raises(InvalidSettings, match="did you mean 'stage'"):
-        deploy("-c", "stge=try")
+        deploy("--skip-doctor", "-c", "stge=try")
     assert len(deployments) == 1
 
 
@@ -249,6 +249,7 @@ def test_an_obstacle_stops_a_deployment_and_names_the_options(wire: Wire, deploy
     assert (shown.exit_code, deployments) == (1, [])
     assert "stop  Lambda concurrency" in shown.stdout
     assert "--force" in shown.stderr
+    assert "--skip-doctor" in shown.stderr
 
 
 def test_force_deploys_despite_an_obstacle(wire: Wire, deployments):
@@ -256,6 +257,12 @@ def test_force_deploys_despite_an_obstacle(wire: Wire, deployments):
 
     assert "stop  Lambda concurrency" in deploy("--force").stdout
     assert len(deployments) == 1
+
+
+def test_a_deployment_without_the_doctor_reads_the_settings_of_the_stage_only(wire: Wire, deployments):
+    deploy("--skip-doctor")
+
+    assert (len(deployments), wire.asked) == (1, ["DescribeStacks"])
 
 
 def stack(*, version: str = __version__, **settings: str) -> Answer:

@@ -82,10 +82,14 @@ def test_for_programs_a_line_has_what_was_published(stage):
     assert document == {"exchange": "xpublic", "routing_key": "", "message_id": waiting("xpublic")[0]["MessageId"]}
 
 
-def test_a_body_may_come_from_standard_input_as_it_is(stage):
+def test_a_body_may_come_from_a_file_or_from_standard_input_as_it_is(stage, tmp_path):
+    (tmp_path / "body").write_text("in a file\n")
+
+    signalbox("publish", "xpublic", "a", "--file", str(tmp_path / "body"))
+    signalbox("publish", "xpublic", "a", "--file", "-", input="by name\n")
     signalbox("publish", "xpublic", "a", input="on its own\n")
 
-    assert bodies("xpublic") == ["on its own\n"]
+    assert sorted(bodies("xpublic")) == ["by name\n", "in a file\n", "on its own\n"]
 
 
 def test_each_line_may_be_a_message(stage):
@@ -96,10 +100,10 @@ def test_each_line_may_be_a_message(stage):
     assert result.stderr == f"· 3 published to xpublic\n{PLACE}"
 
 
-def test_more_lines_than_one_call_takes(stage):
-    lines = "".join(f"{number}\n" for number in range(25))
+def test_lines_of_a_file_and_more_than_one_call_takes(stage, tmp_path):
+    (tmp_path / "lines").write_text("".join(f"{number}\n" for number in range(25)))
 
-    result = signalbox("publish", "xpublic", "a", "--lines", "--json", input=lines)
+    result = signalbox("publish", "xpublic", "a", "--lines", "--file", str(tmp_path / "lines"), "--json")
 
     assert len({json.loads(line)["message_id"] for line in result.stdout.splitlines()}) == 25
     assert len(bodies("xpublic")) == 25
@@ -122,12 +126,15 @@ def test_a_line_that_is_no_text_is_named(stage):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
+        (("body", "--file", "x"), "the body is given twice"),
         (("body", "--lines"), "the body is given twice"),
         (("--lines", "--deduplication-id", "x"), "is for one message"),
         (("body", "--header", "x"), "header 'x' is not NAME=TEXT"),
         (("body", "--header", "=x"), "header '=x' is not NAME=TEXT"),
+        (("--lines", "--file", "none"), "cannot read 'none'"),
+        (("--file", "none"), "cannot read 'none'"),
     ],
-    ids=["body and lines", "one id for all", "no value", "no name"],
+    ids=["two bodies", "body and lines", "one id for all", "no value", "no name", "no file of lines", "no file"],
 )
 def test_conflicting_options_are_refused(stage, arguments, text):
     with pytest.raises(RejectedError, match=text):

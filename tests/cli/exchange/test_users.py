@@ -309,17 +309,37 @@ def test_the_list_of_users_says_who_is_live_only(here):
     assert ["lee", "subscriber", "strict", "yes"] in rows
 
 
-def test_several_live_only_users_are_added_with_a_role(here):
-    result = signalbox("user", "add", "bea", "mia", "--live", "--role", "feeder")
-    assert result.stdout == "2 live-only users\n"
-    assert [(one["user"], one["role"]) for one in listed()] == [("bea", "feeder"), ("mia", "feeder")]
+def test_many_live_only_users_come_from_a_file(here):
+    file = here / "lab.csv"
+    file.write_text("\ufeffuser, role\nlee,\nmia, source\n")
 
-    again = signalbox("user", "add", "mia", "lee", "--live", "--json")
-    assert [(one["user"], one["role"]) for one in json.loads(again.stdout)] == [
-        ("mia", "subscriber"),
-        ("lee", "subscriber"),
-    ]
+    result = signalbox("user", "add", "bea", "--live", "--from", str(file), "--role", "feeder")
+    assert result.stdout == "3 live-only users\n"
+    assert [(one["user"], one["role"]) for one in listed()] == [("bea", "feeder"), ("lee", "feeder"), ("mia", "source")]
+
+    again = signalbox("user", "add", "--live", "--from", "-", "--json", input="role,user\n,mia\n")
+    assert [(one["user"], one["role"]) for one in json.loads(again.stdout)] == [("mia", "subscriber")]
     assert "· 1 existed and were only changed\n" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        ("", ["expected a header with the column 'user'"]),
+        ("name\nlee\n", ["expected a header with the column 'user', and optionally 'role', not 'name'"]),
+        ("user,role\nlee,king\na_b,\n,\nlee,source,x\n", ["line 2: role 'king'", "line 3: ", "line 4: ", "line 5: "]),
+        ("user\nlee\nlee\n", ["users are named more than once: lee"]),
+        ("user\n", ["no user is named"]),
+    ],
+)
+def test_all_problems_of_a_file_of_users_are_reported_together(here, text, problems):
+    with pytest.raises(RejectedError) as caught:
+        signalbox("user", "add", "--live", "--from", "-", input=text)
+
+    found = str(caught.value).splitlines()
+    assert len(found) == len(problems)
+    assert all(line.startswith(problem) for line, problem in zip(found, problems, strict=True))
+    assert listed() == []
 
 
 @pytest.mark.usefixtures("removals")
@@ -384,6 +404,7 @@ def test_a_live_only_user_is_removed(removals):
         (("lee",), "--role is missing"),
         (("lee", "mia", "--role", "source"), "name one user"),
         (("--role", "source"), "name one user"),
+        (("lee", "--from", "x.csv", "--role", "source"), "name one user"),
         (("--live",), "no user is named"),
         (("lee", "lee", "--live"), "users are named more than once: lee"),
         (("l" * 33, "--live"), "expected 1 to 32"),

@@ -73,10 +73,12 @@ def answering(stage: None) -> None:
 
 
 @pytest.mark.usefixtures("answering")
-def test_a_query_prints_its_result_as_json():
-    shown = signalbox("history", "query", "SELECT kind FROM events", "--json").stdout
-
-    assert shown.startswith('[\n  {\n    "kind": null')
+@pytest.mark.parametrize(
+    ("option", "printed"),
+    [("--csv", 'kind,kind\noffer,\nanswer,"a,b"\n'), ("--json", '[\n  {\n    "kind": null')],
+)
+def test_a_query_prints_its_result_in_the_requested_format(option, printed):
+    assert signalbox("history", "query", "SELECT kind FROM events", option).stdout.startswith(printed)
 
 
 @pytest.mark.usefixtures("answering")
@@ -102,6 +104,17 @@ def test_an_analyst_needs_the_permissions_of_the_page_and_no_others(monkeypatch:
     signalbox("history", "query", "SELECT 1")
 
     assert used == {statement["Action"] for statement in json.loads(policy.code)["Statement"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["SELECT 1", "--csv", "--json"], "not both"),
+    ],
+)
+def test_an_invalid_query_is_refused_before_any_call(arguments, problem):
+    with pytest.raises(RejectedError, match=problem):
+        signalbox("history", "query", *arguments)
 
 
 @pytest.fixture

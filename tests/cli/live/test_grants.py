@@ -212,29 +212,36 @@ def test_a_secret_is_created_locally_and_only_its_verifier_is_sent(stage, wampcr
     assert "not shown again" in result.stderr
 
 
-MANY = [f"lee{number:03}" for number in range(201)]
+def test_the_secrets_of_many_users_are_sent_two_hundred_at_a_time(stage, tmp_path):
+    file = tmp_path / "users.csv"
+    file.write_text("user\n" + "".join(f"lee{number:03}\n" for number in range(201)))
 
-
-def test_the_secrets_of_many_users_are_sent_two_hundred_at_a_time(stage):
-    result = signalbox("user", "secret", "bob", *MANY, "--json")
+    result = signalbox("user", "secret", "bob", "--from", str(file), "--json")
 
     created, asked = json.loads(result.stdout), said(stage)
     assert [len(one["secrets"]) for one in asked] == [200, 2]
     sent = [one for command in asked for one in command["secrets"]]
-    assert [one["user"] for one in created] == [one["user"] for one in sent] == ["bob", *MANY]
+    assert (
+        [one["user"] for one in created]
+        == [one["user"] for one in sent]
+        == [*("bob", *(f"lee{number:03}" for number in range(201)))]
+    )
     for one, kept in zip(created, sent, strict=True):
         assert StoredSecret(kept["salt"], kept["verifier"]).accepts_ticket(one["secret"])
     assert len({one["secret"] for one in created}) == len(created)
 
 
-def test_secrets_that_were_replaced_are_printed_when_a_later_page_fails(stage):
+def test_secrets_that_were_replaced_are_printed_when_a_later_page_fails(stage, tmp_path):
+    file = tmp_path / "users.csv"
+    file.write_text("user\n" + "".join(f"lee{number:03}\n" for number in range(201)))
+
     def stored(command):
         if len(command["secrets"]) == 1:
             raise Refusal("there is no user 'lee200'", "rejected")
         return command["secrets"]
 
     stage.replies["secrets"] = stored
-    result = CliRunner().invoke(app, ["user", "secret", *MANY, "--aws"])
+    result = CliRunner().invoke(app, ["user", "secret", "--from", str(file), "--aws"])
 
     assert "lee200" in str(result.exception)
     assert ("lee199" in result.stdout, "lee200" in result.stdout) == (True, False)

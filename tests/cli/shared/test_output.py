@@ -9,6 +9,7 @@ import pytest
 
 from signalbox.cli.shared.output import (
     escaped,
+    print_csv,
     print_error,
     print_fields,
     print_line,
@@ -35,9 +36,10 @@ WRITERS = {
         lambda text: print_fields({"name": text}),
         lambda text: print_table(["column"], [[text]]),
         lambda text: print_table(["column" * 25], [], title=f"[red]{text}"),
+        lambda text: print_csv(["column"], [[text]]),
         lambda text: print_text(f"ours\n{escaped(text)}"),
     ],
-    ids=["line", "error", "progress", "fields", "table", "title", "text"],
+    ids=["line", "error", "progress", "fields", "table", "title", "csv", "text"],
 )
 def test_control_characters_are_printed_as_escapes(show, capsys):
     show(HOSTILE)
@@ -53,6 +55,13 @@ def test_a_line_break_in_a_text_forges_no_line(show, capsys):
 
     printed = capsys.readouterr().out
     assert not any(line.lstrip().startswith("2026") for line in printed.splitlines())
+
+
+def test_no_value_is_a_formula_of_a_spreadsheet(capsys):
+    print_csv(["value"], [[text] for text in ("=1+1", "@SUM(A1)", "-1+cmd|' /C calc'!A0", "-1.5", "+2e3", "a=b", None)])
+
+    expected = ["value", "'=1+1", "'@SUM(A1)", "'-1+cmd|' /C calc'!A0", "-1.5", "+2e3", "a=b", '""']
+    assert capsys.readouterr().out.splitlines() == expected
 
 
 def test_other_scripts_emoji_and_tabs_are_printed_unchanged():

@@ -40,7 +40,7 @@ def verify(*options: str) -> Result:
 
 
 def trial() -> NamedTrial:
-    return NamedTrial(STAGE, Journal(), names=RunNames(parse_run_id("6b0387e0f7")))
+    return NamedTrial.of(STAGE, RunNames(parse_run_id("6b0387e0f7")))
 
 
 def run_of(**named: Callable[[NamedTrial], None]) -> tuple[NamedTrial, Run]:
@@ -66,7 +66,7 @@ def test_a_stage_of_an_older_version_is_refused(aws: None):
 
 
 def test_a_run_names_its_stage(monkeypatch, capsys):
-    made = NamedTrial(replace(STAGE, stage="prod"), Journal(), names=trial().names)
+    made = NamedTrial.of(replace(STAGE, stage="prod"), trial().names)
     monkeypatch.setattr(commands, "_new_trial", lambda _: made)
     monkeypatch.setattr("signalbox.cli.verify.run.flows", lambda *_, **__: {})
     monkeypatch.setattr("signalbox.cli.verify.cleanup.clean", lambda *_: [])
@@ -88,9 +88,7 @@ def test_a_step_is_a_row_with_its_measurements():
 
 
 def test_a_page_that_does_not_answer_is_an_answer_to_its_question():
-    made = NamedTrial(
-        replace(STAGE, outputs={"LivePageUrl": "https://127.0.0.1:1/live/"}), Journal(), names=trial().names
-    )
+    made = NamedTrial.of(replace(STAGE, outputs={"LivePageUrl": "https://127.0.0.1:1/live/"}), trial().names)
 
     with pytest.raises(WrongResult, match="integrationError"):
         check_page(made)
@@ -190,9 +188,15 @@ def test_a_skipped_job_is_reported_as_skipped():
     assert [row.outcome for row in journal.rows] == [TrialOutcome.SKIPPED]
 
 
-def test_a_report_names_what_is_left():
+def test_calls_are_counted_and_priced(aws: None):
     made = trial()
+    sqs = made.deployment.session().client("sqs")
+    url = sqs.create_queue(QueueName="q")["QueueUrl"]
+    sqs.send_message(QueueUrl=url, MessageBody="m")
+    made.meter.note("exchange", "publication", 1_000_000)
 
+    assert made.meter.calls == {("sqs", "CreateQueue"): 1, ("sqs", "SendMessage"): 1}
     document = report(made, Run(made, flows(made, with_jobs=False)), left=["a queue"]).to_document()
-
+    assert document["price"]["calls"] == 2
+    assert document["price"]["usd"] > 1
     assert json.loads(json.dumps(document))["left"] == ["a queue"]

@@ -104,6 +104,7 @@ def test_every_capability_works_and_nothing_is_left(verified: Deployment, start)
     # The local stage has no fair queues.
     assert set(report["answers"]) == {question.text for question in QUESTIONS if question is not FAIRNESS}
     assert [text for text, answered in report["answers"].items() if not answered["is_expected"]] == []
+    assert 0 < report["price"]["usd"] < 1
     wait_until_gone(verified, report["run"])
 
 

@@ -1,10 +1,13 @@
-"""The report of a run: its outcome and its names."""
+"""The report of a run: its outcome, its names and its price."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from signalbox.history.prices import PRICES
+from signalbox.history.prices import USAGES as PRICED
+from signalbox.verify.bill import bill, units
 from signalbox.verify.names import InvalidRunId, RunNames, began_at, is_left_over, new_run_id, parse_run_id, run_of
 from signalbox.verify.questions import QUESTIONS
 from signalbox.verify.report import (
@@ -25,7 +28,7 @@ RUN = new_run_id(NOON, random="ab")
 OK, FAILED, SKIPPED = (
     Row("live", "events", outcome) for outcome in (TrialOutcome.OK, TrialOutcome.FAILED, TrialOutcome.SKIPPED)
 )
-REPORT = Report("r", {}, [OK], {})
+REPORT = Report("r", {}, [OK], {}, {})
 
 
 @pytest.mark.parametrize(
@@ -147,3 +150,43 @@ def test_a_client_id_has_upstreams_form_and_begins_with_the_run():
 
     assert len(made) == 16
     assert made.startswith(RUN)
+
+
+USAGES = [
+    ("exchange", "publication", "SQS request", 3.0),
+    ("exchange", "publication", "DynamoDB read unit", 1.0),
+    ("live", "event", "DynamoDB read unit", 1.0),
+]
+CALLS = {
+    ("sqs", "SendMessage"): 4,
+    ("athena", "StartQueryExecution"): 2,
+    ("athena", "GetQueryExecution"): 9,
+    ("glue", "StartJobRun"): 1,
+    ("glue", "GetJobRun"): 9,
+    ("iam", "CreateUser"): 3,
+}
+
+
+def test_calls_and_facts_are_billed_as_units():
+    assert units(CALLS, {("exchange", "publication"): 10}, USAGES) == {
+        "SQS FIFO request": 34,
+        "KMS request": 4,
+        "Athena query": 2,
+        "Glue run": 1,
+        "DynamoDB read unit": 10,
+    }
+
+
+def test_the_price_is_the_sum_of_its_items():
+    price = bill({"KMS request": 1_000_000, "SQS FIFO request": 2_000_000}, {"SQS FIFO request": 0.5})
+
+    assert price["usd"] == 4.0
+    assert price["items"]["SQS FIFO request"] == {"units": 2_000_000, "usd": 1.0}
+
+
+def test_every_billed_item_has_a_price():
+    used = [(usage.capability, usage.what, usage.item, usage.most) for usage in PRICED]
+    services = {(name, "call"): 1 for name in ("sqs", "dynamodb", "s3", "http", "websocket")} | CALLS
+    found = units(services, {(usage.capability, usage.what): 1 for usage in PRICED}, used)
+
+    assert bill(found, PRICES)["usd"] > 0
