@@ -37,13 +37,6 @@ class Desk:
         for body in bodies:
             boto3.client("sqs").send_message(QueueUrl=self.url, MessageBody=body, **more)
 
-    def configure(self, *, timeout: int = 3, **mapping: Any) -> tuple[str, str]:
-        """Write a template with the time-out of the function and the settings of its mapping; return its options."""
-        events = {"Memes": {"Type": "SQS", "Properties": {"Queue": {"Ref": "Memes"}, **mapping}}}
-        function = {"Type": "AWS::Serverless::Function", "Properties": {"Timeout": timeout, "Events": events}}
-        (self.folder / "function.json").write_text(json.dumps({"Resources": {"Worker": function}}))
-        return ("--template", "function.json")
-
     def seen(self) -> list[Any]:
         path = self.folder / "seen.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []

@@ -86,7 +86,7 @@ def handler(event, context):
 """)
     desk.send("hello")
 
-    desk.run(*TARGET, "--handler", "app.handler", *desk.configure(timeout=60), until=desk.seen)
+    desk.run(*TARGET, "--handler", "app.handler", "--timeout-seconds", "60", until=desk.seen)
 
     (seen,) = desk.seen()
     assert 0 < seen["remaining"] <= 60_000
@@ -136,7 +136,7 @@ def handler(event, context):
             desk.send("quick")
         return len(seen) > 1
 
-    options = ("--handler", "app.handler", *desk.configure(timeout=1, BatchSize=1))
+    options = ("--handler", "app.handler", "--timeout-seconds", "1", "--batch-size", "1")
     result = desk.run(*TARGET, *options, until=both)
 
     assert "Sandbox.Timedout: Task timed out after 1.00 seconds" in result.stderr
@@ -156,7 +156,7 @@ def handler(event, context):
     desk.send("hello")
 
     result = desk.run(
-        *TARGET, "--handler", "app.handler", *desk.configure(timeout=1), until=lambda: desk.left() == (0, 0)
+        *TARGET, "--handler", "app.handler", "--timeout-seconds", "1", until=lambda: desk.left() == (0, 0)
     )
 
     assert len(desk.seen()) == 1
@@ -200,7 +200,7 @@ def test_messages_of_an_interrupted_batch_are_visible_at_once(desk):  # noqa: F8
     desk.write("import time\ndef handler(event, context):\n    note()\n    time.sleep(60)\n")
     desk.send("hello")
 
-    result = desk.run(*TARGET, "--handler", "app.handler", *desk.configure(timeout=900), until=desk.seen)
+    result = desk.run(*TARGET, "--handler", "app.handler", "--no-timeout", until=desk.seen)
 
     assert result.exit_code == INTERRUPTED
     assert desk.left() == (1, 0)
@@ -210,8 +210,7 @@ def test_messages_of_an_interrupted_batch_are_visible_at_once(desk):  # noqa: F8
 def test_a_session_that_the_stage_ends_ends_its_running_handler(desk):  # noqa: F811
     desk.write("import time\ndef handler(event, context):\n    note()\n    time.sleep(60)\n")
     desk.send("hello")
-    _, template = desk.configure(timeout=900)
-    options = HandlerOptions(handler="app.handler", code=desk.folder, template=Path(template))
+    options = HandlerOptions(handler="app.handler", code=desk.folder, no_timeout=True)
     state, ended = SessionStatus.parse(desk.stage.replies["start"]({})), threading.Event()
     threading.Thread(target=lambda: (wait_for(desk.seen, "the handler runs"), ended.set())).start()
 
@@ -309,7 +308,7 @@ def test_powertools_batch_processing_works_as_deployed(desk):  # noqa: F811
     desk.write(POWERTOOLS.format(names="BatchProcessor, EventType", processor=processor))
     desk.send("good", "bad", "fine", MessageAttributes=AUTHOR)
 
-    options = ("--handler", "app.handler", *desk.configure(FunctionResponseTypes=["ReportBatchItemFailures"]))
+    options = ("--handler", "app.handler", "--report-batch-item-failures")
     desk.run(*TARGET, *options, until=lambda: len(desk.seen()) == 3 and desk.left() == (0, 1))
 
     assert {one["author"] for one in desk.seen()} == {"ann"}
@@ -321,7 +320,7 @@ def test_powertools_stops_a_fifo_batch_at_the_first_failure(desk):  # noqa: F811
     for body in ("fine", "bad", "later"):
         desk.send(body, MessageGroupId="a", MessageDeduplicationId=body, MessageAttributes=AUTHOR)
 
-    options = ("--handler", "app.handler", *desk.configure(FunctionResponseTypes=["ReportBatchItemFailures"]))
+    options = ("--handler", "app.handler", "--report-batch-item-failures")
     desk.run(*TARGET, *options, until=lambda: printed("2 failed") and sum(desk.left()) == 2)
 
     assert [one["body"] for one in desk.seen()] == ["fine", "bad"]
@@ -333,7 +332,7 @@ def test_powertools_stops_a_fifo_batch_at_the_first_failure(desk):  # noqa: F811
         ((), RejectedError, "give one of these: a command after --, --handler"),
         (("--handler", "app.handler", "--", "true"), RejectedError, "give one of these"),
         (("--handler", "app.handler", "--endpoint", "http://localhost:9000/"), RejectedError, "give one of these"),
-        (("--template", "x", "--", "true"), RejectedError, "--template is for --handler and --endpoint only"),
+        (("--batch-size", "2", "--", "true"), RejectedError, "--batch-size is for --handler and --endpoint only"),
         (("--endpoint", "http://localhost:9000/", "--python", "x"), RejectedError, "--python is for --handler only"),
         (("--handler", "other.handler"), RejectedError, "there is no module 'other'"),
         (("--handler", "handler"), RejectedError, "is not MODULE.FUNCTION"),

@@ -36,7 +36,7 @@ def endpoint(desk: Desk) -> Iterator[str]:  # noqa: F811
 def test_an_endpoint_gets_the_event_and_its_answer_decides(desk, endpoint):  # noqa: F811
     desk.send("good", "bad")
 
-    options = ("--endpoint", endpoint, *desk.configure(FunctionResponseTypes=["ReportBatchItemFailures"]))
+    options = ("--endpoint", endpoint, "--report-batch-item-failures")
     result = desk.run(*TARGET, *options, until=lambda: printed("1 failed") and desk.left() == (0, 1))
 
     assert {one["arn"] for one in desk.seen()} == {"arn:aws:sqs:us-east-1:123456789012:memes"}

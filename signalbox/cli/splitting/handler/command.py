@@ -65,7 +65,7 @@ class LocalFunction:
         if options.handler is not None:
             function._handler({}, FunctionSettings(name="", arn=""), options.handler).check()
         if options.endpoint is not None:
-            RuntimeInterface(options.endpoint, timedelta(), say).check()
+            RuntimeInterface(options.endpoint, None, say).check()
         return function
 
     def follow(self, state: "SessionStatus", *, until: threading.Event) -> None:
@@ -106,16 +106,17 @@ class LocalFunction:
             known = settings.environment.keys()
             if missing := [one for one in self.template.unresolved if one not in known]:
                 say(f"references of the template that cannot be resolved here: {', '.join(missing)}")
+        settings = self.options.overrides.of_function(settings)
         settings.check()
-        limits = f"time-out {settings.timeout.total_seconds():g} s, {settings.memory_mb} MB"
-        say(f"function {settings.name}: {limits}, {len(settings.environment)} variables")
+        limit = "no time-out" if self.options.no_timeout else f"time-out {settings.timeout.total_seconds():g} s"
+        say(f"function {settings.name}: {limit}, {settings.memory_mb} MB, {len(settings.environment)} variables")
         return settings
 
     def _mapping(self, queue: "SessionQueue", arn: str) -> MappingSettings:
         settings = None if self.template is None else self.template.mapping(queue.original)
         if settings is None and (deployed := self._deployed()) is not None:
             settings = deployed.mapping(arn)
-        settings = settings or MappingSettings()
+        settings = self.options.overrides.of_mapping(settings or MappingSettings())
         settings.check(is_fifo=queue.original.endswith(FIFO_SUFFIX))
         failures = "by message" if settings.reports_failures else "of whole batches"
         say(
@@ -136,7 +137,7 @@ class LocalFunction:
         if self.options.endpoint is not None:
             for name, value in state.environment.items():
                 say(f"the endpoint's function reads its queue's name there: {name}={value}")
-            yield RuntimeInterface(self.options.endpoint, function.timeout, say)
+            yield RuntimeInterface(self.options.endpoint, self.options.timeout(function.timeout), say)
             return
         handler = self._handler(state.environment, function, str(self.options.handler))
         with HandlerProcess(handler, until).running() as process:
@@ -157,6 +158,7 @@ class LocalFunction:
             environment=environment,
             function_arn=function.arn,
             timeout=function.timeout,
+            has_timeout=not self.options.no_timeout,
             prints_to_errors=self.options.as_json,
         )
 

@@ -2,11 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from signalbox.clients.splitting.handler.settings import (
+    LARGEST_BATCH,
+    LONGEST_TIMEOUT_SECONDS,
+    LONGEST_WINDOW_SECONDS,
+    Overrides,
+)
 from signalbox.clients.splitting.handler.template import TemplateFunction
 from signalbox.errors import RejectedError
 
@@ -49,9 +56,43 @@ class HandlerOptions:
             help="The function's logical id or construct path in the template, if it has several.", metavar="ID"
         ),
     ] = None
+    batch_size: Annotated[
+        int | None,
+        typer.Option(help="Messages in a batch; by default the mapping's, or 10.", min=1, max=LARGEST_BATCH),
+    ] = None
+    window: Annotated[
+        int | None,
+        typer.Option(
+            help="Seconds in which a batch is gathered; by default the mapping's, or 0.",
+            min=0,
+            max=LONGEST_WINDOW_SECONDS,
+        ),
+    ] = None
+    timeout_seconds: Annotated[
+        int | None,
+        typer.Option(
+            help="Seconds after which a handler is killed; by default the function's, or 3.",
+            min=1,
+            max=LONGEST_TIMEOUT_SECONDS,
+        ),
+    ] = None
+    no_timeout: Annotated[bool, typer.Option("--no-timeout", help="Run the handler without a time limit.")] = False
+    report_failures: Annotated[
+        bool | None,
+        typer.Option(
+            "--report-batch-item-failures/--ignore-batch-item-failures",
+            help="The handler's response names the failed messages; default: the mapping's setting.",
+            show_default=False,
+        ),
+    ] = None
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document for each batch of a handler.")] = (
         False
     )
+
+    @property
+    def overrides(self) -> Overrides:
+        """The options that override the deployed settings."""
+        return Overrides(self.batch_size, self.window, self.timeout_seconds, self.report_failures)
 
     def check(self, *, has_command: bool) -> None:
         """Raise `RejectedError` unless there is one way to consume, and no option of another way."""
@@ -63,6 +104,11 @@ class HandlerOptions:
         of_functions = {
             "--template": self.template,
             "--resource": self.resource,
+            "--batch-size": self.batch_size,
+            "--window": self.window,
+            "--timeout-seconds": self.timeout_seconds,
+            "--report-batch-item-failures": self.report_failures,
+            "--no-timeout": self.no_timeout or None,
             "--json": self.as_json or None,
         }
         for name in _given(of_functions) if has_command else ():
@@ -79,6 +125,10 @@ class HandlerOptions:
                 raise RejectedError("--resource needs --template")
             return None
         return template_function(parse_template(read_text(self.template), str(self.template)), self.resource)
+
+    def timeout(self, settings: timedelta) -> timedelta | None:
+        """Return the time-out to enforce, or None."""
+        return None if self.no_timeout else settings
 
 
 def _given(options: Mapping[str, object]) -> list[str]:

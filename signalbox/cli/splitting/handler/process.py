@@ -36,6 +36,7 @@ class Handler:
     environment: Mapping[str, str] = field(repr=False)
     function_arn: str
     timeout: timedelta
+    has_timeout: bool = True
     prints_to_errors: bool = False
     """Whether its standard output goes to standard error."""
 
@@ -87,18 +88,18 @@ class HandlerProcess:
         if not self.is_ready() or self._running is None:
             return InvocationEnd(error="the handler cannot be imported")
         running, timeout = self._running, self.handler.timeout.total_seconds()
+        end = time.monotonic() + timeout if self.handler.has_timeout else None
         request = {
             "event": event,
             "request_id": request_id,
             "function_arn": self.handler.function_arn,
-            "deadline": time.time() + timeout,
+            "deadline": None if end is None else time.time() + timeout,
             "timeout": timeout,
         }
         running.ask(request)
-        return self._answer(running, time.monotonic() + timeout)
+        return self._answer(running, end)
 
-    def _answer(self, running: "_Running", deadline: float) -> InvocationEnd:
-        end: float | None = deadline
+    def _answer(self, running: "_Running", end: float | None) -> InvocationEnd:
         while not self.ended.is_set():
             reply = running.reply(_until(end))
             if reply is None and end is not None and time.monotonic() >= end:

@@ -23,10 +23,10 @@ PORTS = {"http": 80, "https": 443}
 
 @dataclass(slots=True)
 class RuntimeInterface:
-    """Posts events to https://github.com/aws/aws-lambda-runtime-interface-emulator."""
+    """Posts events to https://github.com/aws/aws-lambda-runtime-interface-emulator; no `timeout` waits for ever."""
 
     url: str
-    timeout: timedelta
+    timeout: timedelta | None
     on_problem: Callable[[str], None]
     grace_seconds: float = GRACE_SECONDS
     _is_away: bool = False
@@ -53,7 +53,7 @@ class RuntimeInterface:
 
     def invoke(self, event: Mapping[str, Any], _request_id: str) -> InvocationEnd:
         """Post an event and return the function's response or error."""
-        limit = self.timeout.total_seconds() + self.grace_seconds
+        limit = None if self.timeout is None else self.timeout.total_seconds() + self.grace_seconds
         try:
             reply = urllib3.request(
                 "POST",

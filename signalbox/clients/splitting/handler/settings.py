@@ -1,7 +1,7 @@
-"""Settings of a function and of its event source mappings, from the deployed ones and a template."""
+"""Settings of a function and of its event source mappings, from the deployed ones, a template and options."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -70,3 +70,29 @@ class FunctionSettings:
         seconds = self.timeout.total_seconds()
         if not 1 <= seconds <= LONGEST_TIMEOUT_SECONDS:
             raise InvalidHandlerSettings(f"timeout of {seconds:g} s is not between 1 and {LONGEST_TIMEOUT_SECONDS} s")
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """Options of a user; None keeps the setting."""
+
+    batch_size: int | None = None
+    window_seconds: int | None = None
+    timeout_seconds: int | None = None
+    reports_failures: bool | None = None
+
+    def of_mapping(self, settings: MappingSettings) -> MappingSettings:
+        """Return the settings with the options for mappings applied."""
+        if self.batch_size is not None:
+            settings = replace(settings, batch_size=self.batch_size)
+        if self.window_seconds is not None:
+            settings = replace(settings, window=timedelta(seconds=self.window_seconds))
+        if self.reports_failures is not None:
+            settings = replace(settings, reports_failures=self.reports_failures)
+        return settings
+
+    def of_function(self, settings: FunctionSettings) -> FunctionSettings:
+        """Return the settings with the time-out applied."""
+        if self.timeout_seconds is None:
+            return settings
+        return replace(settings, timeout=timedelta(seconds=self.timeout_seconds))

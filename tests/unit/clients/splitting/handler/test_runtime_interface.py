@@ -75,7 +75,7 @@ def test_an_endpoint_that_does_not_reply_in_time_fails_the_batch():
 def test_an_endpoint_that_is_away_is_reported_once():
     problems: list[str] = []
     with listener(replies=True) as url:
-        endpoint = RuntimeInterface(url, timedelta(), problems.append)
+        endpoint = RuntimeInterface(url, None, problems.append)
         assert endpoint.is_ready()
 
     assert [endpoint.is_ready(), endpoint.is_ready()] == [False, False]

@@ -8,6 +8,7 @@ from signalbox.clients.splitting.handler.settings import (
     FunctionSettings,
     InvalidHandlerSettings,
     MappingSettings,
+    Overrides,
 )
 
 
@@ -54,3 +55,13 @@ def test_batches_that_lambda_takes_are_taken():
 def test_a_timeout_that_lambda_refuses_is_refused(seconds):
     with pytest.raises(InvalidHandlerSettings, match="not between 1 and 900"):
         FunctionSettings("f", "arn", timeout=timedelta(seconds=seconds)).check()
+
+
+def test_options_override_and_absent_ones_do_not():
+    mapping, function = MappingSettings(5, reports_failures=True), FunctionSettings("f", "arn")
+    options = Overrides(batch_size=2, window_seconds=3, timeout_seconds=4, reports_failures=False)
+
+    assert Overrides().of_mapping(mapping) == mapping
+    assert Overrides().of_function(function) == function
+    assert options.of_mapping(mapping) == MappingSettings(2, timedelta(seconds=3), reports_failures=False)
+    assert options.of_function(function).timeout == timedelta(seconds=4)
