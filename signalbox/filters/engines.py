@@ -88,12 +88,14 @@ class Engines:
         worker, started = self._ready_worker(), time.monotonic()
         request = f"{json.dumps([task, source, seconds])}\n{document}\n".encode()
         line = _exchanged(worker, request, started + seconds * PATIENCE)
-        self.use.elapsed_seconds += time.monotonic() - started
+        elapsed = time.monotonic() - started
+        self.use.elapsed_seconds += elapsed
         if line is None:
             self.use.seconds += seconds
             raise FilterStopped(f"{name} {self._cause(seconds)}")
         answer: Mapping[str, object] = json.loads(line)
-        self.use.seconds += float(str(answer["seconds"]))
+        # Many short requests take longer than the worker's processor time.
+        self.use.seconds += max(float(str(answer["seconds"])), elapsed / PATIENCE)
         if answer["is_full"]:
             self._close_worker()
         if "broken" in answer:
@@ -192,10 +194,10 @@ def _exchanged(worker: socket.socket, request: bytes, deadline: float) -> bytes 
     """Return the response line; None if it is late, too long, or the worker has ended."""
     line = b""
     try:
-        worker.settimeout(deadline - time.monotonic())
+        _wait_until(worker, deadline)
         worker.sendall(request)
         while not line.endswith(b"\n") and len(line) < MAXIMUM_ANSWER_BYTES:
-            worker.settimeout(max(deadline - time.monotonic(), MINIMUM_WAIT))
+            _wait_until(worker, deadline)
             part = worker.recv(READ_BYTES)
             if not part:
                 return None
@@ -203,3 +205,8 @@ def _exchanged(worker: socket.socket, request: bytes, deadline: float) -> bytes 
     except OSError:  # also a timeout, or a worker that ended while it was sent a request
         return None
     return line if line.endswith(b"\n") else None
+
+
+def _wait_until(worker: socket.socket, deadline: float) -> None:
+    """Let the next call of a socket end at a time of the monotonic clock, or at once if it has passed."""
+    worker.settimeout(max(deadline - time.monotonic(), MINIMUM_WAIT))

@@ -1,7 +1,7 @@
 """The input of filters: an SQS message with its attributes, including those in an SNS envelope, and its S3 objects."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,17 +18,16 @@ class FilterInput:
 
     message: Message
     lines: tuple[tuple[str, str], ...]
-    values: Mapping[str, tuple[str, ...]]
+    values: Mapping[str, Sequence[str]]
     s3: S3Content | None = None
 
     @classmethod
     def of(cls, message: Message, *, sns: bool, metadata: BatchMetadata | None = None) -> "FilterInput":
         """Return the filter input of a message; with `sns`, including the attributes of an SNS envelope."""
         found = (*_lines(message.attributes), *_lines(envelope_attributes(message.body) if sns else {}))
-        values: dict[str, tuple[str, ...]] = {}
+        values: dict[str, list[str]] = {}
         for name, text in found:
-            key = name.casefold()
-            values[key] = (*values.get(key, ()), text)
+            values.setdefault(name.casefold(), []).append(text)
         return cls(message, found, values, S3Content.of(message, metadata) if metadata else None)
 
     def documents(self, *, with_metadata: bool) -> Iterable[Mapping[str, Any]]:

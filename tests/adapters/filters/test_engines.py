@@ -61,6 +61,26 @@ def test_requests_of_one_owner_share_the_time(engines):
     assert engines.use.elapsed_seconds < 0.3 * PATIENCE + 5
 
 
+def test_short_requests_count_at_least_a_third_of_the_time_that_they_take(engines):
+    program = compile_program("true", engines)
+    engines.use = FilterUse()
+
+    for _ in range(100):
+        program.decision({})
+
+    assert engines.use.seconds * PATIENCE >= engines.use.elapsed_seconds * 0.999
+
+
+def test_what_has_hardly_any_time_left_is_stopped(engines):
+    program = compile_program("true", engines)
+    engines.use = FilterUse(limit_seconds=1e-9)
+
+    with suppress(FilterStopped):  # a fast answer arrives in spite of that
+        program.decision({})
+    with pytest.raises(FilterStopped, match="took longer than"):
+        program.decision({})
+
+
 @pytest.mark.parametrize("program", ["[limit(1e9; repeat(1))] | length < 0", "def f: f + f; f"], ids=["list", "stack"])
 def test_what_uses_too_much_memory_is_stopped(engines, program):
     compiled = compile_program(program, engines)

@@ -88,7 +88,7 @@ def test_filters_see_the_attributes_of_the_message_and_of_an_sns_envelope():
 
 
 def test_filters_ignore_the_case_of_names():
-    assert FilterInput.of(message(Tenant="a", tenant="b"), sns=False).values == {"tenant": ("a", "b")}
+    assert FilterInput.of(message(Tenant="a", tenant="b"), sns=False).values == {"tenant": ["a", "b"]}
 
 
 @pytest.mark.parametrize(
