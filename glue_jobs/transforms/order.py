@@ -1,7 +1,7 @@
 """The order audit: gaps, duplicates and reordered messages of each queue, with the events that prove them.
 
-Only ordered exchanges number their messages, from 1 in each topic. The deliveries to a queue are compared with each
-other and with the other outcomes of the same numbers.
+Only ordered exchanges number their messages, from 1 in each topic, and after a long pause from a number of that day.
+The deliveries to a queue are compared with each other and with the other outcomes of the same numbers.
 """
 
 from datetime import date
@@ -16,6 +16,7 @@ SUBSCRIBER = (*TOPIC, "queue")
 EVIDENCE = ("before_event_id", "before_at", "after_event_id", "after_at")
 CAUSES = ("dead", "waiting", "elsewhere", "nowhere")
 COLUMNS = ("day", *SUBSCRIBER, "finding", "first_sequence", "last_sequence", "number", *CAUSES, *EVIDENCE)
+NUMBERS_OF_A_DAY = 10**9  # the numbers after a pause begin with a multiple of it: those in between are no gap
 AUDITED, SEEN = "audited", "seen"
 FINDINGS = ("gap", "duplicate", "reordered")
 
@@ -149,7 +150,8 @@ def _gap() -> Column:
         *(cause.cast("long").alias(name) for name, cause in zip(CAUSES, causes, strict=True)),
         *_evidence(F.col("first"), F.col("next.first")),
     )
-    return F.when(missing > 0, gap)
+    day, next_day = (F.floor(number / NUMBERS_OF_A_DAY) for number in (F.col("sequence"), F.col("next.sequence")))
+    return F.when((missing > 0) & (day == next_day), gap)
 
 
 def _reordered() -> Column:

@@ -33,7 +33,7 @@ from signalbox.exchange.control.dead_letters import DeadLetterService
 from signalbox.exchange.control.reconnection import ReconnectionService
 from signalbox.exchange.control.scheduled_tasks import ExchangeQueueSweeper
 from signalbox.exchange.model.connections import FunctionArn, Readers
-from signalbox.exchange.model.control_ports import ControlPorts, ExchangeStore, StageConfig
+from signalbox.exchange.model.control_ports import DELETING, ControlPorts, ExchangeStore, StageConfig
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.live.admin.concerned_sessions import ConcernedSessions, RightsNotices
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient
 
 KEPT_LOCALLY = timedelta(seconds=2)  # the local stage measures at each read, which is free
-DELETING = timedelta(seconds=15)  # of the 30 seconds that the function has for a command
 
 
 @cache

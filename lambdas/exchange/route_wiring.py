@@ -40,7 +40,7 @@ from signalbox.live.admin.denies import CachedDenies
 from signalbox.live.router.decoding import metadata_problem
 from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.router.distributor import Distributor
-from signalbox.live.router.write_limits import PublisherLimits
+from signalbox.live.router.write_limits import PublisherLimits, Share
 from signalbox.queues import QueueName
 
 SEEN_WITHIN = timedelta(hours=1)  # a copy that waits, or one before it, if no pause between attempts is longer
@@ -67,7 +67,19 @@ def router() -> Router:
             parallel_map,
         ),
         Reporter(counters(), parallel_map, instance.record),
+        admits,
     )
+
+
+def admits(publisher: str, heads: int) -> bool:
+    """Count heads that messages of a publisher are to change; return whether that many may be changed now."""
+    return head_limits().admits([Share(publisher)], heads, at=instance.CLOCK.now())
+
+
+@cache
+def head_limits() -> PublisherLimits:
+    """Return the limits of the heads that messages of a publisher change, one KB each."""
+    return PublisherLimits(DynamoKilobyteCounter(_table_once(), instance.CLOCK.now), nullcontext())
 
 
 @cache
@@ -87,7 +99,7 @@ def routing_table() -> DynamoRoutingTable:
 @cache
 def heads() -> DynamoHeads:
     """Return the stored heads of routing keys."""
-    return DynamoHeads(wiring.table())
+    return DynamoHeads(wiring.table(), _table_once())
 
 
 @cache

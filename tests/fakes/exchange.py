@@ -55,6 +55,7 @@ class MemoryTime:
 class MemoryExchanges:
     records: dict[str, ExchangeRecord] = field(default_factory=dict)
     arvados: ExchangeName | None = None
+    heads: dict[str, int] = field(default_factory=dict)  # their numbers
 
     def arvados_realm(self) -> ExchangeName | None:
         return self.arvados
@@ -84,6 +85,13 @@ class MemoryExchanges:
             return False
         del self.records[exchange.name]
         return True
+
+    def delete_heads(self, name: ExchangeName, *, is_over: Callable[[], bool]) -> bool:
+        left = self.heads.get(name, 0)
+        while left and not is_over():
+            left -= 1
+        self.heads[name] = left
+        return not left
 
     def bump(self, name: str) -> None:
         """Increase the version of a record, if it exists."""

@@ -1,6 +1,6 @@
 """The DynamoDB stores of exchange, queue and user records."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
@@ -23,7 +23,7 @@ from signalbox.aws.exchange.items import (
     user_of,
 )
 from signalbox.aws.shared.dynamodb import MAXIMUM_TRANSACTION, DynamoTable, milliseconds
-from signalbox.aws.shared.expressions import EXISTS, IS_NEW, Delete, Expression, Item, Put, Update, Write, attr
+from signalbox.aws.shared.expressions import EXISTS, IS_NEW, Delete, Item, Put, Update, Write, attr
 from signalbox.errors import Contended
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.events import ADMINISTRATOR
@@ -69,14 +69,11 @@ class _Records(Generic[Stored]):
     def forget(self, record: Stored) -> bool:
         """Delete a record and its counters; return whether it was unchanged since it was read."""
         key = named_key(self.kind, record.name)
-        self._delete(attr("pk").eq(key["pk"]) & attr("sk").begins_with(MINUTE))
+        self.table.delete_all(attr("pk").eq(key["pk"]) & attr("sk").begins_with(MINUTE))
         return self.table.write(Delete(key, attr("version").eq(record.version)))
 
     def _item(self, record: Stored) -> Item:
         return named_key(self.kind, record.name) | {"kind": str(self.kind)} | self.form.write(record)
-
-    def _delete(self, condition: Expression) -> None:
-        self.table.write_all(map(Delete, self.table.query(condition, only=["pk", "sk"])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +86,13 @@ class DynamoExchanges(_Records[ExchangeRecord]):
     def create(self, record: ExchangeRecord) -> bool:
         """Store a new record; return whether none existed."""
         if self.find(record.name) is None:
-            # A router may have written them after the deletion of an earlier one.
-            self._delete_numbers(record)
+            # A router may have written counters after the deletion of an earlier one.
+            self.table.delete_all(attr("pk").eq(partition(record.resource)) & attr("sk").begins_with(MINUTE))
         return _Records.create(self, record)
 
-    def forget(self, record: ExchangeRecord) -> bool:
-        """Delete a record, heads of keys and counters; return whether the record was unchanged since it was read."""
-        # The heads go first: a new exchange of that name must start its numbers at one.
-        if self.find(record.name) == record:
-            self._delete_numbers(record)
-        return _Records.forget(self, record)
+    def delete_heads(self, name: ExchangeName, *, is_over: Callable[[], bool]) -> bool:
+        """Delete the heads of an exchange's keys; return False if `is_over` before the last one."""
+        return self.table.delete_all(attr("pk").eq(HEAD + name), is_over=is_over)
 
     def arvados_realm(self) -> ExchangeName | None:
         """Return the name of the exchange that was last made the realm of Arvados' clients, or None."""
@@ -109,10 +103,6 @@ class DynamoExchanges(_Records[ExchangeRecord]):
         """Make an exchange the realm of Arvados' clients; return whether `replacing` was that realm until now."""
         is_as_read = IS_NEW if replacing is None else attr("realm").eq(replacing)
         return self.table.write(Put(arvados_key() | {"realm": name}, is_as_read))
-
-    def _delete_numbers(self, record: ExchangeRecord) -> None:
-        self._delete(attr("pk").eq(HEAD + record.name))
-        self._delete(attr("pk").eq(partition(record.resource)) & attr("sk").begins_with(MINUTE))
 
 
 @dataclass(frozen=True, slots=True)

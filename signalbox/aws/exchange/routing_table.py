@@ -35,6 +35,7 @@ from signalbox.aws.exchange.items import (
     waiting_key,
 )
 from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, ttl
+from signalbox.aws.shared.errors import is_retryable
 from signalbox.aws.shared.expressions import Expression, Item, Update, attr
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import FIRST_PLACE, LAST_PLACE
@@ -129,18 +130,28 @@ class DynamoHeads:
     """`Heads` over the table `Exchanges`: an item for each key, with an attribute for each detour.
 
     The newest messages have consecutive numbers up to the head's, so their ids are stored as a list; with it, the item
-    fits into one write unit.
+    fits into one write unit. `once` is the table with a client of one attempt, for those that save heads.
     """
 
     table: DynamoTable
+    once: DynamoTable | None = None
 
     def read(self, exchange: ExchangeName, keys: Iterable[RoutingKey]) -> Mapping[RoutingKey, Head]:
         """Return the stored heads of keys; a new key has none."""
         return _heads(self.table.get_all([head_key(exchange, key) for key in keys]))
 
     def save(self, exchange: ExchangeName, change: HeadChange) -> bool:
-        """Store a head's numbers, not its detours, and a hold of its key; return whether the change applied."""
-        return self.table.write_unless_busy(head_update(exchange, change))
+        """Store a head's numbers, not its detours, and a hold of its key; return whether the change applied.
+
+        It has one attempt; one without an answer may have applied nevertheless.
+        """
+        try:
+            return (self.once or self.table).write_unless_busy(head_update(exchange, change))
+        except (ClientError, BotoCoreError) as error:
+            if isinstance(error, ClientError) and not is_retryable(error):
+                raise
+            logger.warning("a head of exchange %r is not stored: %s", exchange, error)
+            return False
 
     def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         """Record that the messages of a key up to the number `last` reach a queue by the retry queue."""
@@ -232,7 +243,11 @@ def head_update(exchange: ExchangeName, change: HeadChange) -> Update:
         sets |= {"held_for": list(hold.messages), "held_until": milliseconds(hold.until)}
         is_free = held_until.not_exists() | held_until.lte(milliseconds(hold.now))
         is_as_read &= attr("held_for").eq(list(hold.replacing)) if hold.replacing else is_free
-    return Update(head_key(exchange, change.key), sets=sets, condition=is_as_read)
+    if change.expires_at is not None:
+        sets |= ttl(change.expires_at)
+    # An exchange may have become live since the head was stored.
+    removes = [] if change.expires_at else [attr("expires_at")]
+    return Update(head_key(exchange, change.key), sets=sets, removes=removes, condition=is_as_read)
 
 
 def _copy_settings(item: Item) -> CopySettings:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
 from heapq import merge
 from itertools import chain, islice
 from operator import itemgetter
@@ -201,7 +200,10 @@ class DynamoTopicLog:
 
     def delete(self, realm: ExchangeName, *, now: Callable[[], datetime], until: datetime) -> bool:
         """Delete all events and topics of a realm; return False if `until` comes before all of them are deleted."""
-        is_empty = partial(self._is_deleted, is_over=lambda: now() >= until)
+
+        def is_empty(partition: str) -> bool:
+            return self.table.delete_all(attr("pk").eq(partition), is_over=lambda: now() >= until)
+
         topics = self.every_topic(realm)
         while some := list(islice(topics, TOPICS_AT_ONCE)):
             if not all(self.parallel_map(lambda topic: is_empty(log_partition(realm, topic)), some)):
@@ -210,15 +212,6 @@ class DynamoTopicLog:
             self.table.write_all(Delete(_topic_key(realm, topic)) for topic in some)
         retained = [key["pk"] for key in retained_keys(realm, RoutingKey(""))]
         return all(map(is_empty, [*retained, *_recent_rows(realm, now())]))
-
-    def _is_deleted(self, partition: str, is_over: Callable[[], bool]) -> bool:
-        keys = self.table.query(attr("pk").eq(partition), only=["pk", "sk"])
-        while not is_over():
-            some = list(islice(keys, MAXIMUM_WRITES))
-            if not some:
-                return True
-            self.table.write_all(map(Delete, some))
-        return False
 
     def _rows(self, partition: str, number: int) -> Iterator[Item]:
         return self._query(attr("pk").eq(partition) & attr("sk").gt(row_sort_key(max(number, 0))), Limit=ROWS_AT_ONCE)

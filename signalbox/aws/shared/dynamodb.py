@@ -186,6 +186,19 @@ class DynamoTable:
         while batch := list(islice(left, MAXIMUM_WRITES)):
             self._write_batch(batch)
 
+    def delete_all(self, condition: Expression, *, is_over: Callable[[], bool] = lambda: False) -> bool:
+        """Delete the items of a condition on the key, 25 in a call; return False if `is_over` before the last one.
+
+        Raises `ItemBusy`.
+        """
+        keys = self.query(condition, only=["pk", "sk"])
+        while not is_over():
+            some = list(islice(keys, MAXIMUM_WRITES))
+            if not some:
+                return True
+            self._write_batch(list(map(Delete, some)))
+        return False
+
     def _write_batch(self, batch: Sequence[Put | Delete]) -> None:
         left: Any = [
             {"PutRequest": {"Item": attributes(one.item)}}

@@ -159,7 +159,7 @@ class DeclarationService:
         if stored is None:
             live = command.live.apply_to(None) if command.live else None
             new = ExchangeRecord(command.exchange, self.caller.name, now, command.alternate, live=live)
-            self.ports.leave_nothing_of(new.resource)
+            self.ports.leave_nothing_of(new)
             if not exchanges.create(new):
                 raise ChangedMeanwhile.of(new.resource)
             self.ports.record([events.declared(new, user=self.caller.name, at=now)])

@@ -123,7 +123,7 @@ class DeletionService:
         lost = self._size(name).total
         self.ports.sqs.delete(name)
         dead_letters = self._without_dead_letters(record)
-        self._forget(resource)
+        self._forget(record)
         self.ports.record([events.deleted(record, user=self.caller.name, at=self.ports.now(), reason=reason)])
         return {
             **_named(resource),
@@ -207,18 +207,18 @@ class DeletionService:
         self.ports.sqs.delete(dead)
         return None
 
-    def _forget(self, resource: ResourceRef) -> None:
+    def _forget(self, record: ExchangeRecord | DeclaredQueue) -> None:
         # Read again: removing its bindings has changed its version.
         store = self.ports.store
-        if resource.kind is ResourceKind.EXCHANGE:
-            self.ports.leave_nothing_of(resource)
-            exchange = store.exchanges.find(ExchangeName(resource.name))
+        if isinstance(record, ExchangeRecord):
+            self.ports.leave_nothing_of(record)
+            exchange = store.exchanges.find(record.name)
             is_gone = exchange is None or store.exchanges.forget(exchange)
         else:
-            queue = store.queues.find(DeclaredName(resource.name))
+            queue = store.queues.find(record.name)
             is_gone = queue is None or store.queues.forget(queue)
         if not is_gone:
-            raise ChangedMeanwhile.of(resource)
+            raise ChangedMeanwhile.of(record.resource)
 
 
 def _named(resource: ResourceRef) -> dict[str, object]:

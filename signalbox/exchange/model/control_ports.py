@@ -23,6 +23,7 @@ from signalbox.queues import QueueName, QueueUrl
 from signalbox.sarracenia.rights.names import ExchangeName
 
 CONNECTED_FOR = timedelta(minutes=1)  # that an instance does not look again
+DELETING = timedelta(seconds=15)  # of the 30 seconds that the function has for a command
 
 
 class ChangedMeanwhile(Contended):
@@ -97,11 +98,18 @@ class ControlPorts:
         created_at, seen_at = self.connected.get(exchange.name, (None, at))
         return created_at == exchange.created_at and at - seen_at < CONNECTED_FOR
 
-    def leave_nothing_of(self, exchange: ResourceRef) -> None:
+    def leave_nothing_of(self, exchange: ExchangeRecord) -> None:
         """Delete the data of an exchange that is not in use, which no other of its name may have. Raises `RealmLeft`.
 
+        The heads of an exchange that is not live end by themselves; one of its name continues their numbers.
         It is repeated before an exchange is created: a router that had begun a batch before the deletion may have
         written its events after it. SQS refuses the name of a deleted queue for a minute, longer than that takes.
         """
-        if exchange.is_ordered and not self.end_realm(ExchangeName(exchange.name)):
-            raise RealmLeft(f"the events of {exchange} are being deleted: send the command again")
+        if not exchange.resource.is_ordered:
+            return
+        until, name = self.now() + DELETING, exchange.name
+        is_empty = self.end_realm(name)
+        if exchange.live is not None:
+            is_empty &= self.store.exchanges.delete_heads(name, is_over=lambda: self.now() >= until)
+        if not is_empty:
+            raise RealmLeft(f"the events of {exchange.resource} are being deleted: send the command again")

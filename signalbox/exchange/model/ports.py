@@ -5,7 +5,7 @@ succeed. Queue names and patterns may contain a `#`, but a queue name never cont
 it as the separator.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -44,7 +44,10 @@ class Exchanges(Protocol):
         """Store a changed record with the next version; return None if the stored one differs from `replacing`."""
 
     def forget(self, exchange: ExchangeRecord) -> bool:
-        """Delete a record, heads of keys and counters; return whether the record was unchanged since it was read."""
+        """Delete a record and its counters; return whether the record was unchanged since it was read."""
+
+    def delete_heads(self, name: ExchangeName, *, is_over: Callable[[], bool]) -> bool:
+        """Delete the heads of an exchange's keys; return False if `is_over` before the last one."""
 
     def arvados_realm(self) -> ExchangeName | None:
         """Return the name of the exchange that was last made the realm of Arvados' clients, or None."""

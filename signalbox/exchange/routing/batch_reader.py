@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -26,6 +27,7 @@ from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.denied_routes import RouteDenies
 from signalbox.exchange.routing.ports import RoutingTable
 from signalbox.exchange.routing.sequences import Head
+from signalbox.fifo import FifoBatch
 from signalbox.messages import Message, MessageId, size_bytes
 from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -61,6 +63,24 @@ class ReadBatch:
             for one in self.entries
         ]
         return replace(self, entries=entries)
+
+    @property
+    def idle_keys(self) -> AbstractSet[RoutingKey]:
+        """Return the keys that need no number: they have none yet, no message goes to a queue, and none is logged."""
+        found = [entry for entry in self.entries if isinstance(entry, Publication)]
+        if self.exchange.live is not None:
+            return set()
+        used = {one.properties.key for one in found if one.routes.queues}
+        return {one.properties.key for one in found} - used - self.heads.keys()
+
+    def without(self, refused: Collection[MessageId]) -> "tuple[ReadBatch, tuple[MessageId, ...]]":
+        """Return the batch without messages and those behind them in their groups, and which these are."""
+        work = FifoBatch([(entry.message, entry) for entry in self.entries], is_fifo=True)
+        for message_id in refused:
+            work.fail(message_id)
+        entries = work.unblocked()
+        left = (entry.message.message_id for entry in self.entries if entry not in entries)
+        return replace(self, entries=entries), tuple(left)
 
     @property
     def received(self) -> Mapping[ResourceRef, Mapping[str, int]]:

@@ -1,7 +1,9 @@
 """The numbering of ordered exchanges: the plan of numbers for each key, and the numbers that are stored."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import OrderBy
@@ -9,7 +11,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.batch_reader import Entry, ReadBatch
 from signalbox.exchange.routing.key_holds import HeldKeys, KeyHolder
 from signalbox.exchange.routing.ports import HeadChange, Heads
-from signalbox.exchange.routing.sequences import KEPT, KEPT_OF_MANY, Head, numbered
+from signalbox.exchange.routing.sequences import KEPT, KEPT_OF_MANY, Head, head_end, number_before, numbered
 from signalbox.fifo import FifoBatch
 from signalbox.messages import MessageId
 from signalbox.queues import QueueName
@@ -44,13 +46,14 @@ class BatchNumbers:
     """The stored numbers of a batch's messages, and the detours of their keys.
 
     `held` are the keys that no other router may work on, and `known` the messages that hold them and had a number
-    before.
+    before. `idle` are the keys whose messages need none.
     """
 
     sequences: Mapping[MessageId, int] = field(default_factory=dict)
     detours: Mapping[RoutingKey, Mapping[QueueName, int]] = field(default_factory=dict)
     held: HeldKeys = field(default_factory=dict)
     known: frozenset[MessageId] = frozenset()
+    idle: AbstractSet[RoutingKey] = frozenset()
 
     @property
     def numbered(self) -> frozenset[MessageId]:
@@ -58,12 +61,16 @@ class BatchNumbers:
         return self.known | self.sequences.keys()
 
     def fifo_batch(self, entries: Sequence[Entry]) -> FifoBatch[Entry]:
-        """Return a batch in the order of its keys, in which the publications without a number have failed."""
+        """Return a batch in the order of its keys, in which the publications that lack a number have failed."""
         batch = FifoBatch([(entry.message, entry) for entry in entries], is_fifo=True, key_of=self._key_of)
-        for entry in entries:
-            if isinstance(entry, Publication) and entry.message.message_id not in self.sequences:
-                batch.fail(entry.message.message_id)
+        for message_id in self.lacking(entries):
+            batch.fail(message_id)
         return batch
+
+    def lacking(self, entries: Iterable[Entry]) -> list[MessageId]:
+        """Return the messages that need a number and have none."""
+        found = (one for one in entries if isinstance(one, Publication) and one.properties.key not in self.idle)
+        return [one.message.message_id for one in found if one.message.message_id not in self.sequences]
 
     def _key_of(self, entry: Entry) -> str:
         """Return the key in whose order a message is processed; without a number, it is in no order."""
@@ -111,10 +118,17 @@ class Numberer:
         """Hold the keys of a batch if other routers may work on them, and store the numbers of its publications."""
         if _is_shared(batch):
             return self._number_held(batch)
-        return self._saved(batch.exchange.name, self._planned(batch))
+        idle = batch.idle_keys
+        planned = [one for one in self._planned(batch) if one.change.key not in idle]
+        return replace(self._saved(batch.exchange.name, planned), idle=idle)
 
     def _planned(self, batch: ReadBatch) -> list[KeyNumbers]:
-        return _numbers(batch.entries, batch.heads, kept=KEPT_OF_MANY if _is_shared(batch) else KEPT)
+        kept = KEPT_OF_MANY if _is_shared(batch) else KEPT
+        if batch.exchange.live is not None:  # clients of its log expect numbers without gaps, however late they return
+            return _numbers(batch.entries, batch.heads, kept=kept)
+        before = number_before(batch.read_at, created_at=batch.exchange.created_at)
+        end = head_end(batch.read_at, retention=self.holder.retention)
+        return _numbers(batch.entries, batch.heads, kept=kept, before=before, expires_at=end)
 
     def _number_held(self, batch: ReadBatch) -> BatchNumbers:
         """Hold keys, and store the numbers of their messages that follow no unfinished message of the key."""
@@ -159,11 +173,20 @@ def _is_shared(batch: ReadBatch) -> bool:
     return batch.exchange.order_by is OrderBy.PUBLISHER
 
 
-def _numbers(entries: Iterable[Entry], heads: Mapping[RoutingKey, Head], *, kept: int) -> list[KeyNumbers]:
+def _numbers(
+    entries: Iterable[Entry],
+    heads: Mapping[RoutingKey, Head],
+    *,
+    kept: int,
+    before: int = 0,
+    expires_at: datetime | None = None,
+) -> list[KeyNumbers]:
     numbers = []
     for key, messages in _by_key(entries).items():
         head = heads.get(key, Head())
-        numbers.append(KeyNumbers(messages, HeadChange(key, numbered(head, messages, kept=kept), head)))
+        base = head if head.sequence else replace(head, sequence=before)
+        change = HeadChange(key, numbered(base, messages, kept=kept), head, expires_at=expires_at)
+        numbers.append(KeyNumbers(messages, change))
     return numbers
 
 

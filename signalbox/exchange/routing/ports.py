@@ -75,7 +75,10 @@ class Heads(Protocol):
         """Return the stored heads of keys; a new key has none."""
 
     def save(self, exchange: ExchangeName, change: "HeadChange") -> bool:
-        """Store a head's numbers, not its detours, and a hold of its key; return whether the change applied."""
+        """Store a head's numbers, not its detours, and a hold of its key; return whether the change applied.
+
+        It has one attempt; one without an answer may have applied nevertheless.
+        """
 
     def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         """Record that the messages of a key up to the number `last` reach a queue by the retry queue."""
@@ -181,13 +184,14 @@ class HeadChange:
     """A head to store, with a hold of its key.
 
     It applies if the stored head still equals `replacing`, and the stored hold of its key is the one that `hold`
-    replaces.
+    replaces. At `expires_at` the head ends, unless it is stored again.
     """
 
     key: RoutingKey
     head: Head
     replacing: Head
     hold: NewHold | None = None
+    expires_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

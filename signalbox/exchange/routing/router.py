@@ -1,7 +1,9 @@
 """The router: sends each publication to every queue with a matching binding, or accounts for it."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 
 from signalbox.exchange.messages.publications import Publication
@@ -14,6 +16,8 @@ from signalbox.exchange.routing.ports import Delivery, LiveDelivery, NumberedPub
 from signalbox.fifo import FifoBatch
 from signalbox.messages import Message, MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
+
+LEFT_FOR = timedelta(seconds=10)  # the period of the limit of heads
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,9 @@ class _Logged:
 class Router:
     """Routes batches of messages, one way for each kind of exchange. Not thread-safe.
 
-    Without `live`, as on a stage without that capability, a live exchange is an ordered one.
+    `admits` counts heads that messages of a publisher are to change, each with a write, and returns whether that many
+    may be changed now; it is not asked for exchanges with a log. Without `live`, as on a stage without that capability,
+    a live exchange is an ordered one.
     """
 
     reader: BatchReader
@@ -37,6 +43,7 @@ class Router:
     live: LiveDelivery | None
     copies: CopyRouter
     reporter: Reporter
+    admits: Callable[[str, int], bool]
 
     def route(
         self, messages: Sequence[Message], exchange: ExchangeName, poison: Mapping[MessageId, str] = NO_POISON
@@ -60,12 +67,21 @@ class Router:
 
     def _route_ordered(self, batch: ReadBatch) -> RoutingResult:
         """Store the numbers of publications, and copy them in the order of each key."""
+        batch, left = batch.without(self._not_admitted(batch))
         numbers = self.numberer.number(batch)
+        pauses = dict.fromkeys([*left, *numbers.lacking(batch.entries)], LEFT_FOR)
         work = numbers.fifo_batch(batch.entries)
         routed = self._copied(work, batch, numbers)
         result = self._finish(self.reporter.report(batch, routed, sequences=numbers.sequences), work, routed)
         self._release(batch, numbers, result)
-        return result
+        return replace(result, not_done=(*result.not_done, *left), pauses=pauses)
+
+    def _not_admitted(self, batch: ReadBatch) -> list[MessageId]:
+        """Return the new messages of publishers whose messages have changed as many heads as one's may."""
+        new = [one for one in batch.new if one.properties.key not in batch.idle_keys]
+        heads = Counter(publisher for publisher, _ in {(one.publisher, one.properties.key) for one in new})
+        refused = {publisher for publisher, number in heads.items() if not self.admits(publisher, number)}
+        return [one.message.message_id for one in new if one.publisher in refused]
 
     def _route_live(self, batch: ReadBatch, live: LiveDelivery) -> RoutingResult:
         """Store numbers and logs of publications, deliver them to connections, copy and acknowledge them."""

@@ -1,7 +1,8 @@
-"""Sequence numbers of the messages of a routing key: without gaps, and stable across redeliveries."""
+"""Sequence numbers of the messages of a routing key: rising, and stable across redeliveries."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 from signalbox.messages import MessageId
 from signalbox.queues import QueueName
@@ -11,6 +12,9 @@ from signalbox.queues import QueueName
 KEPT = 20
 # Where messages of several publishers alternate within a key, that limit applies to each publisher.
 KEPT_OF_MANY = 40
+# The numbers of a key that has none yet begin with those of the day, since its earlier ones may have ended with their
+# head. SQS passes 3,000 messages a second of a message group, a quarter of these.
+DAY, NUMBERS_OF_A_DAY = timedelta(days=1), 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +42,22 @@ def numbered(head: Head, messages: Collection[MessageId], *, kept: int = KEPT) -
     first = min(sequence - kept + 1, *(recent[message] for message in messages))
     newest = {message: number for message, number in recent.items() if number >= first}
     return replace(head, sequence=sequence, recent=newest)
+
+
+def number_before(first_use: datetime, *, created_at: datetime) -> int:
+    """Return the number before the first one of a key without a head: above those of any head that has ended.
+
+    That is 0 on the first day of an exchange, when none has ended.
+    """
+    if first_use - created_at < DAY:
+        return 0
+    return (first_use - datetime.fromtimestamp(0, UTC)) // DAY * NUMBERS_OF_A_DAY
+
+
+def head_end(last_use: datetime, *, retention: timedelta) -> datetime:
+    """Return when a head ends that gets no number after its last use.
+
+    A message may wait for its retention in the exchange, and then its copy in a retry queue. Another day, and numbers
+    of the day are above those of the head.
+    """
+    return last_use + 2 * retention + DAY

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ReadTimeoutError
 
 from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.counters import DynamoCounters
@@ -42,6 +42,7 @@ from signalbox.messages import MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
+from tests.adapters.shared.stubs import StubbedClient, error
 from tests.fakes.aws import STORES
 from tests.fakes.backoff import AT_ONCE
 from tests.unit.exchange.routing.routing_world import MemoryHeads
@@ -104,6 +105,35 @@ def test_the_empty_key_and_every_other_have_heads_of_their_own(heads) -> None:
         heads.save(LOG, HeadChange(key, counted(Head(), *"abc"[:number]), Head()))
 
     assert {key: head.sequence for key, head in heads.read(LOG, keys).items()} == {EMPTY: 1, DASH: 2, KEY: 3}
+
+
+def test_a_head_ends_unless_it_is_that_of_a_live_exchange(exchange_table) -> None:
+    heads, first = DynamoHeads(exchange_table), counted(Head(), "m1")
+    ends = []
+    for head, replacing, end in ((first, Head(), NOW), (counted(first, "m2"), first, None)):
+        heads.save(LOG, HeadChange(KEY, head, replacing, expires_at=end))
+        ends.append(exchange_table.get_item(Key=head_key(LOG, KEY))["Item"].get("expires_at"))
+
+    assert ends == [round(NOW.timestamp()), None]
+
+
+@pytest.mark.parametrize("lost", [error("ThrottlingException"), ReadTimeoutError(endpoint_url="https://dynamodb")])
+def test_a_head_that_dynamodb_does_not_take_at_once_is_not_saved(exchange_table, lost: Exception) -> None:
+    once = StubbedClient(exchange_table.client, "update_item", lost)
+    heads = DynamoHeads(exchange_table, replace(exchange_table, client=once))
+
+    assert not heads.save(LOG, HeadChange(KEY, counted(Head(), "m1"), Head()))
+
+    assert len(once.calls) == 1
+    heads.start_detour(LOG, KEY, QUEUE, last=1)  # a copy is under way, and the batch may not come again
+    assert stored(heads).detours == {QUEUE: 1}
+
+
+def test_a_head_that_may_not_be_saved_is_an_error(exchange_table) -> None:
+    denied = StubbedClient(exchange_table.client, "update_item", error("AccessDeniedException"))
+
+    with pytest.raises(ClientError):
+        DynamoHeads(exchange_table, replace(exchange_table, client=denied)).save(LOG, HeadChange(KEY, Head(1), Head()))
 
 
 def test_a_detour_stays_when_the_head_is_saved(heads) -> None:

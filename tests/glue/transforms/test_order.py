@@ -8,7 +8,15 @@ from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from glue_jobs.transforms.order import COLUMNS, facts_by_topic, last_positions, order_audit, order_facts
+from glue_jobs.transforms.order import (
+    COLUMNS,
+    NUMBERS_OF_A_DAY,
+    facts_by_topic,
+    last_positions,
+    order_audit,
+    order_facts,
+)
+from signalbox.exchange.routing import sequences
 from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark
@@ -34,7 +42,10 @@ def event(at):
         sequence: int | None, queue: str | None = "q_a", outcome: str = "delivered", **columns: object
     ) -> dict[str, object]:
         kind = {"dead": "dead_letter", "dropped": "unrouted", "live": "logged"}.get(outcome, "routed")
-        own = {"event_id": f"{outcome}:{sequence}:{queue}", "occurred_at": at(f"2026-11-21 10:00:{sequence or 0:02}")}
+        own = {
+            "event_id": f"{outcome}:{sequence}:{queue}",
+            "occurred_at": at(f"2026-11-21 10:00:{(sequence or 0) % 60:02}"),
+        }
         of_copy = {"capability": "exchange", "source": "x.fifo", "topic": "wx", "message_id": f"m{sequence}"}
         return own | of_copy | {"kind": kind, "outcome": outcome, "sequence": sequence, "destination": queue} | columns
 
@@ -66,6 +77,18 @@ def test_a_day_without_numbered_messages_has_an_audited_row(audit, event):
 
     assert [(row.day, row.finding, row.number) for row in rows] == [(DAY, "audited", 0), (NEXT_DAY, "audited", 0)]
     assert tuple(rows[0].asDict()) == COLUMNS
+
+
+def test_numbers_that_begin_anew_after_a_pause_have_a_gap_among_themselves_only(audit, assert_findings, event, at):
+    anew = NUMBERS_OF_A_DAY * 20_784
+
+    found = audit(*(event(one, occurred_at=at("2026-11-21 10:00")) for one in (1, 2, anew + 1, anew + 2, anew + 4)))
+
+    assert_findings(found, ("q_a", "gap", anew + 3, anew + 3, 1))
+
+
+def test_the_pauses_of_numbers_are_those_of_the_exchange():
+    assert NUMBERS_OF_A_DAY == sequences.NUMBERS_OF_A_DAY
 
 
 def test_a_gap_counts_the_other_outcomes_of_its_numbers(audit, assert_findings, event):

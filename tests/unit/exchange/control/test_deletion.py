@@ -14,7 +14,7 @@ from signalbox.exchange.control.deletion import (
     ResourceInUse,
 )
 from signalbox.exchange.control.errors import NotPermitted
-from signalbox.exchange.model.control_ports import ChangedMeanwhile, RealmLeft
+from signalbox.exchange.model.control_ports import DELETING, ChangedMeanwhile, RealmLeft
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, QueueSize
 from signalbox.messages import MAXIMUM_BYTES
@@ -141,6 +141,22 @@ def test_a_realm_exists_until_its_last_event_is_deleted_and_the_next_has_none(st
         stage.ask("declare_exchange", exchange=name)
     assert stage.ask("declare_exchange", exchange=name)["exchange"] == name
     assert stage.former_events == {}
+
+
+@pytest.mark.parametrize(("live", "left"), [(True, 0), (None, 5)])
+def test_the_heads_of_a_live_exchange_are_deleted_in_parts_and_others_end_by_themselves(stage, live, left):
+    name = "xs_alice.fifo"
+    stage.ask("declare_exchange", exchange=name, **({"live": live} if live else {}))
+    stage.exchanges.heads[name] = 5
+    if live:
+        stage.meanwhile(stage.exchanges, "delete_heads", lambda: stage.time.pass_by(DELETING))
+        with pytest.raises(RealmLeft, match="send the command again"):
+            stage.ask("delete_exchange", exchange=name)
+        assert stage.exchanges.heads == {name: 5}
+
+    assert stage.ask("delete_exchange", exchange=name)["deleted"]
+
+    assert stage.exchanges.heads == {name: left}
 
 
 def test_a_queue_takes_its_bindings_and_messages_along(stage):

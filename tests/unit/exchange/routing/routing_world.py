@@ -200,6 +200,13 @@ class MemoryHeads:
     burn: Callable[[], None] = lambda: None
     heads: dict[tuple[ExchangeName, RoutingKey], Head] = field(default_factory=dict)
     holds: MemoryKeyHolds = field(default_factory=MemoryKeyHolds)
+    ends: dict[tuple[ExchangeName, RoutingKey], datetime | None] = field(default_factory=dict)
+    is_throttled: bool = False
+
+    def end(self, *, now: datetime) -> None:
+        """Delete the heads that have ended."""
+        for key in [key for key, end in self.ends.items() if end is not None and end <= now]:
+            del self.heads[key], self.ends[key]
 
     def read(self, exchange: ExchangeName, keys: Iterable[RoutingKey]) -> Mapping[RoutingKey, Head]:
         return {key: self.heads[exchange, key] for key in keys if (exchange, key) in self.heads}
@@ -207,9 +214,12 @@ class MemoryHeads:
     def save(self, exchange: ExchangeName, change: HeadChange) -> bool:
         self.burn()
         key, hold, stored = change.key, change.hold, self._of(exchange, change.key)
+        if self.is_throttled:
+            return False
         if stored.sequence != change.replacing.sequence or (hold and not self.holds.can_replace(exchange, key, hold)):
             return False
         self.heads[exchange, key] = replace(change.head, detours=stored.detours)
+        self.ends[exchange, key] = change.expires_at
         if hold is not None:
             self.holds.put(exchange, key, hold)
         self.burn()
@@ -350,6 +360,8 @@ class World:
     kept: MemoryKeptMessages = field(default_factory=MemoryKeptMessages)
     record: Callable[[Sequence[HistoryEvent]], None] | None = None
     is_late: bool = False
+    limited: set[str] = field(default_factory=set)
+    written: Counter[str] = field(default_factory=Counter)
     part_copies: int = PART_COPIES
 
     def __post_init__(self) -> None:
@@ -391,7 +403,13 @@ class World:
                 part_copies=self.part_copies,
             ),
             Reporter(self.counters, record=self.record),
+            self.admits,
         )
+
+    def admits(self, publisher: str, heads: int) -> bool:
+        """Return whether messages of a publisher may change heads."""
+        self.written[publisher] += heads
+        return publisher not in self.limited
 
     def _metadata_problem(self, publication: Publication) -> str | None:
         return self.live.metadata_problem(publication)

@@ -2,9 +2,12 @@
 
 import json
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from signalbox.exchange.messages.deliveries import DeliveredMessage
 from signalbox.exchange.messages.headers import file_id
@@ -12,6 +15,7 @@ from signalbox.exchange.messages.properties import MessageProperties, group_of
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing import copy_router
 from signalbox.exchange.routing.batch_reader import ExchangeUnknown
+from signalbox.exchange.routing.router import LEFT_FOR
 from signalbox.exchange.routing.sequences import KEPT, Head, numbered
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import QueueName
@@ -22,6 +26,7 @@ from tests.unit.exchange.routing.routing_world import (
     DEAD,
     NAMES,
     ORDERED_RETRIES,
+    RETENTION,
     RETRIES,
     Killed,
     World,
@@ -353,17 +358,122 @@ def test_a_copy_that_can_be_neither_delivered_nor_dead_lettered_is_redelivered(w
     assert world.route("xs").not_done == ("xs-1",)
 
 
-def test_unmatched_messages_get_numbers_too(world) -> None:
+def test_a_key_has_no_head_and_no_number_before_a_message_goes_to_a_queue(world) -> None:
     world.table.unbind(LOG, "#", "q_all.fifo")
-    world.table.unbind(LOG, "a.*", "q_a.fifo")
+    for number in range(3):
+        world.publish(LOG, "b", body=str(number))
+    world.publish(LOG, "a.b")
+
+    assert world.route(LOG).not_done == ()
+
+    assert list(world.heads.heads) == [HEAD]
+    assert world.written == {"AIDA": 1}
+    counts = world.counters.of_exchange(LOG)
+    assert (counts["dropped"], counts["routed"]) == (3, 1)
+
+
+def test_unmatched_messages_of_a_key_with_numbers_get_numbers_too(world) -> None:
+    world.table.unbind(LOG, "#", "q_all.fifo")
+    for change in (None, world.table.unbind, world.table.bind):
+        if change is not None:
+            change(LOG, "a.*", **({"queue": "q_a.fifo"} if change == world.table.bind else {"target": "q_a.fifo"}))
+        world.publish(LOG, "a.b")
+        world.route(LOG)
+
+    assert sequences(world, "q_a.fifo") == [1, 3]
+
+
+RETENTIONS = RETENTION * 2
+
+
+@given(st.lists(st.tuples(st.floats(0, 30), st.integers(1, 3)), max_size=8), st.integers(0, 40))
+def test_the_numbers_of_a_key_rise_however_long_it_is_not_used_and_have_gaps_after_the_retentions_only(
+    uses: list[tuple[float, int]], age: int
+) -> None:
+    world = World(moment=timedelta(days=age).total_seconds())
+    world.declare(LOG)
+    world.bind(LOG, "#", queue="q_all.fifo")
+    gaps = 0
+    for days, messages in uses:
+        world.moment += timedelta(days=days).total_seconds()
+        world.heads.end(now=world.now())
+        gaps += timedelta(days=days) >= RETENTIONS
+        for _ in range(messages):
+            world.publish(LOG, "a.b")
+        world.route(LOG)
+
+    numbers = sequences(world, "q_all.fifo")
+    steps = [later - earlier for earlier, later in pairwise(numbers)]
+    assert all(step > 0 for step in steps)
+    assert sum(step > 1 for step in steps) <= gaps
+    if not age and numbers and uses[0][0] < 1:
+        assert numbers[0] == 1
+
+
+def test_a_head_ends_after_the_retentions_and_a_day_and_later_numbers_are_those_of_the_day(world) -> None:
     world.publish(LOG, "a.b")
     world.route(LOG)
-    world.table.bind(LOG, "a.*", queue="q_a.fifo")
+    assert world.heads.ends == {HEAD: world.now() + 2 * RETENTION + timedelta(days=1)}
 
-    world.publish(LOG, "a.b")
+    world.moment += timedelta(days=9).total_seconds()
+    world.heads.end(now=world.now())
+    for _ in range(2):
+        world.publish(LOG, "a.b")
     world.route(LOG)
 
-    assert sequences(world, "q_a.fifo") == [2]
+    day = (world.now() - datetime.fromtimestamp(0, UTC)).days
+    assert sequences(world, "q_a.fifo") == [1, day * 10**9 + 1, day * 10**9 + 2]
+
+
+def test_a_publisher_that_changes_too_many_heads_waits_and_nobody_else(world) -> None:
+    world.limited.add("mallory")
+    for key, sender in (("a.b", "mallory"), ("a.c", "AIDA"), ("a.b", "AIDA"), ("a.d", "mallory"), ("a.d", "mallory")):
+        world.publish(LOG, key, body=f"{key} of {sender}", sender=sender)
+
+    routed = world.route(LOG)
+
+    assert (world.written, world.bodies("q_a.fifo")) == ({"mallory": 2, "AIDA": 2}, ["a.c of AIDA"])
+    # The second message of AIDA is behind one of mallory in its group.
+    assert routed.pauses == dict.fromkeys(routed.not_done, LEFT_FOR)
+    assert len(routed.not_done) == 4
+
+    world.limited.clear()
+    world.moment += LEFT_FOR.total_seconds()
+    world.route(LOG)
+    assert sorted(zip(world.bodies("q_a.fifo"), sequences(world, "q_a.fifo"), strict=True)) == [
+        ("a.b of AIDA", 2),
+        ("a.b of mallory", 1),
+        ("a.c of AIDA", 1),
+        ("a.d of mallory", 1),
+        ("a.d of mallory", 2),
+    ]
+
+
+def test_a_message_that_has_its_number_is_not_limited(world) -> None:
+    world.sqs.trouble = {QueueName("q_a.fifo"): "closed", ORDERED_RETRIES: "closed"}
+    world.publish(LOG, "a.b")
+    world.route(LOG)
+    world.sqs.trouble, world.moment = {}, VISIBILITY
+    world.limited.add("AIDA")
+
+    world.route(LOG)
+    world.retry(is_ordered=True)
+
+    assert sequences(world, "q_a.fifo") == [1]
+
+
+def test_messages_whose_head_is_not_stored_come_again_soon(world) -> None:
+    world.heads.is_throttled = True
+    world.publish(LOG, "a.b")
+
+    routed = world.route(LOG)
+
+    assert (len(routed.not_done), routed.pauses) == (1, dict.fromkeys(routed.not_done, LEFT_FOR))
+    assert world.bodies("q_a.fifo") == []
+    world.heads.is_throttled = False
+    world.moment += LEFT_FOR.total_seconds()
+    world.route(LOG)
+    assert sequences(world, "q_a.fifo") == [1]
 
 
 def test_a_message_that_comes_again_has_the_number_that_it_had(world) -> None:
