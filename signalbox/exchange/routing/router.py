@@ -34,8 +34,8 @@ class Router:
     """Routes batches of messages, one way for each kind of exchange. Not thread-safe.
 
     `admits` counts heads that messages of a publisher are to change, each with a write, and returns whether that many
-    may be changed now; it is not asked for exchanges with a log. Without `live`, as on a stage without that capability,
-    a live exchange is an ordered one.
+    may be changed now; exchanges with a log do not use it. Without `live`, as on a stage without that capability, a
+    live exchange is an ordered one.
     """
 
     reader: BatchReader
