@@ -125,6 +125,7 @@ def _counted(queues: int, *, is_for_all: bool) -> Calls:
             lambda: False,
         ),
         Reporter(_CounterWriter()),
+        lambda publisher, heads: bool(publisher) and heads == 0,  # nothing is ordered
     )
     batches = [
         [_message(number, queues) for number in range(start, start + BATCH)] for start in range(0, MESSAGES, BATCH)
