@@ -39,7 +39,8 @@ class LogRealm:
         piece = publication.piece
         part = f"{publication.topic} {piece.begin} {piece.end} {piece.cut_back_from}"
         identity = hashlib.sha256(part.encode()).hexdigest()
-        self.realm.send(PublishRequest(publication.topic, publication.body, piece.headers(), deduplication_id=identity))
+        request = PublishRequest(publication.topic, publication.body, piece.headers(), deduplication_id=identity)
+        self.realm.send(request, is_log=True)
 
     def save(self, positions: LogPositions) -> None:
         """Publish positions."""

@@ -9,17 +9,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from signalbox.clients.bridge.pace import Pace
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.errors import RejectedError, UnavailableError
+from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.records import OrderBy
 from signalbox.live.bridge.checkpoints import Checkpoint, Intent, StoredCheckpoint
 from signalbox.live.bridge.publications import LOG_ID, RowPublication
 from signalbox.live.log.payloads import RETAIN_HEADER, RETAINED
+from signalbox.live.router.write_limits import kilobytes_of
 from signalbox.live.wamp.options import AfterTime
 from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.messages import size_bytes
 
 MARKER = "marker"
 MARKER_SECONDS = 60.0
@@ -50,6 +54,7 @@ class BridgedRealm:
     marker_seconds: float = MARKER_SECONDS
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
     monotonic: Callable[[], float] = time.monotonic
+    pace: Pace = field(default_factory=Pace)
 
     def checkpoint(self) -> StoredCheckpoint | None:
         """Return the latest checkpoint once everything that the realm accepted from the bridge is in its log."""
@@ -110,12 +115,14 @@ class BridgedRealm:
         identity = publication.deduplication_id
         self.send(PublishRequest(publication.topic, publication.body, publication.headers, deduplication_id=identity))
 
-    def send(self, request: PublishRequest) -> None:
-        """Publish a message. Raises `UnavailableError` if its outcome is unknown."""
+    def send(self, request: PublishRequest, *, is_log: bool = False) -> None:
+        """Publish a message. Raises `InvalidPublication`, and `UnavailableError` if its outcome is unknown."""
+        properties = MessageProperties.of_publication(request.routing_key, request.body, request.headers)
+        is_retained = request.headers.get(RETAIN_HEADER) == RETAINED
+        kilobytes = kilobytes_of(size_bytes(properties.published()), is_retained=is_retained)
+        self.pace.wait(kilobytes, is_log=is_log)
         with self._translated_errors():
             (result,) = self.client.publish_all(self.exchange, [request], order_by=self.order_by)
-        if result.problem is not None:
-            raise result.problem
         if result.message_id is None:
             raise UnavailableError(f"SQS did not confirm a message to exchange {self.exchange!r}")
 

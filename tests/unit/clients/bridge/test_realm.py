@@ -113,15 +113,19 @@ def test_a_row_is_accepted_once(exchange):
     [
         (AwsAway("no answer"), UnavailableError, "AWS: no answer"),
         ({}, UnavailableError, "did not confirm"),
-        ({"problem": InvalidPublication("too large")}, InvalidPublication, "too large"),
     ],
-    ids=["AWS is away", "not confirmed", "invalid"],
+    ids=["AWS is away", "not confirmed"],
 )
 def test_a_message_that_is_not_accepted_is_an_error(exchange, outcome, error, text):
     exchange.outcomes = [outcome]
 
     with pytest.raises(error, match=text):
         realm(exchange).publish(row(1))
+
+
+def test_an_invalid_message_is_an_error(exchange):
+    with pytest.raises(InvalidPublication, match="255 are allowed"):
+        realm(exchange).publish(row(1, "a" * 300))
 
 
 def document(**live: Any) -> dict[str, Any]:
