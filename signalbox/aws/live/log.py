@@ -39,7 +39,7 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.arvados.rows import row_of
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.read_limits import QUERY, SMALL, TOPIC, TOPICS_PAGE, InstanceReads, ReadBudget
+from signalbox.live.log.read_limits import NAMED, QUERY, SMALL, TOPIC, TOPICS_PAGE, InstanceReads, ReadBudget
 from signalbox.live.log.retention import LONG_AGO, NEVER, retention_of
 from signalbox.live.log.selection import is_logged
 from signalbox.live.wamp.audience import UNRESTRICTED
@@ -171,8 +171,10 @@ class DynamoTopicLog:
         is_later = None if since == LONG_AGO else until.not_exists() | until.gte(milliseconds(since))
         begins = attr("sk").begins_with(topic_sort_key(RoutingKey(pattern.literal_prefix)))
         partition = attr("pk").eq(topics_partition(realm))
+        keys = [_topic_key(realm, topic) for topic in named if pattern.matches(topic)]
+        self._spend(NAMED * len(keys))  # before the reads, whether these topics exist or not
         recent = self._query(partition & begins, cost=TOPICS_PAGE, where=is_later)
-        for item in chain(recent, self.table.get_all([_topic_key(realm, topic) for topic in named])):
+        for item in chain(recent, self.table.get_all(keys)):
             self._spend(TOPIC)
             if pattern.matches(topic_of(item)):
                 found[topic_of(item)] = moment(item[UNTIL]) if UNTIL in item else NEVER

@@ -16,6 +16,7 @@ CREDIT, PER_SECOND = 50_000_000, 10_000_000
 EVENT, TOPIC, QUERY, POST = 7_500, 1_900, 120_000, 50_000
 # Of a further page of topics, 1 MB of which all may be older: a partition gives twelve a second to all its readers.
 TOPICS_PAGE = 3_000_000
+NAMED = TOPICS_PAGE // 256  # of a topic by its name, one of the 256 read units of such a page
 VALUE = 64  # of an empty list or object in a payload, the most for its characters
 WIDEST = 4  # bytes of each character of a string, if one character needs them
 MARKS = "[{,:"  # in a JSON text, as many as the values and names in it, or more

@@ -23,9 +23,11 @@ from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.read_limits import (
     CREDIT,
     MAXIMUM_OF_REQUEST,
+    NAMED,
     POST,
     QUERY,
     SMALL,
+    TOPIC,
     TOPICS_PAGE,
     PastTooLarge,
     ReadsBusy,
@@ -246,6 +248,18 @@ def test_a_request_reads_a_limited_number_of_pages_of_old_topics(log, monkeypatc
         limited.topics(REALM, ALL, since=NOW)
 
     assert limited.budget.spent == QUERY + MAXIMUM_OF_REQUEST // TOPICS_PAGE * TOPICS_PAGE
+
+
+def test_each_name_of_a_topic_is_paid_whether_the_topic_exists_or_not(log) -> None:
+    """Names of topics that do not exist cost nothing, and took all reads of the realm's list of topics."""
+    trial, words = TopicPattern.parse("trial.", MatchPolicy.PREFIX), ("trial", "other")
+    log.append(REALM, [event(1, "trial.1"), event(1, "other.1")], live=LIVE)
+
+    with log.request("joe") as limited:
+        named = [RoutingKey(f"{word}.{number}") for word in words for number in range(200)]
+        assert list(limited.topics(REALM, trial, since=NOW + timedelta(hours=2), named=named)) == ["trial.1"]
+
+    assert limited.budget.spent == 200 * NAMED + QUERY + TOPIC
 
 
 def test_the_topic_of_events_that_never_expire_stays(log, live_table) -> None:
