@@ -337,7 +337,9 @@ class MemoryTopicLog:
     def retained(
         self, realm: ExchangeName, pattern: TopicPattern, *, after: RoutingKey | None = None
     ) -> Iterator[LoggedEvent]:
-        for topic in sorted(self.topics(realm, pattern, since=datetime.min.replace(tzinfo=UTC))):
+        is_wildcard = pattern.match is MatchPolicy.WILDCARD
+        begin = TopicPattern(MatchPolicy.PREFIX, pattern.literal_prefix) if is_wildcard else pattern
+        for topic in sorted(self.topics(realm, begin, since=datetime.min.replace(tzinfo=UTC))):
             kept = [one for one in self.logged[realm][topic] if one.is_retained and (after is None or topic > after)]
             for event in {one.audience == UNRESTRICTED: one for one in kept}.values():
                 self.rows += 1

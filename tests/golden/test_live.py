@@ -50,7 +50,7 @@ from signalbox.live.model.effects import (
     Post,
 )
 from signalbox.live.model.state import Elapsed, Killed, Lost, PastRefused, RightsChanged, Session, SessionState, opened
-from signalbox.live.outbox.decisions import OutboxState, Watermarks
+from signalbox.live.outbox.decisions import OutboxState, TopicMark, Watermarks
 from signalbox.live.outbox.items import (
     BackfillRequest,
     CloseRequest,
@@ -186,7 +186,7 @@ FULL_OUTBOX = OutboxState(
     unconfirmed_reply="i-3",
     done=("i-1", "i-2"),
     pending_backfills={BY_PREFIX.subscription_id: {"a.b": 7}},
-    watermarks={EXACT.subscription_id: Watermarks(AT, {"a.b": 6})},
+    watermarks={EXACT.subscription_id: Watermarks(AT, {TopicMark("a.b"): 6})},
     caught_up_at=AT,
     progress=("i-4", 2),
     totals=TOTALS,

@@ -117,7 +117,7 @@ class DynamoConnectionSnapshots:
         expires, item = ttl(datetime.now(UTC) + KEPT_FOR), outbox_item(outbox, session=session)
         if len(item["document"]) > MAXIMUM_RECORD_BYTES:
             raise PastTooLarge(
-                "a connection may get past events of about 14,000 topics in five minutes: subscribe to fewer at a time"
+                "a connection may get past events of about 25,000 topics in five minutes: subscribe to fewer at a time"
             )
         self.live.write(Put(outbox_key(connection) | item | expires))
 

@@ -193,7 +193,7 @@ class DynamoTopicLog:
             parts = [attr("pk").eq(key["pk"]) & place for key in retained_keys(realm, RoutingKey(prefix))]
             found = merge(*map(self._query, parts), key=itemgetter("sk"))
         events = map(self._spent_for, found)
-        return (event for event in events if event.topic != after and pattern.matches(event.topic))
+        return (event for event in events if event.topic != after)
 
     def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
         """Yield the events of the last 30 minutes that carry a log row with a greater id, in the order of the ids."""

@@ -10,7 +10,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.retention import NEVER, may_have_events, oldest_kept
 from signalbox.live.log.selection import admits, backfill_page, in_order, is_logged, latest_retained
-from signalbox.live.outbox.decisions import WATERMARKS_KEPT_FOR, SequenceNumbers
+from signalbox.live.outbox.decisions import WATERMARKS_KEPT_FOR, SequenceNumbers, TopicMark, mark_of
 from signalbox.live.outbox.items import BackfillRequest
 from signalbox.live.outbox.ports import TopicLog
 from signalbox.live.wamp.audience import Listener
@@ -67,7 +67,7 @@ class BackfillReader:
         listener: Listener,
         *,
         deferred: SequenceNumbers,
-        posted: SequenceNumbers,
+        posted: Mapping[TopicMark, int],
         after: RoutingKey | None = None,
     ) -> Backfill:
         """Return the requested events in the order of publication, of retained ones those of the topics behind `after`.
@@ -83,7 +83,7 @@ class BackfillReader:
         ends = {} if isinstance(request.history, AfterPublication) else posted
 
         def log_of(topic: RoutingKey) -> Sequence[LoggedEvent]:
-            return self._log(topic, request.history, listener, deferred.get(topic), ends.get(topic, -1))
+            return self._log(topic, request.history, listener, deferred.get(topic), ends.get(mark_of(topic), -1))
 
         logs = list(self._logs(request, listener, log_of, deferred))
         logged = in_order(logs)
@@ -104,10 +104,12 @@ class BackfillReader:
         """
         read, place = list[LoggedEvent](), None
         for event in self.log.retained(self.realm, request.pattern, after=after) if request.get_retained else ():
-            if self.log.is_large and not request.history and read and read[-1].topic != event.topic:
-                place = read[-1].topic
+            if self.log.is_large and not request.history and place not in (None, event.topic):
                 break
-            read.append(event)
+            read += [event] if request.pattern.matches(event.topic) else []
+            place = event.topic
+        else:
+            place = None
         return latest_retained(sorted(read, key=_published), listener), place
 
     def _topics(

@@ -1,14 +1,17 @@
 """The state of a connection's outbox, and the rules by which its only writer posts, skips or defers an item."""
 
+from base64 import urlsafe_b64encode
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
-from typing import TypeVar
+from hashlib import blake2b
+from typing import NewType, TypeVar
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.arvados import row_state
 from signalbox.live.arvados.row_state import NO_ROWS, RowState
+from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.state import Session
 from signalbox.live.outbox.items import ItemId, Reply, SubscriptionEvent
 from signalbox.live.outbox.totals import NO_TOTALS, Totals
@@ -26,6 +29,7 @@ WATERMARKS_KEPT_FOR = timedelta(minutes=5)
 TOTALS_SAVED_EVERY = timedelta(minutes=1)
 
 SequenceNumbers = Mapping[RoutingKey, int]
+TopicMark = NewType("TopicMark", str)
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
@@ -35,7 +39,11 @@ class Watermarks:
     """The sequence numbers by topic up to which a subscription's events were posted from the log, and when."""
 
     at: datetime
-    numbers: SequenceNumbers = field(default_factory=dict)
+    numbers: Mapping[TopicMark, int] = field(default_factory=dict)
+
+    def includes(self, event: LoggedEvent) -> bool:
+        """Return whether an event was posted from the log."""
+        return (event.sequence or 0) <= self.numbers.get(mark_of(event.topic), -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,12 @@ class OutboxState:
     totals: Totals = NO_TOTALS
     rows: RowState = NO_ROWS
     retained_to: tuple[ItemId, RoutingKey] | None = None
+
+
+def mark_of(topic: RoutingKey) -> TopicMark:
+    """Return a text for a topic, whose name may be long: a record has thousands. Nobody finds another of one topic."""
+    digest = blake2b(topic.encode(errors="surrogatepass"), digest_size=8).digest()
+    return TopicMark(urlsafe_b64encode(digest)[:11].decode())
 
 
 class ItemAction(Enum):
@@ -99,7 +113,7 @@ def event_action(
     if subscription in outbox.pending_backfills:
         return ItemAction.DEFER
     marks = outbox.watermarks.get(subscription)
-    if marks is not None and (event.sequence or 0) <= marks.numbers.get(event.topic, -1):
+    if marks is not None and marks.includes(event):
         return ItemAction.SKIP
     return ItemAction.CLOSE if waited > MAXIMUM_WAIT else ItemAction.POST
 
@@ -157,7 +171,8 @@ def raise_watermarks(
 ) -> OutboxState:
     """Return the state in which a subscription's events up to these sequence numbers are not posted again."""
     known = outbox.watermarks[subscription].numbers if subscription in outbox.watermarks else {}
-    highest = {topic: max(number, known.get(topic, 0)) for topic, number in numbers.items()}
+    marks = {mark_of(topic): number for topic, number in numbers.items()}
+    highest = {mark: max(number, known.get(mark, 0)) for mark, number in marks.items()}
     return replace(outbox, watermarks={**outbox.watermarks, subscription: Watermarks(now, {**known, **highest})})
 
 
@@ -171,7 +186,7 @@ def continue_behind(
 ) -> OutboxState:
     """Return the state after retained events up to a topic were posted, of `old` topics without live events."""
     watermarks = {
-        one: replace(marks, numbers=_without(marks.numbers, old)) if one == subscription else marks
+        one: replace(marks, numbers=_without(marks.numbers, {*map(mark_of, old)})) if one == subscription else marks
         for one, marks in outbox.watermarks.items()
     }
     return replace(outbox, retained_to=(item_id, place), watermarks=watermarks)

@@ -87,7 +87,8 @@ class TopicLog(Protocol):
     ) -> Iterator[LoggedEvent]:
         """Yield the latest unrestricted and the latest restricted retained event of each topic, in the topics' order.
 
-        Those of the topic `after`, and of topics before it, are left out. Events are read as they are taken.
+        The topics are those that match a pattern, and for a wildcard all that begin as it does. Those up to `after` are
+        left out. Events are read as they are taken.
         """
 
     def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:

@@ -163,6 +163,4 @@ class _Page:
 def _is_in_backfill(candidate: SubscriptionEvent, snapshot: ConnectionSnapshot) -> bool:
     event = candidate.event
     watermarks = snapshot.outbox.watermarks.get(candidate.pattern.subscription_id)
-    if watermarks is not None and (event.sequence or 0) <= watermarks.numbers.get(event.topic, 0):
-        return False
-    return snapshot.admits(candidate)
+    return (watermarks is None or not watermarks.includes(event)) and snapshot.admits(candidate)

@@ -1,6 +1,7 @@
 """Connection snapshots in DynamoDB."""
 
-import secrets
+import itertools
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -30,7 +31,7 @@ from signalbox.live.identity.tokens import CLUSTER, TokenIdentity
 from signalbox.live.log.read_limits import PastTooLarge
 from signalbox.live.model.effects import Close
 from signalbox.live.model.state import ConnectionId, FrameId, SessionState, opened
-from signalbox.live.outbox.decisions import OutboxState, Watermarks
+from signalbox.live.outbox.decisions import OutboxState, Watermarks, mark_of, raise_watermarks
 from signalbox.live.outbox.items import ItemId
 from signalbox.live.outbox.snapshots import SnapshotRequest
 from signalbox.live.outbox.totals import NO_TOTALS
@@ -178,7 +179,7 @@ def test_an_outbox_state_round_trips(snapshots) -> None:
         unconfirmed_reply=ItemId("3"),
         done=(ItemId("1"), ItemId("2")),
         pending_backfills={SubscriptionId(2): {TOPIC: 4}},
-        watermarks={one: Watermarks(NOW, {TOPIC: 9, RoutingKey(""): 1})},
+        watermarks={one: Watermarks(NOW, {mark_of(TOPIC): 9, mark_of(RoutingKey("")): 1})},
         caught_up_at=NOW,
         progress=(ItemId("4"), 5),
         totals=replace(NO_TOTALS.plus(events=1, replies=2, size=3, lags=[timedelta(seconds=4)]), noted_at=NOW),
@@ -191,11 +192,17 @@ def test_an_outbox_state_round_trips(snapshots) -> None:
         assert snapshots.read(CONNECTION, owner=None).outbox == kept
 
 
-def test_a_state_that_is_larger_than_an_item_may_be_is_refused(snapshots) -> None:
-    numbers = {RoutingKey(secrets.token_hex(100)): number for number in range(5_000)}
+def test_a_state_of_many_topics_fits_whatever_their_names_and_a_larger_one_is_refused(snapshots) -> None:
+    chance = random.Random(1)  # noqa: S311 - of a test
+    numbers = {RoutingKey(chance.randbytes(120).hex()): chance.randrange(10**9) for _ in range(35_000)}
+    some = dict(itertools.islice(numbers.items(), 25_000))
 
+    kept, too_many = (raise_watermarks(OutboxState(), SubscriptionId(1), one, now=NOW) for one in (some, numbers))
+    snapshots.save(CONNECTION, kept, session=None)
+
+    assert snapshots.read(CONNECTION, owner=None).outbox == kept
     with pytest.raises(PastTooLarge, match="subscribe to fewer"):
-        snapshots.save(CONNECTION, OutboxState(watermarks={SubscriptionId(1): Watermarks(NOW, numbers)}), session=None)
+        snapshots.save(CONNECTION, too_many, session=None)
 
 
 def test_the_newest_number_of_a_topic_is_read_from_its_head(snapshots, exchange_table) -> None:

@@ -21,6 +21,7 @@ from signalbox.live.outbox.decisions import (
     event_action,
     finish_backfill,
     finish_reply,
+    mark_of,
     mark_posted,
     may_post,
     progress_of,
@@ -160,7 +161,7 @@ def test_live_events_up_to_the_watermark_are_skipped_and_newer_ones_posted() -> 
         ItemAction.SKIP,
         ItemAction.POST,
     ]
-    done, marks = (ItemId("1"), ItemId("2")), {ID: Watermarks(NOW, {TOPIC: 4})}
+    done, marks = (ItemId("1"), ItemId("2")), {ID: Watermarks(NOW, {mark_of(TOPIC): 4})}
     assert outbox == OutboxState(KNOWN.subscribed, done=done, watermarks=marks, caught_up_at=NOW)
 
 
@@ -170,7 +171,7 @@ def test_events_that_the_backfill_read_but_did_not_post_are_skipped() -> None:
         mark_posted(outbox, event(4), now=NOW), ItemId("2"), ID, {TOPIC: 3, RoutingKey("open.b"): 7}, now=NOW
     )
 
-    assert outbox.watermarks == {ID: Watermarks(NOW, {TOPIC: 4, RoutingKey("open.b"): 7})}
+    assert outbox.watermarks == {ID: Watermarks(NOW, {mark_of(TOPIC): 4, mark_of(RoutingKey("open.b")): 7})}
 
 
 def test_watermarks_are_pruned_after_five_minutes() -> None:

@@ -16,7 +16,8 @@ from signalbox.live.log.read_limits import PastTooLarge, ReadsBusy
 from signalbox.live.model.effects import Post
 from signalbox.live.model.events import dead_letter
 from signalbox.live.model.state import ConnectionId, PastRefused, Session, SessionState
-from signalbox.live.outbox.decisions import MAXIMUM_WAIT, TOTALS_SAVED_EVERY, OutboxState
+from signalbox.live.outbox.backfill import Backfill, BackfillReader
+from signalbox.live.outbox.decisions import MAXIMUM_WAIT, TOTALS_SAVED_EVERY, OutboxState, mark_of
 from signalbox.live.outbox.delivery import SAVED_EVERY
 from signalbox.live.outbox.events import closing_summary, delivery_events
 from signalbox.live.outbox.items import (
@@ -404,6 +405,23 @@ def test_any_number_of_retained_events_is_posted_in_pages(world: World) -> None:
     assert world.numbers() == [*range(1, 221), 500]
 
 
+def test_a_page_ends_also_behind_retained_events_that_a_wildcard_does_not_match(world: World) -> None:
+    """18,500 of others, none of which it matches, ended each subscription to a wildcard without history."""
+    world.log.small = 50
+    others = [event(number, f"a.{number:03}", is_retained=True) for number in range(1, 121)]
+    world.log.append(REALM, *others, event(500, "b.state", is_retained=True))
+    wildcard = TopicPattern.parse(".state", MatchPolicy.WILDCARD)
+
+    pages = list[Backfill]()
+    while not pages or pages[-1].place is not None:
+        with world.log.request("joe") as log:
+            reader, after = BackfillReader(log, REALM, LiveSettings(), NOW), pages[-1].place if pages else None
+            request = BackfillRequest(ItemId("p"), wildcard, get_retained=True, history=None)
+            pages.append(reader.read(request, SESSION.listener, deferred={}, posted={}, after=after))
+
+    assert [[one.event.sequence for one in page.events] for page in pages] == [[], [], [500]]
+
+
 def test_no_live_event_that_waited_longer_than_the_marks_follows_a_later_retained_one(world: World) -> None:
     world.log.small, an_hour_ago = 1, NOW - timedelta(hours=1)
     earlier, later = (event(number, at=an_hour_ago, is_retained=number == 2) for number in (1, 2))
@@ -508,7 +526,8 @@ def test_the_progress_of_a_backfill_is_saved_every_100_events(world: World) -> N
 
     world.deliver(subscribed(), backfill(AfterSequence(0)))
 
-    marks = [one.watermarks[SUBSCRIPTION].numbers["open.a"] for one in world.saved if one.watermarks]
+    mark = mark_of(RoutingKey("open.a"))
+    marks = [one.watermarks[SUBSCRIPTION].numbers[mark] for one in world.saved if one.watermarks]
     assert marks == [SAVED_EVERY, 2 * SAVED_EVERY, 2 * SAVED_EVERY + 1]
 
 
@@ -570,7 +589,7 @@ def test_a_backfill_of_old_events_sets_no_watermark(world: World) -> None:
 
     world.deliver(subscribed(), backfill(AfterSequence(5)))
 
-    assert world.outbox.watermarks[SUBSCRIPTION].numbers == {"open.b": 1}
+    assert world.outbox.watermarks[SUBSCRIPTION].numbers == {mark_of(RoutingKey("open.b")): 1}
 
 
 def test_a_right_revoked_during_a_backfill_stops_it(world: World) -> None:
