@@ -203,7 +203,9 @@ FORMS.record(
     sparse=["expires", "message_ttl", "keep", "group_by"],
 )
 EXCHANGE_RECORD = FORMS.record(
-    ExchangeRecord, names={"is_deleting": IS_DELETING}, sparse=["created_by", "alternate", "is_deleting", "live"]
+    ExchangeRecord,
+    names={"is_deleting": IS_DELETING},
+    sparse=["created_by", "alternate", "is_deleting", "live", "earlier"],
 )
 QUEUE_RECORD = FORMS.record(
     DeclaredQueue,

@@ -26,6 +26,7 @@ from signalbox.exchange.model.records import (
     QueueSpec,
     ResourceKind,
     ResourceRef,
+    Retention,
 )
 from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.sarracenia.rights.permissions import Right, Role
@@ -171,10 +172,13 @@ class DeclarationService:
         _refuse_deleting(stored)
         keeps = command.alternate is None and not command.removes_alternate
         alternate = stored.alternate if keeps else command.alternate
-        live = stored.live if command.live is None else command.live.apply_to(stored.live)
+        live = stored.live if command.live is None else command.live.apply_to(stored.live, stored.earlier)
         if (alternate, live) == (stored.alternate, stored.live):
             return stored
-        saved = exchanges.save(replace(stored, alternate=alternate, live=live), replacing=stored)
+        ended = stored.live if live is None else None
+        earlier = (Retention(age=ended.longest_age),) if ended else stored.earlier
+        changed = replace(stored, alternate=alternate, live=live, earlier=earlier)
+        saved = exchanges.save(changed, replacing=stored)
         if saved is None:
             raise ChangedMeanwhile.of(stored.resource)
         self.ports.record([events.declared(saved, user=self.caller.name, at=now)])

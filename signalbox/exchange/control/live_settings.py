@@ -53,11 +53,11 @@ class LiveSettingsPatch:
     arvados: bool | None = None
     arvados_api: str | None = None
 
-    def apply_to(self, live: LiveSettings | None) -> LiveSettings | None:
-        """Return settings with these changes."""
+    def apply_to(self, live: LiveSettings | None, earlier: tuple[Retention, ...] = ()) -> LiveSettings | None:
+        """Return settings with these changes; `earlier` is that of an exchange that was live before."""
         if self.ends:
             return None
-        found = live or LiveSettings()
+        found = live or LiveSettings(earlier=earlier)
         rules = found.rules
         if self.rules is not None:
             rules = {prefix: rule.apply_to(Retention()) for prefix, rule in self.rules.items()}

@@ -100,7 +100,7 @@ class ExchangeRecord:
 
     `version` grows with every change of the record and of the bindings from it and to it, so that a router detects
     changes. `created_by` is None for the stage's administrators. While `is_deleting` is set, no new binding can be
-    made. With `live` set, the exchange is ordered and a WAMP realm.
+    made. With `live` set, the exchange is ordered and a WAMP realm; `earlier` is that of an exchange that was one.
     """
 
     name: ExchangeName
@@ -110,6 +110,7 @@ class ExchangeRecord:
     is_deleting: bool = False
     version: int = 1
     live: LiveSettings | None = None
+    earlier: tuple[Retention, ...] = ()
 
     @property
     def resource(self) -> ResourceRef:

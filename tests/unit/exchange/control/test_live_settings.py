@@ -312,6 +312,10 @@ def test_the_longest_age_of_logs_is_kept_when_it_is_shortened(stage):
     declare(stage, retention={"age_seconds": 120})
     declare(stage, order_by="topic")
     assert longest() == [3]
+    declare(stage, live=False)
+    declare(stage, live=True, retention={"age_seconds": 60})
+    assert longest() == [3]
     declare(stage, retention={"age_seconds": 0})
-    declare(stage, retention={"age_seconds": 60})
+    declare(stage, live=False)
+    declare(stage, live=True, retention={"age_seconds": 60})
     assert longest() == [None]
