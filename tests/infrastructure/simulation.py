@@ -9,6 +9,7 @@ from pathlib import Path
 
 from signalbox.local import tools
 from tests.infrastructure.rendering import ACCOUNT, Policy
+from tests.tiers import javascript
 
 PROGRAM = Path(__file__).with_name("simulate.mjs")
 OVER_TLS = {"aws:SecureTransport": "true"}
@@ -45,7 +46,7 @@ class Call:
 def allowed(calls: Iterable[Call]) -> list[bool]:
     """Return for each call whether IAM allows it; a call or policy that AWS does not have fails."""
     made = list(calls)
-    command = [str(tools.node()), str(PROGRAM), str(tools.javascript_modules())]
+    command = [str(tools.node()), str(PROGRAM), str(javascript.modules())]
     given = json.dumps([call.simulation() for call in made], default=str).replace(*STAND_IN)
     done = subprocess.run(command, input=given, capture_output=True, text=True, check=False, env={**os.environ})  # noqa: S603
     assert done.returncode == 0, done.stderr

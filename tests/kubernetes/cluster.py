@@ -153,7 +153,7 @@ class Namespace:
         if rules:
             self.create("roles", {"metadata": {"name": name}, "rules": list(rules)})
             self.bind("Role", name, {"kind": "ServiceAccount", "name": name, "namespace": self.name})
-        return replace(self, api=self.api.as_user(self.account_token(name)))
+        return replace(self, api=replace(self.api, token=self.account_token(name)))
 
     def account_token(self, name: str) -> str:
         """Return a token of a service account."""

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import urllib3
@@ -119,7 +120,7 @@ def test_an_account_has_the_rights_of_its_role_alone(namespace):
 
 def test_an_unknown_token_is_refused(kubernetes):
     with pytest.raises(ApiError, match="Unauthorized"):
-        kubernetes.api.as_user("wrong").get("/api/v1/namespaces")
+        replace(kubernetes.api, token="wrong").get("/api/v1/namespaces")
 
 
 def test_its_certificate_is_verified(kubernetes):

@@ -6,7 +6,7 @@ import pytest
 
 from signalbox.errors import UnavailableError
 from signalbox.local import tools
-from tests.tiers import chromium
+from tests.tiers import chromium, javascript
 
 # Writes what it was asked to do into the folder after --prefix.
 NPM = """
@@ -24,7 +24,7 @@ def packages(monkeypatch, tmp_path):
     program, file = tmp_path / "npm.py", tmp_path / "package.json"
     program.write_text(NPM)
     monkeypatch.setattr(tools, "TOOLS", tmp_path / "tools")
-    monkeypatch.setattr(tools, "JAVASCRIPT_PACKAGES", file)
+    monkeypatch.setattr(javascript, "PACKAGES", file)
     monkeypatch.setattr(tools, "npm", lambda: [sys.executable, str(program)])
 
     def written(lock):
@@ -36,23 +36,23 @@ def packages(monkeypatch, tmp_path):
 
 def test_each_lock_is_installed_once_without_scripts_of_packages(packages):
     packages("compiler 1.0.0")
-    first = tools.javascript_modules()
+    first = javascript.modules()
 
     words = (first / "installed").read_text().split()
     assert words[0] == "ci"
     assert "--ignore-scripts" in words
     assert (first.parent / "package-lock.json").read_text() == "compiler 1.0.0"
-    assert tools.javascript_modules() == first
+    assert javascript.modules() == first
 
     packages("compiler 1.0.1")
-    assert tools.javascript_modules() != first
+    assert javascript.modules() != first
 
 
 def test_a_failed_installation_leaves_nothing(packages):
     packages("broken")
 
     with pytest.raises(UnavailableError, match=r"npm could not install package\.json"):
-        tools.javascript_modules()
+        javascript.modules()
 
     assert list(tools.TOOLS.iterdir()) == []
 

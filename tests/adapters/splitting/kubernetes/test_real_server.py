@@ -1,7 +1,7 @@
 """The client of a cluster, and the printed role, against the real API server with its controllers."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import boto3
 import pytest
@@ -67,7 +67,7 @@ def limited(stage) -> Stage:
 @pytest.fixture
 def account(limited, kubernetes) -> Api:
     """Return the access of the stage's service account for calls that the stage never makes."""
-    return Api.of(kubernetes.cluster).as_user(limited.namespace.account_token(ACCOUNT))
+    return replace(Api.of(kubernetes.cluster), token=limited.namespace.account_token(ACCOUNT))
 
 
 def test_everything_that_splitting_does_is_allowed(limited):
