@@ -75,7 +75,7 @@ class OutboxState:
 
 
 def mark_of(topic: RoutingKey) -> TopicMark:
-    """Return a text for a topic, whose name may be long: a record has thousands. Nobody finds another of one topic."""
+    """Return a hash of a topic, short since a record has thousands; nobody finds a second topic with that of a first."""
     digest = blake2b(topic.encode(errors="surrogatepass"), digest_size=8).digest()
     return TopicMark(urlsafe_b64encode(digest)[:11].decode())
 
