@@ -1,5 +1,6 @@
 """`signalbox rendezvous credentials`: the key of Snowflake clients, and the lines that configure them."""
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,12 +17,23 @@ if TYPE_CHECKING:
     from signalbox.aws.rendezvous.credentials import ClientCredentials
     from signalbox.clients.deployment import Deployment
 
+STUN_SERVER = re.compile(r"(stun:)?(?P<address>([\w.-]+|\[[\da-fA-F:.]+\])(:(?P<port>\d+))?)")  # RFC 7064
+PORTS, DEFAULT_PORT = range(1, 65536), 3478
+
 Rotate = Annotated[
     bool, typer.Option("--rotate", help="Create a new key; the previous one stays valid until the next rotation.")
 ]
 Revoke = Annotated[
     bool,
     typer.Option("--revoke", help="Delete all keys, so that no client can send; required before the stack is deleted."),
+]
+Stun = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--stun",
+        help="STUN server for the client's NAT traversal; repeatable; default: upstream's public ones.",
+        metavar="HOST:PORT",
+    ),
 ]
 
 
@@ -31,17 +43,19 @@ def credentials(
     rotate: Rotate = False,
     revoke: Revoke = False,
     yes: Yes = False,
+    stun: Stun = None,
 ) -> None:
     """Print the settings of a Snowflake client: queue URL, encoded credentials, arguments and bridge lines."""
     if rotate and revoke:
         raise RejectedError("--rotate and --revoke exclude each other: a new key for clients, or none for any")
+    servers = [_stun_url(server) for server in stun or STUN_SERVERS]
     deployment = options.deployment()
     if revoke:
         _revoke(deployment, yes=yes, as_json=options.as_json)
         return
     key = client_key(deployment, rotate=rotate)
     _record(deployment, key)
-    _print_client(deployment, key, as_json=options.as_json)
+    _print_client(deployment, key, servers, as_json=options.as_json)
 
 
 def client_key(deployment: "Deployment", *, rotate: bool = False) -> "ClientCredentials":
@@ -88,13 +102,17 @@ def _record(deployment: "Deployment", key: "ClientCredentials") -> None:
         write_json(path, {**local, "client_credentials": document})
 
 
-def _print_client(deployment: "Deployment", key: "ClientCredentials", *, as_json: bool) -> None:
+def _print_client(
+    deployment: "Deployment", key: "ClientCredentials", stun_servers: list[str], *, as_json: bool
+) -> None:
     queue_url = sqsqueue(deployment.outputs)
-    lines = bridge_lines(fingerprints(deployment.outputs), queue_url=queue_url, sqscreds=key.sqscreds)
+    lines = bridge_lines(
+        fingerprints(deployment.outputs), queue_url=queue_url, sqscreds=key.sqscreds, stun_servers=stun_servers
+    )
     shown = {
         "sqsqueue": queue_url,
         "sqscreds": key.sqscreds,
-        "arguments": f"-sqsqueue {queue_url} -sqscreds {key.sqscreds} -ice {','.join(STUN_SERVERS)}",
+        "arguments": f"-sqsqueue {queue_url} -sqscreds {key.sqscreds} -ice {','.join(stun_servers)}",
         "bridge_line": lines[0],
     }
     # Upstream's client parses the queue's region from an amazonaws.com URL only (rendezvous_sqs.go).
@@ -109,7 +127,14 @@ def _print_client(deployment: "Deployment", key: "ClientCredentials", *, as_json
     print_fields({**shown, **local})
     for line in lines[1:]:
         print_fields({"bridge_line": line})
-    say(f"clients of {deployment.place}; they ask the STUN servers behind `ice` for their addresses")
+    say(f"clients of {deployment.place}; they ask the STUN servers behind `ice` for their addresses (--stun: others)")
+
+
+def _stun_url(server: str) -> str:
+    found = STUN_SERVER.fullmatch(server)
+    if found is None or int(found["port"] or DEFAULT_PORT) not in PORTS:
+        raise RejectedError(f"--stun: expected HOST or HOST:PORT, not {server!r}")
+    return f"stun:{found['address']}"
 
 
 def fingerprints(outputs: Mapping[str, str]) -> list[Fingerprint]:

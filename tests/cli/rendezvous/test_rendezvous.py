@@ -190,6 +190,20 @@ def test_an_offer_names_a_bridge_of_the_deployed_list(stage) -> None:
     assert fingerprints({"BridgeFingerprints": f"{'A' * 40},{DEFAULT_FINGERPRINT}"})[0] == DEFAULT_FINGERPRINT
 
 
+def test_other_stun_servers_can_be_given(stage) -> None:
+    line = json.loads(run("credentials", "--json", "--stun", "stun.example:3478", "--stun", "stun:b.example").stdout)
+
+    assert line["bridge_line"].endswith(" ice=stun:stun.example:3478,stun:b.example")
+
+
+@pytest.mark.parametrize("server", ["foo:99999", "foo:0", "foo:", "foo:x", "a b", "a,b", "turn:foo", "::1", ""])
+def test_what_is_no_stun_server_is_refused_before_a_key_is_made(stage, server: str) -> None:
+    with pytest.raises(RejectedError, match="--stun: expected HOST or HOST:PORT"):
+        run("credentials", "--rotate", "--stun", server)
+
+    assert boto3.client("iam").list_access_keys(UserName="client")["AccessKeyMetadata"] == []
+
+
 def test_a_local_stages_file_gets_the_new_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage) -> None:
     folder = tmp_path / ".signalbox"
     folder.mkdir()
