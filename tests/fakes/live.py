@@ -339,8 +339,12 @@ class MemoryTopicLog:
     ) -> Iterator[LoggedEvent]:
         is_wildcard = pattern.match is MatchPolicy.WILDCARD
         begin = TopicPattern(MatchPolicy.PREFIX, pattern.literal_prefix) if is_wildcard else pattern
-        for topic in sorted(self.topics(realm, begin, since=datetime.min.replace(tzinfo=UTC))):
-            kept = [one for one in self.logged[realm][topic] if one.is_retained and (after is None or topic > after)]
+        found = self.topics(realm, begin, since=datetime.min.replace(tzinfo=UTC))
+        return self.retained_of(realm, sorted(topic for topic in found if after is None or topic > after))
+
+    def retained_of(self, realm: ExchangeName, topics: Iterable[RoutingKey]) -> Iterator[LoggedEvent]:
+        for topic in topics:
+            kept = [one for one in self.logged[realm].get(topic, ()) if one.is_retained]
             for event in {one.audience == UNRESTRICTED: one for one in kept}.values():
                 self.rows += 1
                 yield event

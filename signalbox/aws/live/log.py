@@ -170,10 +170,9 @@ class DynamoTopicLog:
         until = attr(UNTIL)  # DynamoDB passes over the others, but reads them
         is_later = None if since == LONG_AGO else until.not_exists() | until.gte(milliseconds(since))
         begins = attr("sk").begins_with(topic_sort_key(RoutingKey(pattern.literal_prefix)))
-        partition = attr("pk").eq(topics_partition(realm))
         keys = [_topic_key(realm, topic) for topic in named if pattern.matches(topic)]
         self._spend(NAMED * len(keys))  # before the reads, whether these topics exist or not
-        recent = self._query(partition & begins, cost=TOPICS_PAGE, where=is_later)
+        recent = self._query(attr("pk").eq(topics_partition(realm)) & begins, cost=TOPICS_PAGE, where=is_later)
         for item in chain(recent, self.table.get_all(keys)):
             self._spend(TOPIC)
             if pattern.matches(topic_of(item)):
@@ -185,15 +184,18 @@ class DynamoTopicLog:
     ) -> Iterator[LoggedEvent]:
         """Yield the retained events that `TopicLog` has, topic by topic."""
         if pattern.match is MatchPolicy.EXACT:
-            self._spend(QUERY)
-            found = self.table.get_all(retained_keys(realm, RoutingKey(pattern.uri)))
-        else:
-            prefix = pattern.literal_prefix
-            place = attr("sk").between(topic_sort_key(after or RoutingKey(prefix)), topic_sort_key(last_topic(prefix)))
-            parts = [attr("pk").eq(key["pk"]) & place for key in retained_keys(realm, RoutingKey(prefix))]
-            found = merge(*map(self._query, parts), key=itemgetter("sk"))
-        events = map(self._spent_for, found)
+            return self.retained_of(realm, [RoutingKey(pattern.uri)])
+        prefix = pattern.literal_prefix
+        place = attr("sk").between(topic_sort_key(after or RoutingKey(prefix)), topic_sort_key(last_topic(prefix)))
+        parts = [attr("pk").eq(key["pk"]) & place for key in retained_keys(realm, RoutingKey(prefix))]
+        events = map(self._spent_for, merge(*map(self._query, parts), key=itemgetter("sk")))
         return (event for event in events if event.topic != after)
+
+    def retained_of(self, realm: ExchangeName, topics: Iterable[RoutingKey]) -> Iterator[LoggedEvent]:
+        """Yield the retained events of topics."""
+        keys = [key for topic in topics for key in retained_keys(realm, topic)]
+        self._spend(QUERY + NAMED * len(keys))
+        return map(self._spent_for, self.table.get_all(keys))
 
     def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
         """Yield the events of the last 30 minutes that carry a log row with a greater id, in the order of the ids."""
@@ -253,7 +255,6 @@ class DynamoTopicLog:
             self.budget.spend(cost)
 
     def _spent_for(self, item: Item) -> LoggedEvent:
-        """Return the event of an item, after the request has spent what the event needs."""
         event, cost = event_with_cost(item)
         self._spend(cost)
         return event
@@ -266,7 +267,6 @@ class DynamoTopicLog:
 
 
 def _recent_rows(realm: ExchangeName, now: datetime) -> Sequence[str]:
-    """Return the partitions of the log rows that clients may request."""
     # The clock of SQS, which gives the times of events, may be a little ahead of ours.
     return [rows_partition(realm, now + ROWS_OF_A_PARTITION - age) for age in ROW_AGES]
 

@@ -29,7 +29,8 @@ from signalbox.sarracenia.rights.names import ExchangeName
 # bound.
 LOGS_AT_ONCE = 100
 RECENT = [timedelta(hours=hours) for hours in (1, 6, 36)]
-ResumePoint = AfterTopicSequences | AfterPublication | AfterSequence | AfterTime
+AfterPoint = AfterTopicSequences | AfterTime
+ResumePoint = AfterPoint | AfterPublication | AfterSequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class BackfillReader:
         that sequence number on. Those up to the numbers in `posted` were posted before, and may be left out.
         """
         # The retained events are read before the logs, so an event newer than the retained one follows it.
-        latest, place = self._retained(request, listener, after)
+        latest, place = self._retained(request, listener, deferred, after)
         if place is not None:
             return Backfill(tuple(BackfillEvent(one, is_latest=True) for one in latest), place=place)
         # Events before a publication are known by its position in the log.
@@ -96,20 +97,32 @@ class BackfillReader:
         )
 
     def _retained(
-        self, request: BackfillRequest, listener: Listener, after: RoutingKey | None
+        self,
+        request: BackfillRequest,
+        listener: Listener,
+        deferred: SequenceNumbers,
+        after: RoutingKey | None,
     ) -> tuple[Sequence[LoggedEvent], RoutingKey | None]:
         """Return retained events, and the topic behind which further ones follow if there are many.
 
-        With history, all of them are read at once, since those that it includes are left out.
+        Those of topics that may have requested events come last, with these, which may include them. Of the last
+        events, and those after a publication, any topic may have some, so that all retained events are read at once.
         """
-        read, place = list[LoggedEvent](), None
+        read, place, history = list[LoggedEvent](), None, request.history
         for event in self.log.retained(self.realm, request.pattern, after=after) if request.get_retained else ():
-            if self.log.is_large and not request.history and place not in (None, event.topic):
+            if isinstance(history, None | AfterPoint) and self.log.is_large and place not in (None, event.topic):
                 break
             read += [event] if request.pattern.matches(event.topic) else []
             place = event.topic
         else:
             place = None
+        if isinstance(history, AfterPoint) and (place, after) != (None, None):
+            # Listed after the retained events are read: an event before one of them makes its topic one of these.
+            since, matches = max(_since(history), oldest_kept(self.live, now=self.now)), request.pattern.matches
+            listed = self.log.topics(self.realm, request.pattern, since=since)
+            last = {*deferred, *filter(matches, _numbers(history)), *listed}
+            read = [one for one in read if one.topic not in last]
+            read += self.log.retained_of(self.realm, last) if place is None else []
         return latest_retained(sorted(read, key=_published), listener), place
 
     def _topics(
@@ -124,13 +137,10 @@ class BackfillReader:
         yield NEVER, dict.fromkeys(deferred, NEVER)
         if isinstance(history, LastEvents):
             starts = [*(one for one in (self.now - ago for ago in RECENT) if one > oldest), oldest]
-        elif isinstance(history, AfterTime):
-            starts = [max(history.at, oldest)]
         else:
-            starts = [max(history.since, oldest) if isinstance(history, AfterTopicSequences) else oldest]
-        named = map(RoutingKey, history.numbers) if isinstance(history, AfterTopicSequences) else ()
+            starts = [max(_since(history), oldest) if isinstance(history, AfterPoint) else oldest]
         for since in starts if history else ():
-            found = self.log.topics(self.realm, request.pattern, since=since, named=[*named]).items()
+            found = self.log.topics(self.realm, request.pattern, since=since, named=_numbers(history)).items()
             yield since, {one: at for one, at in found if may_have_events(one, at, self.live, now=self.now)}
 
     def _logs(
@@ -202,6 +212,14 @@ def _has_no_earlier(event: LoggedEvent, history: BackfillStart | None, past: int
     if isinstance(history, AfterTopicSequences):
         return (event.sequence or 0) <= history.numbers.get(event.topic, -1) + 1
     return history is None
+
+
+def _since(history: AfterPoint) -> datetime:
+    return history.at if isinstance(history, AfterTime) else history.since
+
+
+def _numbers(history: BackfillStart | None) -> list[RoutingKey]:
+    return list(map(RoutingKey, history.numbers)) if isinstance(history, AfterTopicSequences) else []
 
 
 def _published(event: LoggedEvent) -> tuple[datetime, int]:

@@ -3,7 +3,7 @@
 Every method lets service errors propagate: the caller's message is redelivered, so every call may be made twice.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -90,6 +90,9 @@ class TopicLog(Protocol):
         The topics are those that match a pattern, and for a wildcard all that begin as it does. Those up to `after` are
         left out. Events are read as they are taken.
         """
+
+    def retained_of(self, realm: ExchangeName, topics: Iterable[RoutingKey]) -> Iterator[LoggedEvent]:
+        """Yield the same events of some topics, in any order."""
 
     def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
         """Yield the events of the last 30 minutes that carry a log row with a greater id, in the order of the ids.

@@ -325,6 +325,8 @@ def test_retained_events_are_read_by_topic_behind_a_place(log) -> None:
     assert [one.topic for one in log.retained(REALM, pattern)] == [*topics[:3], "trial.b", "trial.b", "trial.c"]
     behind = log.retained(REALM, pattern, after=RoutingKey("trial.a"))
     assert [(one.topic, one.sequence) for one in behind][1:] == [("trial.b", 1), ("trial.b", 2), ("trial.c", 1)]
+    named = log.retained_of(REALM, map(RoutingKey, ("tri", "trial.b", "other")))
+    assert sorted((one.topic, one.sequence) for one in named) == [("tri", 1), ("trial.b", 1), ("trial.b", 2)]
 
 
 @pytest.mark.parametrize("at_once", [True, False])

@@ -1,0 +1,106 @@
+"""Retained events in pages, for a subscription that also requests the events after a point in time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.log.events import LoggedEvent
+from signalbox.live.outbox.results import DeliveryOutcome
+from signalbox.live.wamp.messages import PublicationId
+from signalbox.live.wamp.options import AfterTime, AfterTopicSequences, BackfillStart
+from tests.unit.live.outbox.test_writer import NOW, REALM, World, backfill, event, event_batch, subscribed
+
+POINT = NOW - timedelta(hours=1)
+TOPICS = [RoutingKey(f"open.{number}") for number in range(6)]
+Log = Sequence[tuple[int, bool]]  # of a topic: minutes from the point, and whether it is retained
+logs = st.lists(st.tuples(st.integers(-90, 50), st.booleans()), max_size=5)
+histories = st.dictionaries(st.sampled_from(TOPICS), st.integers(0, 5))
+
+
+def logged(found: Mapping[RoutingKey, Log]) -> list[LoggedEvent]:
+    return [
+        replace(
+            event(number, topic, is_retained=is_retained, at=POINT + timedelta(minutes=minutes, seconds=1)),
+            publication=PublicationId(100 * (1 + TOPICS.index(topic)) + number),
+        )
+        for topic, log in found.items()
+        for number, (minutes, is_retained) in enumerate(sorted(log, key=lambda one: one[0]), start=1)
+    ]
+
+
+def is_requested(one: LoggedEvent, history: BackfillStart) -> bool:
+    if isinstance(history, AfterTopicSequences) and one.topic in history.numbers:
+        return (one.sequence or 0) > history.numbers[one.topic]
+    return one.at > POINT
+
+
+@given(
+    st.dictionaries(st.sampled_from(TOPICS), logs),
+    histories,
+    st.integers(0, 4),
+    st.lists(st.tuples(st.sampled_from(TOPICS), st.booleans()), max_size=3),
+)
+@example({topic: [(-30, False), (-20, True)] for topic in TOPICS}, {TOPICS[1]: 0}, 0, [])
+def test_every_requested_event_and_retained_state_arrives_once_and_in_order(
+    found: Mapping[RoutingKey, Log],
+    numbers: Mapping[RoutingKey, int],
+    small: int,
+    new: Sequence[tuple[RoutingKey, bool]],
+) -> None:
+    """`new` are published while pages are posted, so that their items follow the request in the outbox."""
+    known = {str(topic): min(number, len(found.get(topic, ()))) for topic, number in numbers.items()}
+    history = AfterTopicSequences(POINT, known) if known else AfterTime(POINT)
+    world, past, live = World(), logged(found), list[LoggedEvent]()
+    world.log.small = small
+    world.log.append(REALM, *past)
+    world.deliver(subscribed())
+    while world.deliver(backfill(history, get_retained=True)).outcome is not DeliveryOutcome.DONE:
+        world.log.rows = 0
+        for topic, is_retained in new[len(live) :][:1]:
+            number = 1 + max((one.sequence or 0 for one in (*past, *live) if one.topic == topic), default=0)
+            published = event(number, topic, is_retained=is_retained, at=NOW)
+            live.append(replace(published, publication=PublicationId(10_000 + len(live))))
+            world.log.append(REALM, live[-1])
+    for number, one in enumerate(live):
+        world.deliver(event_batch(one, item=f"l{number}"))
+
+    posted = [message[3] for message in world.posted()[1:]]
+    for topic in TOPICS:
+        got = [(one["_seq"], one.get("retained", False)) for one in posted if one["topic"] == topic]
+        kept = [one.sequence for one in (*past, *live) if one.topic == topic and one.is_retained]
+        requested = [one.sequence for one in past if one.topic == topic and is_requested(one, history)]
+        requested += [one.sequence for one in live if one.topic == topic]
+        states = [number for number, is_state in got if is_state]
+        assert [number for number, is_state in got if not is_state] == requested
+        assert got == sorted(got)
+        assert states == [one for one in states if one not in requested][:1]
+        if kept and kept[-1] not in requested:
+            assert states == kept[-1:]
+
+
+def test_more_retained_events_than_a_request_may_read_are_posted_before_the_history(world: World) -> None:
+    world.log.small, an_hour_ago = 50, NOW - timedelta(hours=2)
+    topics = [RoutingKey(f"open.{number:03}") for number in range(220)]
+    kept = [event(number, topic, is_retained=True, at=an_hour_ago) for number, topic in enumerate(topics, start=1)]
+    world.log.append(REALM, *kept, event(500, topics[7], at=NOW), event(600, topics[9], is_retained=True, at=NOW))
+    world.deliver(subscribed())
+
+    outcomes = []
+    while DeliveryOutcome.DONE not in outcomes:
+        world.log.rows = 0
+        outcomes.append(world.deliver(backfill(AfterTime(POINT), get_retained=True)).outcome)
+
+    assert len(outcomes) == 5
+    assert sorted(world.numbers()) == [*(one for one in range(1, 221) if one != 10), 500, 600]
+    assert world.numbers()[:-2].index(8) > 190
+    assert world.numbers()[-2:] == [500, 600]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
