@@ -234,7 +234,7 @@ def _short(reply: str) -> str:
 def no_message_is_lost(world: ExchangeWorld) -> Iterator[str]:
     """No message is lost; one copy per bound queue.
 
-    Order and gapless numbers for each key in use of an ordered exchange.
+    In ordered exchanges order and gapless numbers for keys in use.
     """
     for exchange, queues in BOUND.items():
         copies = {name: {one.body for one in world.sqs.queues[name].log} for name in queues}
