@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -249,10 +250,16 @@ def attributes(item: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _attribute(value: Any) -> dict[str, Any]:  # noqa: ANN401 - of any type
+    name, convert = _written_as(value.__class__)
+    return {name: convert(value)}
+
+
+@cache
+def _written_as(kind: type) -> "tuple[str, Callable[[Any], Any]]":
     for kinds, name, convert in _TYPES:
-        if isinstance(value, kinds):
-            return {name: convert(value)}
-    raise TypeError(f"no attribute of our tables has the type {type(value).__name__}")
+        if issubclass(kind, kinds):
+            return name, convert
+    raise TypeError(f"no attribute of our tables has the type {kind.__name__}")
 
 
 _TYPES: "Sequence[tuple[tuple[type, ...], str, Callable[[Any], Any]]]" = (
