@@ -11,14 +11,12 @@ from tests.simulation import values
 from tests.simulation.calls import Calls, client_error
 from tests.simulation.services import Answer, Refusal
 
-ITEMS = ("Item", "Key", "ExclusiveStartKey", "ExpressionAttributeValues")
 Convert = Callable[[Any], Any]
 
 
 def make_api_call(calls: Calls, client: BaseClient, operation: str, request: dict[str, Any]) -> Answer:
     """Make a call as `BaseClient._make_api_call` does, without bytes and HTTP."""
-    service = client.meta.service_model.service_name
-    attempts = (client.meta.config.retries or {}).get("total_max_attempts")
+    service, attempts = _settings(client)
     try:
         if service != "dynamodb":
             return calls.make(service, operation, request, attempts=attempts)
@@ -26,6 +24,12 @@ def make_api_call(calls: Calls, client: BaseClient, operation: str, request: dic
         return converted(answer, to_typed_item)
     except Refusal as refusal:
         raise client_error(client, operation, refusal) from None
+
+
+@cache
+def _settings(client: BaseClient) -> tuple[str, int | None]:
+    """Return the service of a client, and its attempts of a call, if they are not the usual ones."""
+    return client.meta.service_model.service_name, (client.meta.config.retries or {}).get("total_max_attempts")
 
 
 def from_typed_item(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,28 +42,41 @@ def to_typed_item(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def converted(document: Mapping[str, Any], convert: Convert) -> dict[str, Any]:
     """Return a request or an answer of DynamoDB with all its items converted."""
-    found = dict(document)
-    for name in (*ITEMS, "Attributes", "LastEvaluatedKey"):
-        if name in found:
-            found[name] = convert(found[name])
-    if "Items" in found:
-        found["Items"] = [convert(item) for item in found["Items"]]
-    if "TransactItems" in found:
-        found["TransactItems"] = [
-            {kind: converted(write, convert) for kind, write in one.items()} for one in found["TransactItems"]
-        ]
-    for name in ("RequestItems", "UnprocessedItems", "UnprocessedKeys"):
-        if name in found:
-            found[name] = {table: _of_table(part, convert) for table, part in found[name].items()}
-    if "Responses" in found:
-        found["Responses"] = {name: [convert(item) for item in items] for name, items in found["Responses"].items()}
-    return found
+    return {name: _CONVERTED[name](part, convert) if name in _CONVERTED else part for name, part in document.items()}
 
 
-def _of_table(part: Any, convert: Convert) -> Any:
-    if isinstance(part, Mapping):
-        return {**part, "Keys": [convert(key) for key in part["Keys"]]}
-    return [{kind: converted(write, convert) for kind, write in one.items()} for one in part]
+def _item(item: Any, convert: Convert) -> Any:
+    return convert(item)
+
+
+def _items(items: Any, convert: Convert) -> Any:
+    return list(map(convert, items))
+
+
+def _writes(writes: Any, convert: Convert) -> Any:
+    return [{kind: converted(write, convert) for kind, write in one.items()} for one in writes]
+
+
+def _responses(found: Any, convert: Convert) -> Any:
+    return {table: _items(items, convert) for table, items in found.items()}
+
+
+def _batches(parts: Any, convert: Convert) -> Any:
+    """Return the parts of a batch by table: the keys to read, with options, or the writes."""
+    return {
+        table: converted(part, convert) if isinstance(part, dict) else _writes(part, convert)
+        for table, part in parts.items()
+    }
+
+
+_CONVERTED: Mapping[str, Callable[[Any, Convert], Any]] = {
+    **dict.fromkeys(("Item", "Key", "ExclusiveStartKey", "ExpressionAttributeValues"), _item),
+    **dict.fromkeys(("Attributes", "LastEvaluatedKey"), _item),
+    **dict.fromkeys(("Items", "Keys"), _items),
+    "TransactItems": _writes,
+    **dict.fromkeys(("RequestItems", "UnprocessedItems", "UnprocessedKeys"), _batches),
+    "Responses": _responses,
+}
 
 
 class SetUpClient:
@@ -84,7 +101,9 @@ def shared_client(service: str, retries: int | None = None) -> Any:
     from botocore.config import Config  # noqa: PLC0415
 
     config = Config(retries={"total_max_attempts": retries}) if retries else None
-    return _session().create_client(service, region_name="us-east-1", config=config)
+    client = _session().create_client(service, region_name="us-east-1", config=config)
+    client.get_paginator = cache(client.get_paginator)  # which makes a class with its docstring
+    return client
 
 
 class SharedSession:

@@ -10,7 +10,6 @@ from tests.simulation.expressions import ABSENT, Item
 from tests.simulation.kernel import Kernel
 from tests.simulation.services import Answer, Refusal, Request
 from tests.simulation.table import STALE_INDEX_SECONDS, STALE_SECONDS, Index, Table
-from tests.simulation.values import copied
 
 TOKEN_SECONDS = 600
 # A page ends after 1 MB; here, it may end after this number of items, which have fewer bytes.
@@ -54,7 +53,7 @@ class SimulatedDynamoDb:
 
     def _GetItem(self, request: Request) -> Answer:  # noqa: N802 - the names are those of the operations
         table = self.tables[request["TableName"]]
-        item = self._read(table, table.key(copied(request["Key"])), self._moment(request))
+        item = self._read(table, table.key(request["Key"]), self._moment(request))
         if item is None:
             return {}
         text = request.get("ProjectionExpression")
@@ -74,7 +73,7 @@ class SimulatedDynamoDb:
         for name, asked in request["RequestItems"].items():
             table, moment = self.tables[name], self._moment(asked)
             keys = self._processed(asked["Keys"])
-            found = [self._read(table, table.key(copied(key)), moment) for key in keys]
+            found = [self._read(table, table.key(key), moment) for key in keys]
             text, names = asked.get("ProjectionExpression"), _names(asked)
             items = [item for item in found if item is not None]
             responses[name] = [expressions.projected(one, text, names) for one in items] if text else items
@@ -89,7 +88,7 @@ class SimulatedDynamoDb:
 
     def _Query(self, request: Request) -> Answer:  # noqa: N802
         table = self.tables[request["TableName"]]
-        names, values = _names(request), copied(request.get("ExpressionAttributeValues") or {})
+        names, values = _names(request), _values(request)
         holds = expressions.condition(request["KeyConditionExpression"])
         if "IndexName" in request:
             index = table.indexes[request["IndexName"]]
@@ -125,10 +124,10 @@ class SimulatedDynamoDb:
 
     def _page(self, table: Table, found: list[Item], request: Request) -> Answer:
         """Return a page from `ExclusiveStartKey` on: of `Limit` items, or fewer where a page would be too large."""
-        names, values = _names(request), copied(request.get("ExpressionAttributeValues") or {})
+        names, values = _names(request), _values(request)
         start = request.get("ExclusiveStartKey")
         if start:
-            key = table.key(copied(start))
+            key = table.key(start)
             places = [place for place, item in enumerate(found) if table.key(item) == key]
             found = found[places[0] + 1 :] if places else self._beyond(table, found, key, request)
         most = request.get("Limit", len(found) + 1)
@@ -159,15 +158,15 @@ class SimulatedDynamoDb:
     # Writes.
 
     def _PutItem(self, request: Request) -> Answer:  # noqa: N802
-        item = copied(request["Item"])
+        item = request["Item"]
         return self._write(request, item, lambda _old: item)
 
     def _DeleteItem(self, request: Request) -> Answer:  # noqa: N802
-        return self._write(request, copied(request["Key"]), lambda _old: None)
+        return self._write(request, request["Key"], lambda _old: None)
 
     def _UpdateItem(self, request: Request) -> Answer:  # noqa: N802
-        key = copied(request["Key"])
-        names, values = _names(request), copied(request.get("ExpressionAttributeValues") or {})
+        key = request["Key"]
+        names, values = _names(request), _values(request)
         return self._write(request, key, lambda old: _updated(old, key, request.get("UpdateExpression"), names, values))
 
     def _write(self, request: Request, key_item: Item, change: Any) -> Answer:
@@ -185,8 +184,7 @@ class SimulatedDynamoDb:
         text = request.get("ConditionExpression")
         if not text:
             return
-        values = copied(request.get("ExpressionAttributeValues") or {})
-        if not expressions.condition(text)(old or {}, _names(request), values):
+        if not expressions.condition(text)(old or {}, _names(request), _values(request)):
             details = {"Item": old} if old and request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD" else {}
             raise Refusal("ConditionalCheckFailedException", "The conditional request failed", details=details)
 
@@ -205,10 +203,10 @@ class SimulatedDynamoDb:
 
     def _batch_write(self, table: Table, write: Mapping[str, Any]) -> tuple[Any, Any]:
         if "PutRequest" in write:
-            item = copied(write["PutRequest"]["Item"])
+            item = write["PutRequest"]["Item"]
             table.put(table.key(item), item, now=self.kernel.now)
             return table.key(item)
-        key = table.key(copied(write["DeleteRequest"]["Key"]))
+        key = table.key(write["DeleteRequest"]["Key"])
         table.put(key, None, now=self.kernel.now)
         return key
 
@@ -239,7 +237,7 @@ class SimulatedDynamoDb:
 
     def _planned(self, kind: str, write: Mapping[str, Any]) -> "_Planned":
         table = self.tables[write["TableName"]]
-        key = table.key(copied(write["Item"] if kind == "Put" else write["Key"]))
+        key = table.key(write["Item"] if kind == "Put" else write["Key"])
         old = table.get(key)
         try:
             self._check(write, old)
@@ -266,17 +264,16 @@ class _Planned:
 
 def _transacted(kind: str, write: Mapping[str, Any], old: Item | None) -> Item | None:
     if kind == "Put":
-        found: Item = copied(write["Item"])
+        found: Item = write["Item"]
         return found
     if kind == "Delete":
         return None
-    values = copied(write.get("ExpressionAttributeValues") or {})
-    return _updated(old, copied(write["Key"]), write["UpdateExpression"], _names(write), values)
+    return _updated(old, write["Key"], write["UpdateExpression"], _names(write), _values(write))
 
 
 def _updated(old: Item | None, key: Item, text: str | None, names: Mapping[str, str], values: Values) -> Item:
     before = old if old is not None else key
-    new: Item = copied(before)
+    new: Item = dict(before)
     for change in expressions.update(text) if text else ():
         change(before, new, names, values)
     return new
@@ -297,6 +294,10 @@ def _returned(wanted: str | None, old: Item | None, new: Item | None) -> Answer:
 
 def _names(request: Mapping[str, Any]) -> Mapping[str, str]:
     return request.get("ExpressionAttributeNames") or {}
+
+
+def _values(request: Mapping[str, Any]) -> Values:
+    return request.get("ExpressionAttributeValues") or {}
 
 
 def _cancelled(codes: Sequence[str], details: Sequence[Any] = ()) -> Refusal:

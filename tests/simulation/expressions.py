@@ -294,7 +294,7 @@ def _remove(reader: _Reader) -> Change:
 
     def change(_old: Item, new: Item, names: Names, _values: Values) -> None:
         named = _named(path, names)
-        owner = value_at(new, named[:-1])
+        owner = _owner(new, named)
         if isinstance(owner, dict):
             owner.pop(named[-1], None)
 
@@ -327,7 +327,7 @@ def _delete(reader: _Reader) -> Change:
         if left:
             _put(new, named, left)
         else:
-            del value_at(new, named[:-1])[named[-1]]
+            del _owner(new, named)[named[-1]]
 
     return change
 
@@ -335,10 +335,21 @@ def _delete(reader: _Reader) -> Change:
 def _put(item: Item, path: Path, value: Any) -> None:
     if value is ABSENT:
         raise InvalidExpression("the provided expression refers to an attribute that does not exist in the item")
-    owner = value_at(item, path[:-1])
+    owner = _owner(item, path)
     if owner is ABSENT:
         raise InvalidExpression("the document path provided in the update expression is invalid for update")
     owner[path[-1]] = value
+
+
+def _owner(item: Any, path: Path) -> Any:
+    """Return the map or list in a new item that has the end of a path; those on the way become the item's own."""
+    for part in path[:-1]:
+        found = value_at(item, (part,))
+        if found is ABSENT:
+            return ABSENT
+        item[part] = found.copy()
+        item = item[part]
+    return item
 
 
 _CLAUSES: Mapping[str, Callable[[_Reader], Change]] = {"SET": _set, "REMOVE": _remove, "ADD": _add, "DELETE": _delete}

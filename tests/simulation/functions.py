@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from lambdas.shared import instance
 from tests.simulation.kernel import Kernel, Killed, Process
 from tests.simulation.queue import SimulatedQueue, StoredMessage, received
 from tests.simulation.services import Refusal, arn_of
@@ -34,7 +35,7 @@ class Failure:
 
 
 @dataclass
-class Context:
+class Context(instance.Context):
     """Lambda's context of an invocation."""
 
     kernel: Kernel

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
 from heapq import heappop, heappush
+from math import inf
 from typing import Any
 
 from greenlet import getcurrent, greenlet
@@ -117,7 +118,9 @@ class Kernel:
         self.tasks: dict[Task, None] = {}
         self._turns: list[tuple[float, int, Callable[[], None]]] = []
         self._number = 0
+        self._until = -inf  # of the turns that may run
         self._hub = getcurrent()
+        self._seeded = blake2b(f"{seed}/".encode(), digest_size=6)
         self._prefix = f"{seed}/"
 
     # Time and tasks.
@@ -125,15 +128,16 @@ class Kernel:
     def at(self, moment: float, turn: Callable[[], None]) -> None:
         """Run a turn of the hub at a moment; turns of one moment keep their order."""
         self._number += 1
-        heappush(self._turns, (max(moment, self.now), self._number, turn))
+        heappush(self._turns, (max(self.now, moment), self._number, turn))
 
     def after(self, seconds: float, turn: Callable[[], None]) -> None:
         self.at(self.now + seconds, turn)
 
     def run(self, until: float) -> None:
         """Run turns until a moment, or until none is left."""
-        while self._turns and self._turns[0][0] <= until:
-            self.now, _, turn = heappop(self._turns)
+        self._until, turns = until, self._turns
+        while turns and turns[0][0] <= until:
+            self.now, _, turn = heappop(turns)
             turn()
         self.now = max(self.now, until)
 
@@ -168,7 +172,12 @@ class Kernel:
         assert task is not None, "only tasks sleep"
         if not task.process.is_alive:
             raise Killed
-        self.at(self.now + seconds, partial(self.resume, task))
+        moment = max(self.now + seconds, self.now)
+        if moment <= self._until and not (self._turns and self._turns[0][0] <= moment):
+            self._number += 1  # as if the task had had the next turn, which is its own
+            self.now = moment
+            return
+        self.at(moment, partial(self.resume, task))
         self.pause()
 
     def kill(self, process: Process) -> None:
@@ -213,7 +222,9 @@ class Kernel:
 
     def draw(self, key: str) -> float:
         """Return the number from 0 to 1 that belongs to a key."""
-        return int.from_bytes(blake2b((self._prefix + key).encode(), digest_size=6).digest(), "big") / 2**48
+        seeded = self._seeded.copy()
+        seeded.update(key.encode())
+        return int(seeded.hexdigest(), 16) / 2**48
 
     def message_id(self, _queue: Any, _body: str) -> str:
         """Return the id of a new message."""

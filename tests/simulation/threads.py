@@ -1,7 +1,6 @@
 """Thread pools whose threads are tasks of the kernel."""
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
 from functools import partial
 from typing import Any, Self
 
@@ -13,7 +12,9 @@ class Pending:
 
     def __init__(self, kernel: Kernel, work: Callable[[], Any]) -> None:
         self.kernel = kernel
-        self._outcome: Future[Any] = Future()
+        self._outcome: Any = None
+        self._error: BaseException | None = None
+        self._is_done = False
         self._waiting: list[Any] = []
         starter = kernel.current
         assert starter is not None, "threads start in tasks"
@@ -21,29 +22,30 @@ class Pending:
 
     def _run(self, work: Callable[[], Any]) -> None:
         try:
-            self._outcome.set_result(work())
+            self._outcome = work()
         except Killed:
             raise
         except BaseException as error:  # noqa: BLE001 - as in a pool, `result` raises it
-            self._outcome.set_exception(error)
+            self._error = error
+        self._is_done = True
         for task in self._waiting:
             self.kernel.at(self.kernel.now, partial(self.kernel.resume, task))
 
     def done(self) -> bool:
-        return self._outcome.done()
+        return self._is_done
 
     def result(self) -> Any:
-        while not self._outcome.done():
-            self._waiting.append(self.kernel.current)
-            self.kernel.pause()
-        return self._outcome.result()
+        error = self.exception()
+        if error is not None:
+            raise error
+        return self._outcome
 
     def exception(self) -> BaseException | None:
         self.await_end()
-        return self._outcome.exception()
+        return self._error
 
     def await_end(self) -> None:
-        while not self._outcome.done():
+        while not self._is_done:
             self._waiting.append(self.kernel.current)
             self.kernel.pause()
 

@@ -1,45 +1,30 @@
 """The values of items: plain ones, and those that the client of botocore sends and returns."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
 Item = dict[str, Any]
 
 
-def copied(value: Any) -> Any:
-    """Return a value whose lists and maps are new, with numbers as `Decimal`."""
-    if isinstance(value, str | bytes | bool | Decimal | None):
-        return str(value) if type(value) is not str and isinstance(value, str) else value
-    if isinstance(value, int):
-        return Decimal(value)
-    if isinstance(value, Mapping):
-        return {name: copied(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [copied(one) for one in value]
-    if isinstance(value, set | frozenset):
-        return frozenset(copied(one) for one in value)
-    if isinstance(value, bytearray):
-        return bytes(value)
-    raise TypeError(f"Unsupported type {type(value)} for value {value!r}")
-
-
 def from_typed(value: Mapping[str, Any]) -> Any:
-    """Return the plain value of one with DynamoDB's type."""
+    """Return the plain value of one with DynamoDB's type: a new one, since stored values do not change."""
     ((kind, found),) = value.items()
-    if kind == "N":
-        return Decimal(found)
-    if kind == "M":
-        return {name: from_typed(one) for name, one in found.items()}
-    if kind == "L":
-        return [from_typed(one) for one in found]
-    if kind in ("SS", "BS"):
-        return frozenset(found)
-    if kind == "NS":
-        return frozenset(map(Decimal, found))
-    return None if kind == "NULL" else found
+    return _PLAIN[kind](found)
 
 
+_PLAIN: Mapping[str, Callable[[Any], Any]] = {
+    "S": str,  # also of a member of an enum
+    "N": Decimal,
+    "B": bytes,
+    "BOOL": bool,
+    "NULL": lambda _: None,
+    "M": lambda found: {name: from_typed(one) for name, one in found.items()},
+    "L": lambda found: list(map(from_typed, found)),
+    "SS": frozenset,
+    "BS": frozenset,
+    "NS": lambda found: frozenset(map(Decimal, found)),
+}
 _SCALARS = {str: "S", bool: "BOOL", bytes: "B"}
 
 
