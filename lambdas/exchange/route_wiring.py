@@ -10,6 +10,7 @@ from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
 from signalbox.aws.exchange.key_holds import DynamoKeyHolds
 from signalbox.aws.exchange.routing_table import (
+    DynamoCopyCounter,
     DynamoCounterWriter,
     DynamoHeads,
     DynamoRoutingTable,
@@ -32,6 +33,7 @@ from signalbox.exchange.routing.copy_keeper import CopyKeeper
 from signalbox.exchange.routing.copy_router import CopyRouter
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.key_holds import KeyHolder
+from signalbox.exchange.routing.limits import CopyLimits
 from signalbox.exchange.routing.numbering import Numberer
 from signalbox.exchange.routing.refusals import Refusals
 from signalbox.exchange.routing.retries import Retrier
@@ -58,6 +60,7 @@ def router() -> Router:
         CopyRouter(
             dispatcher(),
             refusals(),
+            CopyLimits(DynamoCopyCounter(_table_once(), instance.CLOCK.now), instance.CLOCK.now),
             keeper(),
             copy_settings,
             wiring.names(),

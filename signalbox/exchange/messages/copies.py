@@ -55,6 +55,11 @@ class Copy:
         return self.message.message_id
 
     @property
+    def publisher(self) -> str:
+        """Return the user or role that published it, without the name of a role's session: its users choose that."""
+        return (self.message.attributes[PUBLISHER].text or "").partition(":")[0]
+
+    @property
     def waiting_id(self) -> MessageId:
         """Return the id among messages of several queues: a publication may wait, or be dead, for each of them."""
         return MessageId(f"{self.message_id} {self.destination}")

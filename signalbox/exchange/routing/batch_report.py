@@ -93,6 +93,8 @@ class BatchReport:
         for copy in outcome.retried:
             self._count(copy, exchange="retried", queue="retried")
             self.events.append(events.routed(copy, "retried", at=self.at))
+        for copy in outcome.omitted:
+            self._count(copy, exchange="dead", queue="dead")
         for dead in outcome.dead:
             self._count(dead.copy, exchange="dead", queue="dead")
             self.events.append(events.dead_copy(dead.copy, reason=dead.reason, at=self.at))

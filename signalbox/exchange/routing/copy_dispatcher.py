@@ -92,18 +92,22 @@ class _Failure:
 
 @dataclass(slots=True)
 class DispatchResult:
-    """The outcomes of copies. `failed` may be retried; `stuck` could not be moved to any queue."""
+    """The outcomes of copies. `failed` may be retried; `stuck` could not be moved to any queue.
+
+    Those in `omitted` are above a limit: another copy of the publication is a dead letter in their place.
+    """
 
     delivered: list[Copy] = field(default_factory=list)
     failed: list[Copy] = field(default_factory=list)
     retried: list[Copy] = field(default_factory=list)
     dead: list[DeadCopy] = field(default_factory=list)
     stuck: list[Copy] = field(default_factory=list)
+    omitted: list[Copy] = field(default_factory=list)
 
     @property
     def done(self) -> list[Copy]:
         """Return the copies that are accounted for."""
-        return [*self.delivered, *self.retried, *(one.copy for one in self.dead)]
+        return [*self.delivered, *self.retried, *(one.copy for one in self.dead), *self.omitted]
 
     @property
     def refused(self) -> Sequence[DeadCopy]:
@@ -117,6 +121,7 @@ class DispatchResult:
         self.retried += other.retried
         self.dead += other.dead
         self.stuck += other.stuck
+        self.omitted += other.omitted
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The router of copies: makes those of publications, keeps and sends them, and dead-letters rejected messages."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import compress
 from operator import not_
@@ -10,20 +10,25 @@ from typing import Protocol, TypeVar
 from signalbox.exchange.messages.copies import Copy, copies
 from signalbox.exchange.messages.publications import Publication, Rejection
 from signalbox.exchange.model.names import StageNames
+from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.batch_reader import Entry
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DeadLetter, DispatchResult
 from signalbox.exchange.routing.copy_keeper import NOTHING_KEPT, CopyKeeper
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
-from signalbox.exchange.routing.detours import Detours
-from signalbox.exchange.routing.ports import SentCopies, SentCopy
+from signalbox.exchange.routing.limits import CopyLimits
+from signalbox.exchange.routing.ports import Heads, SentCopies, SentCopy
 from signalbox.exchange.routing.refusals import Refusals
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import MessageId
 from signalbox.parallel import ParallelMap, serial_map
+from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName
 
 # The copies that are sent between two looks at the time, in half a second.
 PART_COPIES, PART_BYTES = 2_000, 16 * 2**20
+TOO_MANY_A_SECOND = (
+    "more than 10,000 copies a second from its publisher for the queues of one user: none of these queues gets it"
+)
 TOO_MANY_WAIT = "too many copies of the queue's owner wait for a retry"
 
 
@@ -36,6 +41,43 @@ class Sized(Protocol):
 
 
 Part = TypeVar("Part", bound=Sized)
+
+
+@dataclass(slots=True)
+class Detours:
+    """The detours of a batch: which copies must follow earlier ones of an ordered exchange through the retry queue.
+
+    It has the last number of each detour of the batch's keys, stored in their heads, at first as `read`.
+    """
+
+    heads: Heads
+    read: Mapping[RoutingKey, Mapping[QueueName, int]]
+    _last: dict[tuple[RoutingKey, QueueName], int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._last = {(key, queue): last for key, detours in self.read.items() for queue, last in detours.items()}
+
+    def start(self, copy: Copy) -> None:
+        """Start a detour with a copy that its queue did not take, if the queue keeps the order of numbered copies."""
+        if copy.sequence is not None and copy.keeps_order:
+            self.heads.start_detour(copy.exchange, copy.key, copy.destination, last=copy.sequence)
+            self._last[copy.key, copy.destination] = copy.sequence
+
+    def has(self, copy: Copy) -> bool:
+        """Return whether a copy would take a detour that existed when it was read."""
+        return copy.sequence is not None and (copy.key, copy.destination) in self._last
+
+    def extend(self, copy: Copy) -> bool:
+        """Return whether copies for a queue take the detour over the retry queue; if so, extend it to this copy."""
+        detour = copy.key, copy.destination
+        if copy.sequence is None or detour not in self._last:
+            return False
+        last = max(copy.sequence, self._last[detour])
+        if not self.heads.extend_detour(copy.exchange, copy.key, copy.destination, last=last):
+            del self._last[detour]  # the detour ended: all of its messages were delivered
+            return False
+        self._last[detour] = last
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +103,7 @@ class CopyRouter:
 
     dispatcher: CopyDispatcher
     refusals: Refusals
+    limits: CopyLimits
     keeper: CopyKeeper | None
     copy_settings: CopySettingsCache
     names: StageNames
@@ -93,7 +136,8 @@ class CopyRouter:
         ]
         outcome, kept = DispatchResult(), list[HistoryEvent]()
         # Copies for one queue follow one another, since a call carries several.
-        waiting = parts(sorted(self.sent.left(made), key=lambda one: one.destination), most=self.part_copies)
+        left = sorted(self.sent.left(made), key=lambda one: one.destination)
+        waiting = parts(self._within_limits(left, outcome), most=self.part_copies)
         for part in waiting:
             kept += self._keep_and_send(part, outcome, failed, detours)
             if self.is_late():
@@ -105,6 +149,16 @@ class CopyRouter:
     def remember(self, sent: Sequence[SentCopy], *, left: Collection[MessageId]) -> None:
         """Record the copies that were sent of messages that are received again."""
         self.sent.add([copy for copy in sent if copy.message_id in left], now=self.now())
+
+    def _within_limits(self, copies: Sequence[Copy], outcome: DispatchResult) -> Sequence[Copy]:
+        """Return the copies that may be sent. Of the others, one of each publication for a user is a dead letter."""
+        above = self.limits.above(copies)
+        if not above:
+            return copies
+        self.dispatcher.give_up((first for first, *_ in above), outcome, reason=TOO_MANY_A_SECOND)
+        outcome.omitted += [copy for _, *others in above for copy in others]
+        ended = {copy.waiting_id for group in above for copy in group}
+        return [copy for copy in copies if copy.waiting_id not in ended]
 
     def _keep_and_send(
         self, copies: Sequence[Copy], outcome: DispatchResult, failed: set[MessageId], detours: Detours

@@ -9,8 +9,7 @@ from functools import partial
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.routing.batch_reader import NO_POISON, BatchReader, Entry, ReadBatch
 from signalbox.exchange.routing.batch_report import BatchReport, Reporter, RoutingResult
-from signalbox.exchange.routing.copy_router import CopyRouter, RoutedEntries
-from signalbox.exchange.routing.detours import Detours
+from signalbox.exchange.routing.copy_router import CopyRouter, Detours, RoutedEntries
 from signalbox.exchange.routing.numbering import BatchNumbers, Numberer
 from signalbox.exchange.routing.ports import Delivery, LiveDelivery, NumberedPublication, SentCopy
 from signalbox.fifo import FifoBatch

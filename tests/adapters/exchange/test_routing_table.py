@@ -17,6 +17,7 @@ from signalbox.aws.exchange.items import head_key
 from signalbox.aws.exchange.routing_table import (
     FIRST_WORDS_READ,
     WAITING_KEPT_FOR,
+    DynamoCopyCounter,
     DynamoCounterWriter,
     DynamoHeads,
     DynamoRoutingTable,
@@ -303,6 +304,15 @@ def test_numbers_of_waiting_copies_that_dynamodb_does_not_take_are_unknown(excha
     assert table.add_waiting(DeclaredName("q_alice"), Counter({(NOW.date(), 1): 1}), now=NOW) is None
 
     assert "the numbers of waiting copies of q_alice are not known" in caplog.text
+
+
+def test_copies_are_counted_for_each_pair_and_period_and_wait_for_no_table(exchange_table, caplog) -> None:
+    counter = DynamoCopyCounter(exchange_table, lambda: NOW)
+
+    assert [counter.add("mallory alice", 50, period=7) for _ in range(2)] == [50, 100]
+    assert (counter.add("mallory alice", 60, period=8), counter.add("alice alice", 60, period=7)) == (60, 60)
+    assert DynamoCopyCounter(replace(exchange_table, name="Missing"), lambda: NOW).add("a b", 50, period=7) == 0
+    assert "the copies of a b are not counted" in caplog.text
 
 
 def test_more_than_a_hundred_keys_are_read_in_several_calls(exchange_table) -> None:

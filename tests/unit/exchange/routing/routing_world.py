@@ -23,6 +23,7 @@ from signalbox.exchange.routing.copy_keeper import CopyKeeper
 from signalbox.exchange.routing.copy_router import PART_COPIES, CopyRouter
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.key_holds import EndingHold, KeyHolder
+from signalbox.exchange.routing.limits import CopyLimits
 from signalbox.exchange.routing.numbering import Numberer
 from signalbox.exchange.routing.ports import (
     AnyCopy,
@@ -270,6 +271,15 @@ class MemoryCounterWriter:
 
 
 @dataclass
+class MemoryCopyCounter:
+    counted: Counter[tuple[str, int]] = field(default_factory=Counter)
+
+    def add(self, pair: str, copies: int, *, period: int) -> int:
+        self.counted[pair, period] += copies
+        return self.counted[pair, period]
+
+
+@dataclass
 class MemorySentCopies:
     burn: Callable[[], None] = lambda: None
     copies: set[tuple[MessageId, str]] = field(default_factory=set)
@@ -370,6 +380,7 @@ class World:
         self.table.heads, self.sent = self.heads, MemorySentCopies(self.burn)
         self.sqs.make(RETRIES, ORDERED_RETRIES, DEAD)
         self.refusals = Refusals(self.table, self.now)
+        self.limits = CopyLimits(MemoryCopyCounter(), self.now)
         self.dispatcher = CopyDispatcher(
             self.sqs, self.table, self.refusals, RETRIES, ORDERED_RETRIES, DEAD, lambda: range(1)
         )
@@ -394,6 +405,7 @@ class World:
             CopyRouter(
                 self.dispatcher,
                 self.refusals,
+                self.limits,
                 CopyKeeper(self.kept),
                 copy_settings,
                 NAMES,
