@@ -1,10 +1,34 @@
-"""The delivery of a command by SQS: its proven sender."""
+"""The delivery of a command by SQS: its proven sender, when it was sent, and whether it comes again."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from signalbox.errors import RejectedError
 
 SENDER, MOVED_FROM = "SenderId", "DeadLetterQueueSourceArn"
+SENT, RECEIVES = "SentTimestamp", "ApproximateReceiveCount"
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """When a command was sent, None for one that SQS does not deliver, and whether it was delivered before."""
+
+    sent_at: datetime | None = None
+    is_repeated: bool = False
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, str]) -> "Delivery":
+        """Return the delivery with the system attributes of a command."""
+        sent_at = datetime.fromtimestamp(int(attributes[SENT]) / 1000, UTC) if SENT in attributes else None
+        return cls(sent_at, int(attributes.get(RECEIVES, "1")) > 1)
+
+    def is_overtaken(self, changed_at: datetime | None) -> bool:
+        """Return whether the command comes again after a command that was sent later has changed the same."""
+        return self.is_repeated and bool(self.sent_at and changed_at and self.sent_at < changed_at)
+
+
+ONCE = Delivery()
 
 
 class UnprovenSender(RejectedError):

@@ -20,11 +20,12 @@ class MemoryGrants:
     def find(self, realm, principal):
         return self.kept.get((realm, principal), StoredGrants())
 
-    def save(self, realm, principal, granted, *, replacing):
+    def save(self, realm, principal, granted, *, replacing, sent_at=None):
         if self.find(realm, principal) != replacing:
             return False
         self.saved_at.append(self.clock.now())
-        self.kept[realm, principal] = StoredGrants(granted.grants, replacing.version + 1, granted.denies)
+        changed_at = max((at for at in (sent_at, replacing.changed_at) if at), default=None)
+        self.kept[realm, principal] = StoredGrants(granted.grants, replacing.version + 1, granted.denies, changed_at)
         return True
 
     def of_groups(self, realm):

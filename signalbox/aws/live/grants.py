@@ -31,7 +31,7 @@ from signalbox.aws.live.items import (
     principal_key,
     secret_key,
 )
-from signalbox.aws.shared.dynamodb import DynamoTable
+from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment
 from signalbox.aws.shared.expressions import IS_NEW, Delete, Expression, Item, Put, Update, Write, attr
 from signalbox.live.admin.ports import GrantsTooLarge, StoredGrants, TooManyGroups
 from signalbox.live.rights.grants import GrantSet, GroupGrants
@@ -59,15 +59,23 @@ class DynamoGrants:
         """Return the grants and denies of a principal in a realm."""
         if group_of(principal) is not None:
             item = self.table.get(group_grants_key(realm, principal)) or {}
-            return StoredGrants(grants_of(item), _version(item), grants_of(item, DENIES))
+            return StoredGrants(grants_of(item), _version(item), grants_of(item, DENIES), _changed_at(item))
         by_kind = {item["sk"]: item for item in self._items(grants_key(realm, principal)["pk"])}
-        own = own_grants_of(by_kind)
-        return StoredGrants(own.grants, _version(by_kind.get(GRANTS, {})), own.denies)
+        own, item = own_grants_of(by_kind), by_kind.get(GRANTS, {})
+        return StoredGrants(own.grants, _version(item), own.denies, _changed_at(item))
 
     def save(
-        self, realm: ExchangeName, principal: PrincipalName, granted: GrantSet, *, replacing: StoredGrants
+        self,
+        realm: ExchangeName,
+        principal: PrincipalName,
+        granted: GrantSet,
+        *,
+        replacing: StoredGrants,
+        sent_at: datetime | None = None,
     ) -> bool:
         """Store them under the next version; return False if the stored ones are not `replacing` any more.
+
+        `sent_at` is when the command was sent.
 
         Raises `GrantsTooLarge`.
         """
@@ -78,7 +86,9 @@ class DynamoGrants:
                 f"{MAXIMUM_BYTES}: grant a prefix, or a pattern with {{user}} or {{group}}"
             )
         to_writes = _user_writes if group_of(principal) is None else _group_writes
-        writes = to_writes(realm, principal, granted, replacing)
+        times = [at for at in (sent_at, replacing.changed_at) if at]
+        changed = {"changed_at": milliseconds(max(times))} if times else {}
+        writes = to_writes(realm, principal, granted, replacing, changed)
         return all(self.table.transact(*writes))
 
     def of_groups(self, realm: ExchangeName) -> GroupGrants:
@@ -159,11 +169,11 @@ class DynamoSecrets:
 
 
 def _user_writes(
-    realm: ExchangeName, user: PrincipalName, granted: GrantSet, replacing: StoredGrants
+    realm: ExchangeName, user: PrincipalName, granted: GrantSet, replacing: StoredGrants, changed: Item
 ) -> Sequence[Write]:
     """Return the writes of a user's grants and denies; grants that a deny may limit are stored with the denies."""
     unlimited, limited = granted_split(granted)
-    item = grants_item(realm, user, unlimited, version=replacing.version + 1)
+    item = grants_item(realm, user, unlimited, version=replacing.version + 1) | changed
     writes: list[Write] = [Put(item, _is_as_read(replacing))]
     if granted.denies or replacing.denies:
         lists = {DENIES: documents(granted.denies), LIMITED: documents(limited)}
@@ -174,9 +184,9 @@ def _user_writes(
 
 
 def _group_writes(
-    realm: ExchangeName, principal: PrincipalName, granted: GrantSet, replacing: StoredGrants
+    realm: ExchangeName, principal: PrincipalName, granted: GrantSet, replacing: StoredGrants, changed: Item
 ) -> Sequence[Write]:
-    item = group_grants_item(realm, principal, granted, version=replacing.version + 1)
+    item = group_grants_item(realm, principal, granted, version=replacing.version + 1) | changed
     raised = Update(group_grants_version_key(realm), adds={"version": 1})
     return [Put(item, _is_as_read(replacing)), raised]
 
@@ -187,3 +197,7 @@ def _is_as_read(replacing: StoredGrants) -> Expression:
 
 def _version(item: Item) -> int:
     return int(item.get("version", 0))
+
+
+def _changed_at(item: Item) -> datetime | None:
+    return moment(item["changed_at"]) if "changed_at" in item else None

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from signalbox.control.delivery import ONCE, Delivery
 from signalbox.exchange.control.caller import Caller, find_caller
 from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.records import LiveSettings, ResourceKind, ResourceRef
@@ -43,13 +44,13 @@ class LiveCommandHandlers:
     notices: RightsNotices
     record: Callable[[Sequence[HistoryEvent]], None]
 
-    def answer(self, user: UserName | None, command: Command) -> object:
+    def answer(self, user: UserName | None, command: Command, *, delivery: Delivery = ONCE) -> object:
         """Execute a command and return its result; `user` is None for the stage's administrators.
 
         Raises `RejectedError` and `UnavailableError`.
         """
         caller = find_caller(self.store.users, user)
-        changes = RightsChanges(self.store, self.notices, self.record, caller.name)
+        changes = RightsChanges(self.store, self.notices, self.record, caller.name, delivery)
         return _Execution(self.store, changes, caller).answer(command)
 
 

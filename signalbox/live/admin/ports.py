@@ -29,12 +29,14 @@ class TooManyGroups(RejectedError):
 class StoredGrants:
     """The stored grants and denies of a principal in a realm.
 
-    `version` grows with every change and is 0 before the first.
+    `version` grows with every change and is 0 before the first. `changed_at` is when the newest of the commands that
+    changed them was sent.
     """
 
     grants: tuple[Grant, ...] = ()
     version: int = 0
     denies: tuple[Grant, ...] = ()
+    changed_at: datetime | None = None
 
     @property
     def granted(self) -> GrantSet:
@@ -49,9 +51,17 @@ class Grants(Protocol):
         """Return the grants and denies of a principal in a realm."""
 
     def save(
-        self, realm: ExchangeName, principal: PrincipalName, granted: GrantSet, *, replacing: StoredGrants
+        self,
+        realm: ExchangeName,
+        principal: PrincipalName,
+        granted: GrantSet,
+        *,
+        replacing: StoredGrants,
+        sent_at: datetime | None = None,
     ) -> bool:
         """Store them under the next version; return False if the stored ones are not `replacing` any more.
+
+        `sent_at` is when the command was sent.
 
         Raises `GrantsTooLarge`.
         """

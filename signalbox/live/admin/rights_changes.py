@@ -1,12 +1,14 @@
 """Changes of grants, denies and groups; what a user loses by them ends before the answer.
 
 A command may be received twice: the second time it changes nothing, and notifies the sessions again, because the
-function may have been killed before it did.
+function may have been killed before it did. If a command that was sent later has changed the grants meanwhile, it is
+rejected: a right that was taken since must not come back.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from signalbox.control.delivery import ONCE, Delivery
 from signalbox.control.pages import listed
 from signalbox.errors import Contended, RejectedError
 from signalbox.exchange.model.records import ExchangeRecord
@@ -33,6 +35,10 @@ class GrantsChanged(Contended):
     """Raised when another command changed the grants of the user or group at the same time."""
 
 
+class Overtaken(RejectedError):
+    """Raised for a command that SQS delivers again after one that was sent later changed the same grants."""
+
+
 class TooManyGrants(RejectedError):
     """Raised when a user, or all groups of a realm together, have the maximum number of grants and denies."""
 
@@ -45,10 +51,11 @@ class RightsChanges:
     notices: RightsNotices
     record: Callable[[Sequence[HistoryEvent]], None]
     by: UserName | None
+    delivery: Delivery = ONCE
 
     def give(self, command: GiveGrant) -> dict[str, object]:
-        """Add a grant or a deny."""
-        stored = self.store.grants.find(command.realm, command.principal)
+        """Add a grant or a deny. Raises `Overtaken`."""
+        stored = self._stored(command)
         present = stored.denies if command.is_deny else stored.grants
         is_new = command.grant not in present
         wanted = _with(stored, (*present, command.grant) if is_new else present, is_deny=command.is_deny)
@@ -56,21 +63,20 @@ class RightsChanges:
             return {**grant_document(command), **self._grant_effects(command, wanted)}
         if is_new:
             self._check_number(command, stored)
-            self._save(command, wanted, replacing=stored)
+        self._save(command, wanted, replacing=stored)
         self._take_effect(command, is_revocation=command.is_deny)
         return {**grant_document(command), "granted": is_new}
 
     def take(self, command: TakeGrant) -> dict[str, object]:
-        """Remove a grant or a deny."""
-        stored = self.store.grants.find(command.realm, command.principal)
+        """Remove a grant or a deny. Raises `Overtaken`."""
+        stored = self._stored(command)
         present = stored.denies if command.is_deny else stored.grants
         existed = command.grant in present
         left = tuple(grant for grant in present if grant != command.grant)
         wanted = _with(stored, left, is_deny=command.is_deny)
         if command.is_dry_run:
             return {**grant_document(command), **self._grant_effects(command, wanted)}
-        if existed:
-            self._save(command, wanted, replacing=stored)
+        self._save(command, wanted, replacing=stored)
         self._take_effect(command, is_revocation=not command.is_deny)
         return {**grant_document(command), "ungranted": existed}
 
@@ -157,14 +163,29 @@ class RightsChanges:
         self.notices.settle()
         self.notices.notify(self.notices.sessions.of_principal(command.realm, command.principal))
 
+    def _stored(self, command: GiveGrant | TakeGrant) -> StoredGrants:
+        stored = self.store.grants.find(command.realm, command.principal)
+        if self.delivery.is_overtaken(stored.changed_at):
+            raise Overtaken(
+                f"a command that was sent after this one changed the grants of {str(command.principal)!r}: send yours "
+                "again if it shall still be executed"
+            )
+        return stored
+
     def _save(self, command: GiveGrant | TakeGrant, granted: GrantSet, *, replacing: StoredGrants) -> None:
-        self._replace(command.realm, command.principal, granted, replacing=replacing)
-        self.record([events.changed(command, by=self.by, at=self.notices.clock.now())])
+        """Store changed grants; without a change, only that this command was the last."""
+        is_changed, sent_at = granted != replacing.granted, self.delivery.sent_at
+        is_newer = bool(replacing.changed_at and sent_at and sent_at > replacing.changed_at)
+        if is_changed or is_newer:
+            self._replace(command.realm, command.principal, granted, replacing=replacing)
+        if is_changed:
+            self.record([events.changed(command, by=self.by, at=self.notices.clock.now())])
 
     def _replace(
         self, realm: ExchangeName, principal: PrincipalName, granted: GrantSet, *, replacing: StoredGrants
     ) -> None:
-        if not self.store.grants.save(realm, principal, granted, replacing=replacing):
+        sent_at = self.delivery.sent_at
+        if not self.store.grants.save(realm, principal, granted, replacing=replacing, sent_at=sent_at):
             raise GrantsChanged(f"another command changed the grants of {str(principal)!r}: send yours again")
 
     def _check_number(self, command: GiveGrant, stored: StoredGrants) -> None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -60,6 +60,17 @@ def test_stored_grants_and_denies_are_found_under_the_next_version(grants, princ
 
     assert grants.save(REALM, principal, GrantSet((LOGS,)), replacing=found)
     assert grants.find(REALM, principal) == StoredGrants((LOGS,), 3)
+
+
+@pytest.mark.parametrize("principal", [BOB, EVERYONE])
+def test_grants_keep_when_the_newest_of_their_commands_was_sent(grants, principal):
+    at = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    grants.save(REALM, principal, GrantSet((LOGS,)), replacing=StoredGrants(), sent_at=at)
+
+    kept = grants.find(REALM, principal)
+    grants.save(REALM, principal, GrantSet(), replacing=kept, sent_at=at - timedelta(seconds=1))
+
+    assert (kept.changed_at, grants.find(REALM, principal).changed_at) == (at, at)
 
 
 def test_the_realms_in_which_a_user_has_rights_are_found_by_hundreds(grants, groups, monkeypatch):

@@ -1,8 +1,10 @@
-"""The proof of a command's sender."""
+"""The delivery of a command: the proof of its sender, and whether a later command has overtaken it."""
+
+from datetime import UTC, datetime
 
 import pytest
 
-from signalbox.control.delivery import UnprovenSender, proven_sender
+from signalbox.control.delivery import ONCE, Delivery, UnprovenSender, proven_sender
 
 
 def test_a_sender_is_proven_by_sqs():
@@ -20,3 +22,17 @@ def test_a_sender_is_proven_by_sqs():
 def test_a_moved_command_and_one_without_a_sender_are_refused(attributes, reason):
     with pytest.raises(UnprovenSender, match=reason):
         proven_sender(attributes)
+
+
+def test_only_a_repeated_command_is_overtaken_by_one_that_was_sent_later():
+    sent, later = (datetime(2026, 3, 1, 12, 0, second, tzinfo=UTC) for second in (0, 1))
+    attributes = {"SentTimestamp": "1772366400000", "ApproximateReceiveCount": "2"}
+
+    repeated, first = Delivery.of(attributes), Delivery.of(attributes | {"ApproximateReceiveCount": "1"})
+
+    assert (repeated, first) == (Delivery(sent, is_repeated=True), Delivery(sent))
+    assert repeated.is_overtaken(later)
+    assert not repeated.is_overtaken(sent)
+    assert not repeated.is_overtaken(None)
+    assert not first.is_overtaken(later)
+    assert Delivery.of({}) == ONCE

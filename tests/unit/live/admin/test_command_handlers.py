@@ -2,10 +2,11 @@
 
 import json
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
+from signalbox.control.delivery import ONCE, Delivery
 from signalbox.control.envelope import Envelope, InvalidCommand
 from signalbox.errors import EffectFailed
 from signalbox.exchange.control.errors import NotFound, NotPermitted
@@ -18,7 +19,7 @@ from signalbox.live.admin.command_reader import COMMANDS
 from signalbox.live.admin.commands import secret_fields
 from signalbox.live.admin.concerned_sessions import ConcernedSessions, RightsNotices
 from signalbox.live.admin.ports import LiveAdminStore
-from signalbox.live.admin.rights_changes import MAXIMUM_GRANTS, GrantsChanged, RightsChanges, TooManyGrants
+from signalbox.live.admin.rights_changes import MAXIMUM_GRANTS, GrantsChanged, Overtaken, RightsChanges, TooManyGrants
 from signalbox.live.admin.rights_sources import RightsSourcesReader
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.model.state import SessionState, opened
@@ -94,9 +95,10 @@ class Stage:
         concerned = ConcernedSessions(self.store, self.realm_sessions, self.sessions)
         self.notices = RightsNotices(concerned, self.rights_version, self.inbox, self.clock)
 
-    def ask(self, command, *, by=None, **given):
-        envelope = Envelope("1", None, {"command": command, "id": "1", **given})
-        return LiveCommandHandlers(self.store, self.notices, self.events.extend).answer(by, envelope.command(COMMANDS))
+    def ask(self, command, *, by=None, delivery=ONCE, **given):
+        found = Envelope("1", None, {"command": command, "id": "1", **given}).command(COMMANDS)
+        handlers = LiveCommandHandlers(self.store, self.notices, self.events.extend)
+        return handlers.answer(by, found, delivery=delivery)
 
     def join(self, user, connection, *, realm=OWN, session=1, groups=None, method=AuthMethod.TICKET, subscribed=()):
         """Let a session join; `groups` are those of its token, `subscribed` has prefixes of topics."""
@@ -242,6 +244,33 @@ def test_a_repeated_ungrant_notifies_the_sessions_again(stage):
     assert stage.ask("ungrant", **LOGS)["ungranted"] is False
     assert stage.inbox.bodies["c1"]
     assert stage.events == []
+
+
+# Found by seed 30000008 of revocation.
+@pytest.mark.parametrize("user", ["bob", "@everyone"])
+def test_a_right_that_was_taken_does_not_come_back_with_a_repeated_command(stage, user):
+    given = {**LOGS, "user": user}
+    first, second = (Delivery(START + timedelta(seconds=number)) for number in range(2))
+    stage.ask("grant", **given, delivery=first)
+    assert stage.ask("grant", **given, delivery=replace(first, is_repeated=True))["granted"] is False
+    stage.ask("ungrant", **given, delivery=second)
+
+    with pytest.raises(Overtaken, match="was sent after this one"):
+        stage.ask("grant", **given, delivery=replace(first, is_repeated=True))
+
+    assert stage.ask("grants") == []
+    assert stage.ask("grant", **given, delivery=first)["granted"] is True  # SQS keeps no order of commands
+
+
+def test_a_command_that_changes_nothing_is_the_last_one_too(stage):
+    first, second, third = (Delivery(START + timedelta(seconds=number)) for number in range(3))
+    stage.ask("grant", **LOGS, delivery=first)
+    stage.ask("grant", **LOGS, delivery=third)
+
+    with pytest.raises(Overtaken):
+        stage.ask("ungrant", **LOGS, delivery=replace(second, is_repeated=True))
+
+    assert len(stage.events) == 1
 
 
 def test_the_owner_of_an_exchange_grants_its_topics(stage):
