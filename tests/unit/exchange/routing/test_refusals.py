@@ -58,7 +58,8 @@ def letter(name: str | None = None) -> DeadLetter:
 
 def one_copy(number: int = 0, exchange: str = "xs") -> Copy:
     """Return a copy for the queue of a user."""
-    message = Message.parse({"MessageId": str(number), "Body": "x"})
+    publisher = {"publisher": {"DataType": "String", "StringValue": "mallory"}}
+    message = Message.parse({"MessageId": str(number), "Body": "x", "MessageAttributes": publisher})
     return Copy("q_a", "q_a", message, 1, ExchangeName(exchange), RoutingKey("a"), None, START)
 
 
