@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from signalbox.exchange.messages.publications import Publication, attempt
+from signalbox.exchange.model.events import ADMINISTRATOR
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.copy_router import PART_COPIES, parts
@@ -145,9 +146,9 @@ class Distributor:
         return {one.message.message_id: f"publisher {one.publisher!r}: {ABOVE_LIMIT}" for one in refused}
 
     def _admits(self, publication: Publication) -> bool:
-        # Those of sessions were counted there, and programs without a user are the administrators'.
+        # Those of sessions were counted there. Administrators, and programs without a user, have no limit.
         message, publisher = publication.message, publication.publisher
-        if publication.notes is not None or publisher == message.system_attributes.get("SenderId"):
+        if publication.notes is not None or publisher in (ADMINISTRATOR, message.system_attributes.get("SenderId")):
             return True
         written = kilobytes(publication) if attempt(message) == 1 else 0
         return self.limits.admits([Share(publisher)], written, at=message.sent_at)
