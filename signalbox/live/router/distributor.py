@@ -183,7 +183,7 @@ class Distributor:
         topics = {one.event.topic for one in events}
         # A connection may be known as a subscriber of some topics only, whose events would overtake the others.
         is_early = order_by is OrderBy.TOPIC or len(topics) == 1
-        known = self.directory.known(realm, topics) if is_early else _nobody
+        known = self.directory.known(realm, topics) if is_early else lambda _: ()
         batches, found = self._batches(events, known), list[SubscriberLookup]()
         tasks: list[Callable[[], None]] = [lambda: found.append(self.directory.lookup(realm, topics))]
         if batches:
@@ -274,11 +274,6 @@ def _distribution(batches: Sequence[_GrowingBatch]) -> Distribution:
     return Distribution(
         {message_id for message_id, _ in left}, [one for one in sent if (one.message_id, one.destination) not in left]
     )
-
-
-def _nobody(topic: RoutingKey) -> Sequence[Subscriber]:
-    del topic
-    return ()
 
 
 def _added(current: Iterable[Subscriber], known: Iterable[Subscriber]) -> list[Subscriber]:
