@@ -21,7 +21,9 @@ def show(tables: Iterable[Table], promises: Iterable[tuple[str, bool]], *, machi
     """Print the tables, for the terminal or as Markdown, the promises that the run kept, and its machine."""
     for table in tables:
         if as_document:
-            print_line(as_markdown(table))
+            for line in as_markdown(table).splitlines():
+                print_line(line)
+            print_line()
         else:
             print_table(table.columns, table.rows, title=table.title)
             print_line(table.note)
@@ -35,7 +37,7 @@ def as_markdown(table: Table) -> str:
     """Return a table in Markdown."""
     lines = [table.columns, ["---"] + ["---:"] * (len(table.columns) - 1), *table.rows]
     text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"**{table.title}**\n\n{text}\n" + (f"\n{table.note}\n" if table.note else "")
+    return f"**{table.title}**\n\n{text}" + (f"\n\n{table.note}" if table.note else "")
 
 
 def described(machine: Machine) -> str:
