@@ -3,76 +3,25 @@
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from typing import Any
 
 from benchmarks.parts.exchange import calls as exchange_calls
 from benchmarks.parts.exchange import latency as exchange_latency
 from benchmarks.parts.exchange import routing as exchange_routing
 from benchmarks.parts.exchange.calls import Calls
 from benchmarks.parts.exchange.routing import COMPARED, SIZES, Routing
-from benchmarks.shared.command import parser, report
+from benchmarks.shared.command import Part, parser, run
 from benchmarks.shared.figures import Summary
-from benchmarks.shared.machine import Machine, this_machine
+from benchmarks.shared.machine import this_machine
 from benchmarks.shared.report import Table
 from benchmarks.shared.stage import running_stage
-from signalbox.local.progress import step
+from signalbox.local.progress import Say
 
-PARTS = ("routing", "calls", "latency")
 GROWTH_LIMIT = 2.0
 KOMBU_LIMIT = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
-    """All results of a run."""
-
-    machine: Machine
-    routing: Sequence[Routing] = ()
-    calls: Sequence[Calls] = ()
-    latency: Mapping[str, Summary] = field(default_factory=dict)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Run the benchmarks and print their tables."""
-    options = _options(arguments)
-    return report(options, lambda: _measured(options), tables=tables, targets=targets)
-
-
-def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    options = parser("exchange", __doc__, parts=PARTS, page="docs/exchange.md")
-    options.add_argument(
-        "--messages", type=int, default=exchange_latency.MESSAGES, help="messages of each way (default: %(default)s)"
-    )
-    return options.parse_args(arguments)
-
-
-def _measured(options: argparse.Namespace) -> Results:
-    parts = set(options.only or PARTS)
-    results = Results(this_machine("exchange"))
-    if "routing" in parts:
-        with step("routing") as say:
-            results = replace(results, routing=exchange_routing.measure(say))
-    if "calls" in parts:
-        with step("calls"):
-            results = replace(results, calls=list(exchange_calls.count()))
-    if "latency" in parts:
-        with running_stage(port=options.port) as stage, step("latency") as say:
-            latency = exchange_latency.on_stage(stage.deployment, messages=options.messages, say=say)
-        results = replace(results, latency=latency)
-    return results
-
-
-def tables(results: Results) -> Iterator[Table]:
-    """Yield the tables of results."""
-    if results.routing:
-        yield _routing(results.routing)
-    if results.calls:
-        yield _calls(results.calls)
-    if results.latency:
-        yield _latency(results.latency)
-
-
-def _routing(routing: Sequence[Routing]) -> Table:
+def _routing(routing: Sequence[Routing]) -> Iterator[Table]:
     columns = ["bindings", "Signalbox", "kombu", "list of regexes", "times kombu", "bytes a binding"]
     rows = [
         [
@@ -90,10 +39,10 @@ def _routing(routing: Sequence[Routing]) -> Table:
         "rounds in which the sides take turns, each in a process of its own; kombu and the regexes, which walk "
         "through all bindings, route a part of the keys."
     )
-    return Table("Keys routed in a second", columns, rows, note)
+    yield Table("Keys routed in a second", columns, rows, note)
 
 
-def _calls(calls: Sequence[Calls]) -> Table:
+def _calls(calls: Sequence[Calls]) -> Iterator[Table]:
     columns = ["queues, and who gets a message", "copies", "receive", "send", "delete", "all", "floor", "looks"]
     rows = [
         [
@@ -107,10 +56,10 @@ def _calls(calls: Sequence[Calls]) -> Table:
         "send by tens to each queue. Each batch of ten is sent on at once, so that calls are not full where a message "
         "is for one of many queues. A look is one read of the table's versions."
     )
-    return Table(f"SQS calls for {exchange_calls.MESSAGES:,} messages", columns, rows, note)
+    yield Table(f"SQS calls for {exchange_calls.MESSAGES:,} messages", columns, rows, note)
 
 
-def _latency(latency: Mapping[str, Summary]) -> Table:
+def _latency(latency: Mapping[str, Summary]) -> Iterator[Table]:
     columns = ["milliseconds from publisher to queue", "median", "p95", "longest"]
     rows = [[way, f"{one.median:.0f}", f"{one.p95:.0f}", f"{one.maximum:.0f}"] for way, one in latency.items()]
     some = next(iter(latency.values()))
@@ -118,19 +67,38 @@ def _latency(latency: Mapping[str, Summary]) -> Table:
         f"{some.count} messages of each way, one after another, with {exchange_latency.OTHER_BINDINGS} other bindings. "
         "The consumer asks again and again."
     )
-    return Table("Time to a queue, on the emulator", columns, rows, note)
+    yield Table("Time to a queue, on the emulator", columns, rows, note)
 
 
-def targets(results: Results) -> Iterator[tuple[str, bool]]:
-    """Yield the exchange's performance targets, and whether this run met them."""
-    rates = {one.bindings: one for one in results.routing}
-    if rates:
-        few, many = rates[SIZES[0]], rates[SIZES[-1]]
-        limit = f"at most {GROWTH_LIMIT:.0f} times as long for a key with {SIZES[-1]:,} bindings as with {SIZES[0]}"
-        yield f"{limit} ({few.ours / many.ours:.2f})", few.ours / many.ours <= GROWTH_LIMIT
-        compared = rates[COMPARED]
-        limit = f"at least {KOMBU_LIMIT:.0f} times kombu's rate with {COMPARED:,} bindings"
-        yield limit, compared.ours >= KOMBU_LIMIT * compared.kombu
+def _routing_targets(routing: Sequence[Routing]) -> Iterator[tuple[str, bool]]:
+    rates = {one.bindings: one for one in routing}
+    few, many = rates[SIZES[0]], rates[SIZES[-1]]
+    limit = f"at most {GROWTH_LIMIT:.0f} times as long for a key with {SIZES[-1]:,} bindings as with {SIZES[0]}"
+    yield f"{limit} ({few.ours / many.ours:.2f})", few.ours / many.ours <= GROWTH_LIMIT
+    compared = rates[COMPARED]
+    limit = f"at least {KOMBU_LIMIT:.0f} times kombu's rate with {COMPARED:,} bindings"
+    yield limit, compared.ours >= KOMBU_LIMIT * compared.kombu
+
+
+def _latency_on_stage(options: argparse.Namespace, say: Say) -> Mapping[str, Summary]:
+    with running_stage(port=options.port) as stage:
+        return exchange_latency.on_stage(stage.deployment, messages=options.messages, say=say)
+
+
+PARTS: dict[str, Part[Any]] = {
+    "routing": Part(lambda _, say: exchange_routing.measure(say), _routing, _routing_targets),
+    "calls": Part(lambda _, __: list(exchange_calls.count()), _calls),
+    "latency": Part(_latency_on_stage, _latency),
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the benchmarks and print their tables."""
+    options = parser("exchange", __doc__, parts=PARTS, page="docs/exchange.md")
+    options.add_argument(
+        "--messages", type=int, default=exchange_latency.MESSAGES, help="messages of each way (default: %(default)s)"
+    )
+    return run(options.parse_args(arguments), PARTS, this_machine("exchange"))
 
 
 if __name__ == "__main__":

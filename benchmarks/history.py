@@ -3,70 +3,24 @@
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import Any
 
 from benchmarks.parts.history import tables as history_tables
 from benchmarks.parts.history import trace as history_trace
 from benchmarks.parts.history.tables import DUCKDB, FLOOR, FORMATS, SPARK, Compared
 from benchmarks.parts.history.trace import Traced
-from benchmarks.shared.command import parser, report
+from benchmarks.shared.command import Part, parser, run
 from benchmarks.shared.figures import ratio
-from benchmarks.shared.machine import Machine, this_machine
+from benchmarks.shared.machine import this_machine
 from benchmarks.shared.processes import Measured
 from benchmarks.shared.report import Table
-from signalbox.local.progress import step
+from signalbox.local.progress import Say
 
-PARTS = ("tables", "trace")
 EVENTS = 5_000_000
 ENGINES = (DUCKDB, SPARK)
 AUDIT = "order_audit"  # the part in which the engines differ most
 # The result of a first trial, as a multiple of DuckDB's time for 5 million events of JSON.
 SPARK_LIMIT = 4.0
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """The results of a run."""
-
-    machine: Machine
-    tables: Sequence[Compared] = ()
-    trace: Traced | None = None
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Measure and print the results."""
-    options = _options(arguments)
-    return report(options, lambda: _measured(options), tables=_tables, targets=_promises)
-
-
-def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    options = parser("history", __doc__, parts=PARTS, page="docs/history.md")
-    options.add_argument("--events", type=int, default=EVENTS, help="raw events of the tables (default: %(default)s)")
-    options.add_argument("--format", choices=FORMATS, action="append", help="only raw files of this format; repeatable")
-    options.add_argument("--engine", choices=ENGINES, action="append", help="only this engine; repeatable")
-    return options.parse_args(arguments)
-
-
-def _measured(options: argparse.Namespace) -> Results:
-    parts = set(options.only or PARTS)
-    results = Results(this_machine("history"))
-    formats, engines = options.format or FORMATS, options.engine or ENGINES
-    if "tables" in parts:
-        with step("tables") as say:
-            compared = list(history_tables.measure(options.events, engines, formats=formats, say=say))
-        results = replace(results, tables=compared)
-    if "trace" in parts:
-        with step("trace") as say:
-            results = replace(results, trace=history_trace.measure(options.events, say))
-    return results
-
-
-def _tables(results: Results) -> Iterator[Table]:
-    for compared in results.tables:
-        yield _engines(compared)
-        yield _parts(compared)
-    if results.trace:
-        yield from _trace(results.trace)
 
 
 def _engines(compared: Compared) -> Table:
@@ -127,14 +81,40 @@ def _trace(traced: Traced) -> Iterator[Table]:
     yield Table(f"Compaction of {traced.events:,} events", ["run", "s", "s of processors"], times)
 
 
-def _promises(results: Results) -> Iterator[tuple[str, bool]]:
-    for compared in results.tables:
+def _tables(found: Sequence[Compared]) -> Iterator[Table]:
+    for compared in found:
+        yield _engines(compared)
+        yield _parts(compared)
+
+
+def _promises(found: Sequence[Compared]) -> Iterator[tuple[str, bool]]:
+    for compared in found:
         for engine, tables in compared.differences.items():
             yield f"{compared.file_format}: {engine} has the same rows as Spark", not any(tables.values())
         if {SPARK, DUCKDB} <= compared.runs.keys():
             ours, theirs = compared.runs[SPARK], compared.runs[DUCKDB]
             kept = ours.seconds <= SPARK_LIMIT * theirs.seconds
             yield f"{compared.file_format}: Spark takes at most {SPARK_LIMIT:g} times as long as DuckDB", kept
+
+
+def _compared(options: argparse.Namespace, say: Say) -> Sequence[Compared]:
+    formats, engines = options.format or FORMATS, options.engine or ENGINES
+    return list(history_tables.measure(options.events, engines, formats=formats, say=say))
+
+
+PARTS: dict[str, Part[Any]] = {
+    "tables": Part(_compared, _tables, _promises),
+    "trace": Part(lambda options, say: history_trace.measure(options.events, say), _trace),
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure and print the results."""
+    options = parser("history", __doc__, parts=PARTS, page="docs/history.md")
+    options.add_argument("--events", type=int, default=EVENTS, help="raw events of the tables (default: %(default)s)")
+    options.add_argument("--format", choices=FORMATS, action="append", help="only raw files of this format; repeatable")
+    options.add_argument("--engine", choices=ENGINES, action="append", help="only this engine; repeatable")
+    return run(options.parse_args(arguments), PARTS, this_machine("history"))
 
 
 if __name__ == "__main__":

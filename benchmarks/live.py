@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from benchmarks.parts.live import calls as live_calls
@@ -19,63 +19,21 @@ from benchmarks.parts.live.fan_out import FanOut
 from benchmarks.parts.live.latency import Latency, Router
 from benchmarks.parts.live.order import Order
 from benchmarks.parts.live.publishing import CROSSBAR, OURS, Publishing
-from benchmarks.shared.command import parser, report
+from benchmarks.shared.command import Part, parser, run
 from benchmarks.shared.figures import ratio
-from benchmarks.shared.machine import Machine, this_machine
+from benchmarks.shared.machine import this_machine
 from benchmarks.shared.report import Table
-from benchmarks.shared.stage import Stage, running_stage
+from benchmarks.shared.stage import running_stage
 from signalbox.clients.live.session import Login
-from signalbox.local.progress import step
+from signalbox.local.progress import Say
 
-PARTS = ("publishing", "fan-out", "calls", "order", "latency", "costs")
 GROWTH_LIMIT = 2.0
 STAGE = "Signalbox, on the emulator"
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
-    """The measurements and the calculations of a run."""
-
-    machine: Machine
-    publishing: Sequence[Publishing] = ()
-    fan_out: Sequence[FanOut] = ()
-    calls: Sequence[Calls] = ()
-    order: Sequence[Order] = ()
-    latency: Sequence[Latency] = ()
-    load: Load | None = None
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Run the benchmark, print the results and return the exit status."""
-    options = parser("live", __doc__, parts=PARTS, page="docs/live.md").parse_args(arguments)
-    return report(options, lambda: _measured(options), tables=tables, targets=targets)
-
-
-def _measured(options: argparse.Namespace) -> Results:
-    parts = set(options.only or PARTS)
-    machine = this_machine("live", upstream=f"crossbar {crossbar_side.VERSION}")
-    results = Results(machine, load=Load() if "costs" in parts else None)
-    if "publishing" in parts:
-        with step("publishing") as say:
-            results = replace(results, publishing=live_publishing.measure(say))
-    if "fan-out" in parts:
-        with step("fan-out") as say:
-            results = replace(results, fan_out=live_fan_out.measure(say))
-    if "calls" in parts:
-        with step("calls") as say:
-            results = replace(results, calls=live_calls.measure(say))
-    if "order" in parts:
-        with step("order") as say:
-            results = replace(results, order=live_order.measure(say))
-    if "latency" in parts:
-        with running_stage(port=options.port) as stage:
-            results = replace(results, latency=_latencies(stage))
-    return results
-
-
-def _latencies(emulated: Stage) -> list[Latency]:
+def _latencies(options: argparse.Namespace, say: Say) -> list[Latency]:
     """Measure all routers in one run, while all of them are running."""
-    with ExitStack() as stack, step("latency") as say:
+    with running_stage(port=options.port) as emulated, ExitStack() as stack:
         others = [live_fan_out.ours(stack), *live_fan_out.crossbar(stack, say)]
         routers = [Router(one.name, one.url, one.login, one.login) for one in others]
         return live_latency.measure([_stage(emulated.local), *routers], say)
@@ -86,24 +44,7 @@ def _stage(local: Mapping[str, Any]) -> Router:
     return Router(STAGE, local["websocket_url"], users["subscriber"], users["source"])
 
 
-def tables(results: Results) -> Iterator[Table]:
-    """Yield a table for each part that was measured or calculated."""
-    if results.latency:
-        yield _latency(results.latency)
-    if results.publishing:
-        yield _publishing(results.publishing)
-    if results.fan_out:
-        yield _fan_out(results.fan_out)
-    if results.calls:
-        yield _calls(results.calls)
-    if results.order:
-        yield _order(results.order)
-    if results.load:
-        yield _needs(results.load)
-        yield _costs(results.load)
-
-
-def _latency(latencies: Sequence[Latency]) -> Table:
+def _latency(latencies: Sequence[Latency]) -> Iterator[Table]:
     columns = ["router", "subscribers", "median ms", "p95 ms", "ms to PUBLISHED", "deliveries a second", "missing"]
     rows = [
         [
@@ -124,10 +65,10 @@ def _latency(latencies: Sequence[Latency]) -> Table:
         "of one process. The rules alone are the session machine, matching and messages, in memory behind a WebSocket: "
         "the difference to the stage is the emulated gateway, queues, functions and tables, not AWS's."
     )
-    return Table("Events to many subscribers", columns, rows, note)
+    yield Table("Events to many subscribers", columns, rows, note)
 
 
-def _publishing(publishing: Sequence[Publishing]) -> Table:
+def _publishing(publishing: Sequence[Publishing]) -> Iterator[Table]:
     sizes = live_publishing.SIZES
     columns = ["router", "matched by", *(f"{size:,}, us" for size in sizes), f"{sizes[-1]:,} over {sizes[0]}"]
     rows = [
@@ -141,10 +82,10 @@ def _publishing(publishing: Sequence[Publishing]) -> Table:
         "client over the same WebSocket. Signalbox's is the rules in memory, with the subscriber directory of the "
         "function `route`, without the emulated gateway and functions."
     )
-    return Table("Publishing with subscriptions that do not match", columns, rows, note)
+    yield Table("Publishing with subscriptions that do not match", columns, rows, note)
 
 
-def _fan_out(found: Sequence[FanOut]) -> Table:
+def _fan_out(found: Sequence[FanOut]) -> Iterator[Table]:
     ours, crossbar = _by_router(found)
     columns = ["subscribers", "rules: deliveries a second", "us of a processor for each"]
     columns += ["crossbar: deliveries a second", "us of a processor for each", "times crossbar"]
@@ -158,7 +99,7 @@ def _fan_out(found: Sequence[FanOut]) -> Table:
         f"{live_fan_out.ROUNDS} alternating rounds. One thread reads all connections and only counts a marker in the "
         "bytes, so that the routers take most of the time. Processor time is that of the router's processes."
     )
-    return Table("Fan-out of the rules alone", columns, rows, note)
+    yield Table("Fan-out of the rules alone", columns, rows, note)
 
 
 def _by_router(found: Sequence[FanOut]) -> tuple[Mapping[int, FanOut], Mapping[int, FanOut]]:
@@ -171,7 +112,7 @@ def _fan_out_cells(one: FanOut) -> list[str]:
     return [f"{one.deliveries_per_second:,.0f}", f"{one.microseconds:.0f}"]
 
 
-def _calls(calls: Sequence[Calls]) -> Table:
+def _calls(calls: Sequence[Calls]) -> Iterator[Table]:
     columns = ["subscriptions", "warm: calls", "KB", "cold: calls", "KB", "after many changes: calls", "KB"]
     rows = [
         [
@@ -191,10 +132,10 @@ def _calls(calls: Sequence[Calls]) -> Table:
         f"has missed more changes (here {live_calls.MANY_CHANGES}, of one closed connection) also reads those, or "
         "all patterns if they are fewer."
     )
-    return Table("AWS calls of a publication", columns, rows, note)
+    yield Table("AWS calls of a publication", columns, rows, note)
 
 
-def _order(found: Sequence[Order]) -> Table:
+def _order(found: Sequence[Order]) -> Iterator[Table]:
     columns = [
         "ordered by",
         "publishers",
@@ -217,10 +158,10 @@ def _order(found: Sequence[Order]) -> Table:
         f"The calls of the function `route` for {live_order.PUBLICATIONS:,} acknowledged publications in batches of "
         f"{live_order.BATCH}. Sessions take turns, and each goes through all topics. Groups can be routed side by side."
     )
-    return Table("Order by publisher in counts", columns, rows, note)
+    yield Table("Order by publisher in counts", columns, rows, note)
 
 
-def _needs(load: Load) -> Table:
+def _needs(load: Load) -> Iterator[Table]:
     rows = [
         [
             one.what,
@@ -235,10 +176,10 @@ def _needs(load: Load) -> Table:
         "A calculation, not a measurement, from the inputs in benchmarks/parts/live/costs.py. Request an "
         "increase of insufficient quotas from AWS in advance."
     )
-    return Table(title, ["quota", "needed", "default", "increase needed"], rows, note)
+    yield Table(title, ["quota", "needed", "default", "increase needed"], rows, note)
 
 
-def _costs(load: Load) -> Table:
+def _costs(load: Load) -> Iterator[Table]:
     everybody = replace(ALONE, users=load.connections)
     found = {work: dict(costs(load, work, Prices())) for work in (ALONE, IN_BURSTS, IN_BATCHES)}
     rows = [[what, *(f"{one[what]:,.0f}" for one in found.values())] for what in found[ALONE]]
@@ -254,31 +195,50 @@ def _costs(load: Load) -> Table:
     )
     bursts = f"in bursts of {IN_BURSTS.events_per_item:.0f}"
     columns = ["service", "each event alone, USD a month", bursts, f"{bursts}, batched"]
-    return Table("Costs", columns, rows, note)
+    yield Table("Costs", columns, rows, note)
 
 
-def targets(results: Results) -> Iterator[tuple[str, bool]]:
-    """Yield each promise of live about these figures, and whether the run kept it."""
-    for one in results.publishing:
+def _publishing_kept(publishing: Sequence[Publishing]) -> Iterator[tuple[str, bool]]:
+    for one in publishing:
         if one.router == OURS:
             fewest, most = live_publishing.SIZES[0], live_publishing.SIZES[-1]
             text = f"a publication at most {GROWTH_LIMIT:.0f} times as long with {most:,} {one.match} subscriptions"
             yield f"{text} as with {fewest} ({one.growth:.2f})", one.growth <= GROWTH_LIMIT
-    ours, crossbar = _by_router(results.fan_out)
+
+
+def _fan_out_kept(found: Sequence[FanOut]) -> Iterator[tuple[str, bool]]:
+    ours, crossbar = _by_router(found)
     for count in crossbar:
         times = ours[count].deliveries_per_second / crossbar[count].deliveries_per_second
         yield f"at least as many deliveries a second as crossbar, subscribers: {count} ({times:.2f})", times >= 1
-    if results.calls:
-        yield from _calls_kept(results.calls[0], results.calls[-1])
-    if results.latency:
-        yield "no event is missing", not any(one.missing for one in results.latency if one.router != CROSSBAR)
 
 
-def _calls_kept(fewest: Calls, most: Calls) -> Iterator[tuple[str, bool]]:
+def _latency_kept(latencies: Sequence[Latency]) -> Iterator[tuple[str, bool]]:
+    yield "no event is missing", not any(one.missing for one in latencies if one.router != CROSSBAR)
+
+
+def _calls_kept(calls: Sequence[Calls]) -> Iterator[tuple[str, bool]]:
+    fewest, most = calls[0], calls[-1]
     compared = f"with {most.subscriptions:,} subscriptions as with {fewest.subscriptions}"
     yield f"a warm function makes as many calls for a publication {compared}", most.warm.calls == fewest.warm.calls
     growth = most.warm.answered_bytes / fewest.warm.answered_bytes
     yield f"and reads at most {GROWTH_LIMIT:.0f} times as much ({growth:.2f})", growth <= GROWTH_LIMIT
+
+
+PARTS: dict[str, Part[Any]] = {
+    "latency": Part(_latencies, _latency, _latency_kept),
+    "publishing": Part(lambda _, say: live_publishing.measure(say), _publishing, _publishing_kept),
+    "fan-out": Part(lambda _, say: live_fan_out.measure(say), _fan_out, _fan_out_kept),
+    "calls": Part(lambda _, say: live_calls.measure(say), _calls, _calls_kept),
+    "order": Part(lambda _, say: live_order.measure(say), _order),
+    "costs": Part(lambda _, __: Load(), lambda load: (*_needs(load), *_costs(load))),
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the benchmark, print the results and return the exit status."""
+    options = parser("live", __doc__, parts=PARTS, page="docs/live.md").parse_args(arguments)
+    return run(options, PARTS, this_machine("live", upstream=f"crossbar {crossbar_side.VERSION}"))
 
 
 if __name__ == "__main__":

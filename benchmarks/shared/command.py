@@ -1,14 +1,50 @@
 """The options and the output of all benchmark programs."""
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 from benchmarks.shared.machine import Machine
 from benchmarks.shared.report import Table, show
 from signalbox.cli.shared.output import print_error, print_json
 from signalbox.errors import RejectedError, UnavailableError
+from signalbox.local.progress import Say, step
+
+M = TypeVar("M")
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Generic[M]):
+    """A part of a benchmark: how it is measured, its tables, and the promises that it shows to be kept."""
+
+    measure: Callable[[argparse.Namespace, Say], M]
+    tables: Callable[[M], Iterable[Table]]
+    targets: Callable[[M], Iterable[tuple[str, bool]]] = lambda _: ()
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The measurements of a run, by part."""
+
+    machine: Machine
+    parts: Mapping[str, Any]
+
+
+def run(options: argparse.Namespace, parts: Mapping[str, Part[Any]], machine: Machine) -> int:
+    """Measure the chosen parts, print them, and return the exit status."""
+
+    def measure() -> Measured:
+        found = {}
+        for name in [name for name in parts if name in (options.only or parts)]:
+            with step(name) as say:
+                found[name] = parts[name].measure(options, say)
+        return Measured(machine, found)
+
+    def each(find: Callable[[Part[Any]], Callable[[Any], Iterable[M]]]) -> Callable[[Measured], Iterable[M]]:
+        return lambda measured: (one for name, found in measured.parts.items() for one in find(parts[name])(found))
+
+    return report(options, measure, tables=each(lambda part: part.tables), targets=each(lambda part: part.targets))
 
 
 class Results(Protocol):
@@ -22,7 +58,7 @@ class Results(Protocol):
 R = TypeVar("R", bound=Results)
 
 
-def parser(name: str, description: str | None, *, parts: Sequence[str], page: str) -> argparse.ArgumentParser:
+def parser(name: str, description: str | None, *, parts: Iterable[str], page: str) -> argparse.ArgumentParser:
     """Return the argument parser of `python -m benchmarks.<name>`, whose results are published on `page`."""
     made = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
     made.add_argument("--only", choices=parts, action="append", help="measure only this part; repeatable")
