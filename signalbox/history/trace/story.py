@@ -1,6 +1,7 @@
 """The story of a message, made from its events: what it is, its steps, and where it is now."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -61,45 +62,59 @@ class Story:
 
 def stories(events: Sequence[HistoryEvent]) -> list[Story]:
     """Return the story of each message that events are of, in order of their starts."""
-    made = [_story(ids, group) for ids, group in _groups(events)]
-    return sorted(made, key=lambda one: (one.started_at, one.message_id))
+    return sorted(map(_story, _groups(events)), key=lambda one: (one.started_at, one.message_id))
 
 
-def _groups(events: Sequence[HistoryEvent]) -> Iterable[tuple[frozenset[str], list[HistoryEvent]]]:
+@dataclass(eq=False, slots=True)
+class _Group:
+    """The events of one message, and all its ids."""
+
+    ids: set[str]
+    events: list[HistoryEvent]
+
+
+def _groups(events: Sequence[HistoryEvent]) -> Iterable[_Group]:
     """Group events by message: two events are of one message if they share an id of it.
 
     The batch of a connection belongs to each message that it had.
     """
-    groups: list[tuple[frozenset[str], list[HistoryEvent]]] = []
+    by_id: dict[str, _Group] = {}
+    batches = [one for one in events if not message_ids(one) and publications_of(one)]
     for event in events:
-        ids = message_ids(event) or (frozenset() if publications_of(event) else frozenset({event.event_id}))
-        same = [one for one in groups if not one[0].isdisjoint(ids)]
-        if ids:
-            merged = [other for one in same for other in one[1]]
-            groups = [one for one in groups if one not in same]
-            groups.append((frozenset(ids.union(*(one[0] for one in same))), [*merged, event]))
-    for batch in (one for one in events if not message_ids(one) and publications_of(one)):
-        holders = [group for ids, group in groups if not ids.isdisjoint(publications_of(batch))]
-        for group in holders or [_alone(groups, batch)]:
-            group.append(batch)
-    return groups
+        if ids := message_ids(event) or (not publications_of(event) and {event.event_id}):
+            _join(by_id, _Group(set(ids), [event]))
+    for batch in batches:
+        holders = _found(by_id, publications_of(batch))
+        for group in holders:
+            group.events.append(batch)
+        if not holders:
+            _join(by_id, _Group(set(publications_of(batch)), [batch]))
+    return _found(by_id, by_id)
 
 
-def _alone(groups: list[tuple[frozenset[str], list[HistoryEvent]]], batch: HistoryEvent) -> list[HistoryEvent]:
-    group: list[HistoryEvent] = []
-    groups.append((publications_of(batch), group))
-    return group
+def _join(by_id: dict[str, _Group], added: _Group) -> None:
+    """Add a group, as one with all others that have an id of it; the smaller ones move, so that few move often."""
+    largest, *others = sorted([*_found(by_id, added.ids), added], key=lambda one: len(one.events), reverse=True)
+    for other in others:
+        largest.ids |= other.ids
+        largest.events += other.events
+    by_id.update(dict.fromkeys(itertools.chain(added.ids, *(one.ids for one in others)), largest))
 
 
-def _story(ids: frozenset[str], group: Sequence[HistoryEvent]) -> Story:
-    events = sorted(group, key=lambda one: (one.occurred_at, one.event_id))
+def _found(by_id: Mapping[str, _Group], ids: Iterable[str]) -> Collection[_Group]:
+    """Return the groups that have one of the ids, each once."""
+    return {id(group): group for one in ids if (group := by_id.get(one))}.values()
+
+
+def _story(group: _Group) -> Story:
+    events = sorted(group.events, key=lambda one: (one.occurred_at, one.event_id))
     depths = _depths(events)
     starts = [step for event in events if not depths.get(event.message_id or "", 0) and (step := start_of(event))]
     first = min(starts, key=lambda one: one.at, default=None)
     steps = [step_of(one, depth=depths.get(one.message_id or "", 0)) for one in events]
     return Story(
-        message_id=_root(events) or min(ids),
-        ids=tuple(sorted(ids)),
+        message_id=_root(events) or min(group.ids),
+        ids=tuple(sorted(group.ids)),
         topic=next((one.topic for one in events if one.topic is not None), None),
         publisher=next((name for one in events if (name := one.labels.get("publisher"))), None),
         size_bytes=next((one.size_bytes for one in events if one.size_bytes is not None), None),

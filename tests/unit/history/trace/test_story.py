@@ -1,5 +1,7 @@
 """The story of a message: its steps in words, the times between them, and where it is now."""
 
+import sys
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 
@@ -78,6 +80,22 @@ def test_two_parts_of_a_way_become_one_story_once_an_event_links_them() -> None:
 
     assert story.message_id == "m-1"
     assert [one.depth for one in story.steps] == [0, 1, 0]
+
+
+@pytest.mark.parametrize("messages", [1, 2, 1000])
+def test_the_work_grows_with_the_number_of_events(messages) -> None:
+    def calls(number: int) -> int:
+        several = [
+            event(f"r:{n}", n, "exchange", "routed", "delivered", message_id=f"m-{n % messages}", copy=f"k-{n}")
+            for n in range(number)
+        ]
+        found: Counter[str] = Counter()
+        sys.setprofile(lambda _frame, what, _argument: found.update([what]))
+        assert len(stories(several)) == min(messages, number)
+        sys.setprofile(None)
+        return found["call"] + found["c_call"]
+
+    assert calls(400) < 5 * calls(100)
 
 
 def test_a_message_without_an_exchange_starts_in_its_queue() -> None:
