@@ -75,6 +75,8 @@ class ReadBatch:
 
     def without(self, refused: Collection[MessageId]) -> "tuple[ReadBatch, tuple[MessageId, ...]]":
         """Return the batch without messages and those behind them in their groups, and which these are."""
+        if not refused:
+            return self, ()
         work = FifoBatch([(entry.message, entry) for entry in self.entries], is_fifo=True)
         for message_id in refused:
             work.fail(message_id)
