@@ -26,7 +26,7 @@ BUDGET = {
     "rendezvous.forward": ({"rendezvous"}, 49),
     "rendezvous.sweep": ({"rendezvous"}, 46),
     "splitting.split": ({"splitting"}, 64),
-    "splitting.control": ({"splitting"}, 128),
+    "splitting.control": ({"splitting"}, 129),
     "exchange.route": (LIVE, 118),
     "exchange.control": (LIVE, 151),
     "live.connect": (LIVE, 58),

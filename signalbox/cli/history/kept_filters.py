@@ -39,8 +39,8 @@ def filter_verdicts(deployment: "Deployment", found_stories: "Iterable[Story]") 
         return []
     try:
         with control_of(deployment) as client:
-            splits = client.ask("status", {})
-            return list(_verdicts(deployment, kept, splits["splits"] if isinstance(splits, dict) else [], client))
+            splits: Any = client.ask("status")
+            return list(_verdicts(deployment, kept, [one for one in splits if "unreadable" not in one], client))
     except SignalboxError as error:
         say(f"the filters as they are now could not be evaluated: {error}")
         return []

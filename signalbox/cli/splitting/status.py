@@ -18,7 +18,7 @@ Document = Mapping[str, Any]  # as the stage returns it; docs/splitting.md lists
 def list_sessions(*, target: TargetFilter = None, options: OutputOptions) -> None:
     """List sessions with owner, phase, age and backlog."""
     result = _status(target, options)
-    sessions = [session for split in _splits(result) for session in split["sessions"]]
+    sessions = [session for split in result["splits"] for session in split["sessions"]]
     if options.as_json:
         print_json(sessions)
     elif sessions:
@@ -31,41 +31,38 @@ def list_sessions(*, target: TargetFilter = None, options: OutputOptions) -> Non
 def status(*, target: TargetFilter = None, options: OutputOptions) -> None:
     """Show splits with their stage, their queues, and the queues that each target reads."""
     result = _status(target, options)
-    splits, unreadable = _splits(result), result.get("unreadable", ())
     if options.as_json:
-        print_json({"splits": splits, "unreadable": unreadable})
+        print_json({name: result[name] for name in ("splits", "unreadable")})
         return
-    for split in splits:
+    for split in result["splits"]:
         _print_split(split)
-    for split in unreadable:
+    for split in result["unreadable"]:
         print_line(f"{split['target']}: unknown, because its record cannot be read: {split['reason']}")
-    if not splits and not unreadable:
+    if not result["splits"] and not result["unreadable"]:
         print_line(f"no queue is split{_hint(target, result)}")
 
 
 def _status(target: str | None, options: StageOptions) -> Document:
-    """Return the status; with the targets that have a registry in `known` if none of the target is split."""
-    fields = {} if target is None else {"target": str(Target.parse(target))}
+    """Return the splits, and those that cannot be read; `known` are the targets that have a registry, if none is split.
+
+    The stage shows the queues of one target at a time: those of all could take longer than its function may run.
+    """
     with control(options) as client:
-        result = client.ask("status", fields)
-        if not isinstance(result, dict):
-            return {}
-        if target is None or result.get("splits") or result.get("unreadable"):
-            return result
-        registries = client.ask("registries")
-    return {**result, "known": [one["target"] for one in registries] if isinstance(registries, list) else []}
+        summary: Any = client.ask("status") if target is None else [{"target": str(Target.parse(target))}]
+        unreadable = [{"target": one["target"], "reason": one["unreadable"]} for one in summary if "unreadable" in one]
+        sent = [client.send("status", {"target": one["target"]}) for one in summary if "unreadable" not in one]
+        replies: list[Any] = [client.result(request_id) for request_id in sent]
+        splits = [split for reply in replies for split in reply["splits"]]
+        registries: Any = [] if target is None or splits else client.ask("registries")
+    return {"splits": splits, "unreadable": unreadable, "known": [one["target"] for one in registries]}
 
 
 def _hint(target: str | None, result: Document) -> str:
     """Return the target that may be meant, if there is nothing of the given one."""
     if target is None:
         return ""
-    known, name = result.get("known", ()), str(Target.parse(target))
+    known, name = result["known"], str(Target.parse(target))
     return f" of {name!r}" + ("" if name in known else f", which has no registry{suggestion(name, known)}")
-
-
-def _splits(result: Document) -> list[Document]:
-    return list(result.get("splits", ()))
 
 
 def _session_rows(sessions: Iterable[Document]) -> Iterator[list[str]]:

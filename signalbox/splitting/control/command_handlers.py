@@ -28,13 +28,14 @@ from signalbox.splitting.control.reconcile_loop import STOPPED, ReconcileLoop
 from signalbox.splitting.control.record_updates import changed, renewed
 from signalbox.splitting.control.registries import RegistryService
 from signalbox.splitting.control.session_start import SessionStarter
+from signalbox.splitting.control.summary import summary
 from signalbox.splitting.forwarding.explanation import DescribedSession, as_document, explained, parse_messages
 from signalbox.splitting.forwarding.filter_budget import SHARE, FilterBudget
 from signalbox.splitting.forwarding.route import stored_config
 from signalbox.splitting.model.filters import Compiler, FilterUse
 from signalbox.splitting.model.session_config import SessionConfig
 from signalbox.splitting.model.split import ended
-from signalbox.splitting.ports import Splits, StoredSplit, UnreadableSplit
+from signalbox.splitting.ports import Splits
 
 MAXIMUM_EXPLAINED = 100
 # The time of all filters and patterns in one command: half of the function's time-out, which a test compares.
@@ -129,12 +130,11 @@ class ControlService:
         return presenter.session(presenter.current(stored.split), command.session_id)
 
     def _status(self, command: SplitStatus) -> object:
-        presenter = self.starter.presenter
-        found = self.splits.every() if command.target is None else [self.splits.find(command.target)]
-        return {
-            "splits": [presenter.split(one) for one in found if isinstance(one, StoredSplit)],
-            "unreadable": [_unreadable(one) for one in found if isinstance(one, UnreadableSplit)],
-        }
+        """Return the split of a target with the counts of its queues, or a summary of all splits without them."""
+        if command.target is None:
+            return summary(self.splits.every())
+        stored = self.splits.find(command.target)
+        return {"splits": [self.starter.presenter.split(stored)] if stored else []}
 
     def _explain(self, command: Explain) -> object:
         messages = parse_messages(command.messages)
@@ -158,7 +158,3 @@ class ControlService:
     def _audit(self, command: Audit) -> object:
         since = (self._now() - timedelta(days=command.days)).date()
         return {"events": list(self.audit_trail.events(command.message_id, since=since))}
-
-
-def _unreadable(split: UnreadableSplit) -> dict[str, str]:
-    return {"target": split.target, "reason": split.reason}

@@ -86,7 +86,7 @@ class Stop(Command):
 
 @dataclass(frozen=True, slots=True)
 class SplitStatus(Command):
-    """Show all splits, or the split of one target."""
+    """Show a summary of all splits, or the split of one target with the counts of its queues."""
 
     target: Target | None
 

@@ -220,7 +220,7 @@ def kept(trial: Trial) -> Trial:
         {"session": "ann", "mode": "steal", "matches": False, "outcome": "no match", "reason": "tenant: is not '^x'"},
         {"session": "bob", "mode": "mirror", "matches": True, "outcome": "match", "reason": "jq: true"},
     ]
-    trial.stage.replies["status"] = lambda _: {"splits": [{"target": "lambda/a", "queues": [orders]}]}
+    trial.stage.replies["status"] = lambda _: [{"target": "lambda/a", "queues": [orders]}]
     trial.stage.replies["explain"] = lambda _: {"decisions": [{"message": 0, "verdicts": verdicts}]}
     trial.add(*WAY, KEPT)
     return trial
@@ -247,7 +247,7 @@ def test_filters_are_evaluated_only_where_they_can_be(kept: Trial):
     boto3.client("s3").delete_object(Bucket="lake", Key=KEPT.labels["object"])
     assert "filters of" not in kept.run("m-1").stdout
 
-    kept.stage.replies["status"] = lambda _: {"splits": []}
+    kept.stage.replies["status"] = lambda _: []
     assert "filters of" not in kept.run("m-1").stdout
 
     def refuse(_command: Any) -> object:

@@ -1,8 +1,9 @@
 """`signalbox split list`, `status`, `explain` against live sessions, `audit` and `policy`."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import boto3
 import pytest
@@ -44,8 +45,23 @@ def split_document() -> dict[str, object]:
 @pytest.fixture
 def stage(aws) -> Iterator[FakeStage]:  # noqa: F811
     with fake_stage() as stage:
-        stage.replies["status"] = lambda _: {"splits": [split_document()]}
+        stage.replies["status"] = status
         yield stage
+
+
+def status(command: Mapping[str, object]) -> object:
+    """Return the reply of a stage with a split whose ages begin now."""
+    return status_of(split_document())(command)
+
+
+def status_of(*documents: dict[str, Any]) -> Callable[[Mapping[str, object]], object]:
+    """Return the reply of a stage with these splits: a list of all, or the split of a target."""
+
+    def reply(command: Mapping[str, object]) -> object:
+        target = command.get("target")
+        return {"splits": [one for one in documents if one["target"] == target]} if target else list(documents)
+
+    return reply
 
 
 def cells(text: str) -> list[list[str]]:
@@ -57,13 +73,13 @@ def test_sessions_are_listed_with_their_backlog(stage):
 
     assert ["ann-1", "lambda/meme-app", "ann@desk", "ending", "5", "h", "70", "s", "memes", "3"] in rows
     assert ["other", "3"] in rows
-    assert stage.asked[0].keys() == {"command", "id", "reply"}
+    assert [command.get("target") for command in stage.asked] == [None, "lambda/meme-app"]
 
 
 def test_exclusive_queues_are_marked(stage):
     document = split_document()
     document["sessions"][0]["queues"][0]["exclusive"] = True
-    stage.replies["status"] = lambda _: {"splits": [document]}
+    stage.replies["status"] = status_of(document)
 
     assert ["memes", "(exclusive)", "3"] in [row[-3:] for row in cells(split("list").stdout)]
     assert "ann-1 of ann@desk is ending, exclusive on memes: no sign of life" in split("status").stdout
@@ -97,15 +113,21 @@ def test_json_output_of_status_is_the_stages_result(stage):
 
 
 def test_status_shows_unreadable_splits(stage):
-    unreadable = {"target": "lambda/other", "reason": "version 2"}
-    stage.replies["status"] = lambda _: {"splits": [], "unreadable": [unreadable]}
+    stage.replies["status"] = status_of({"target": "lambda/other", "unreadable": "version 2"})
 
     assert split("status").stdout == "lambda/other: unknown, because its record cannot be read: version 2\n"
+    unreadable = {"target": "lambda/other", "reason": "version 2"}
     assert json.loads(split("status", "--json").stdout) == {"splits": [], "unreadable": [unreadable]}
 
 
+def test_a_split_that_ends_between_the_list_and_its_status_is_left_out(stage):
+    stage.replies["status"] = lambda command: {"splits": []} if "target" in command else [split_document()]
+
+    assert split("list").stdout == "no sessions\n"
+
+
 def test_empty_lists_are_reported(stage):
-    stage.replies["status"] = lambda _: {"splits": []}
+    stage.replies["status"] = status_of()
 
     assert split("list").stdout == "no sessions\n"
     assert split("status").stdout == "no queue is split\n"
@@ -115,7 +137,7 @@ def test_empty_lists_are_reported(stage):
 @pytest.mark.parametrize("command", ["list", "status"])
 def test_a_mistyped_target_is_answered_with_the_nearest(stage, command):
     stage.replies |= {
-        "status": lambda _: {"splits": []},
+        "status": status_of(),
         "registries": lambda _: [{"target": "lambda/meme-app"}],
     }
 

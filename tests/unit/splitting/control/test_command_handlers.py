@@ -256,7 +256,7 @@ def test_status_has_the_splits_with_counts_and_problems():
     split = stage.split()
     assert split is not None
 
-    (result,) = stage.ask("status")["splits"]
+    (result,) = stage.ask("status", target="lambda/meme-app")["splits"]
 
     assert result["target_reads"] == "temporary"
     assert result["queues"] == [
@@ -271,7 +271,6 @@ def test_status_has_the_splits_with_counts_and_problems():
     ]
     (queue,) = result["sessions"][0]["queues"]
     assert (queue["temporary"], queue["waiting"], queue["in_flight"]) == (stage.session_queue(), 0, 0)
-    assert stage.ask("status", target="lambda/meme-app")["splits"] == [result]
     assert stage.ask("status", target="lambda/other")["splits"] == []
 
 
@@ -287,7 +286,7 @@ def test_heartbeats_and_repeated_starts_write_no_record_and_keep_a_session_alive
     assert stage.memory.splits.find(APP) == before
     stage.loop.wake_all(stage.task_time())
     stage.pass_time(1)
-    (status,) = stage.ask("status")["splits"]
+    (status,) = stage.ask("status", target="lambda/meme-app")["splits"]
     assert [one["phase"] for one in status["sessions"]] == ["ready", "ending"]
     assert status["sessions"][0]["heartbeat_at"] == reply["heartbeat_at"]
     assert stage.stop("ann")["heartbeat_at"] == reply["heartbeat_at"]
@@ -304,7 +303,7 @@ def test_status_of_many_sessions_has_each_problem_once_and_no_variables():
     for number in range(20):
         stage.problems.record(APP, f"{number} {'x' * 1_000}")
 
-    result = stage.ask("status")
+    result = stage.ask("status", target="lambda/meme-app")
 
     assert len(json.dumps(result)) < 100_000
     assert len(result["splits"][0]["notes"]) == 20
@@ -320,20 +319,22 @@ def test_status_works_without_the_target_and_the_queues():
         raise EffectFailed("Throttling")
 
     stage.targets.observe = failing
-    (result,) = stage.ask("status")["splits"]
+    (result,) = stage.ask("status", target="lambda/meme-app")["splits"]
 
     assert result["target_reads"] == "unknown"
     assert (result["queues"][0]["waiting"], result["queues"][0]["forwarding"]) == (None, "absent")
 
 
-def test_status_has_the_unreadable_splits():
+def test_status_of_all_splits_has_those_that_are_unreadable_and_asks_for_no_queue():
+    """From some 2,500 temporary queues on, it took longer than the function may run, at each receive."""
     stage = ControlStage().ready("ann")
     stage.memory.splits.unreadable = [UnreadableSplit("lambda/other-app", "version 2")]
+    stage.queues.observe = lambda *_, **__: pytest.fail("asked for queues")
 
-    result = stage.ask("status")
+    split, unreadable = stage.ask("status")
 
-    assert [split["target"] for split in result["splits"]] == ["lambda/meme-app"]
-    assert result["unreadable"] == [{"target": "lambda/other-app", "reason": "version 2"}]
+    assert (split["target"], [one["session"] for one in split["sessions"]]) == ("lambda/meme-app", ["ann"])
+    assert unreadable == {"target": "lambda/other-app", "unreadable": "version 2"}
 
 
 def test_explain_evaluates_the_live_sessions():
