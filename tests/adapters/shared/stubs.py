@@ -90,15 +90,33 @@ def error(code: str, message: str = "no", *, status: int = 400) -> ClientError:
     return ClientError(response, "TheCall")
 
 
-def function(name: str) -> str:
-    """Create a function and return its ARN."""
+def role(name: str, *, policy: Mapping[str, object] | None = None) -> str:
+    """Create a role and return its ARN."""
     iam = boto3.client("iam")
-    role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17"}))["Role"]
-    code = io.BytesIO()
-    with zipfile.ZipFile(code, "w") as archive:
-        archive.writestr("a.py", "")
+    made = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17"}))["Role"]
+    if policy:
+        iam.put_role_policy(RoleName=name, PolicyName="queues", PolicyDocument=json.dumps(policy))
+    return str(made["Arn"])
+
+
+def code(text: str = "") -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("app.py", text)
+    return packed.getvalue()
+
+
+def function(
+    name: str, *, role_name: str = "", policy: Mapping[str, object] | None = None, variables: Mapping[str, str] = {}
+) -> str:
+    """Create a function with a role of its own, and return its ARN."""
     made = boto3.client("lambda").create_function(
-        FunctionName=name, Role=role["Arn"], Code={"ZipFile": code.getvalue()}, Runtime="python3.13", Handler="a.a"
+        FunctionName=name,
+        Role=role(role_name or name, policy=policy),
+        Handler="app.handler",
+        Runtime="python3.13",
+        Code={"ZipFile": code()},
+        Environment={"Variables": variables},
     )
     return str(made["FunctionArn"])
 

@@ -1,16 +1,14 @@
 """Lambda functions on moto: a consumer of a queue, and mappings that change their state with a delay."""
 
-import io
-import json
-import zipfile
 from dataclasses import dataclass, field
 
 import boto3
 from botocore.exceptions import ClientError
 
 from signalbox.queues import QueueName
+from tests.adapters.shared import stubs
 
-NAME = "meme-app"
+NAME, ROLE = "meme-app", "meme-role"
 ACCOUNT_PREFIX = "arn:aws:sqs:us-east-1:123456789012:"
 SETTINGS = {
     "BatchSize": 7,
@@ -23,32 +21,9 @@ SETTINGS = {
 }
 
 
-def role(*, policy: dict[str, object] | None = None) -> str:
-    iam = boto3.client("iam")
-    arn = iam.create_role(RoleName="meme-role", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
-    if policy:
-        iam.put_role_policy(RoleName="meme-role", PolicyName="queues", PolicyDocument=json.dumps(policy))
-    return str(arn)
-
-
 def function(name: str = NAME, *, policy: dict[str, object] | None = None, **variables: str) -> str:
-    """Create a function and return its ARN."""
-    made = boto3.client("lambda").create_function(
-        FunctionName=name,
-        Role=role(policy=policy),
-        Handler="app.handler",
-        Runtime="python3.11",
-        Code={"ZipFile": code()},
-        Environment={"Variables": variables},
-    )
-    return str(made["FunctionArn"])
-
-
-def code(text: str = "") -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("app.py", text)
-    return packed.getvalue()
+    """Create a function whose role is `meme-role`, and return its ARN."""
+    return stubs.function(name, role_name=ROLE, policy=policy, variables=variables)
 
 
 def queue(name: str, **attributes: str) -> str:

@@ -13,22 +13,17 @@ from signalbox.aws.splitting.discovery import AwsDiscovery, NotDiscoverable
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.splitting.consumers.discovery import TargetIsSplit
 from signalbox.splitting.model.target import Target
-from tests.adapters.splitting.lambda_functions import ACCOUNT_PREFIX, NAME, function, mapping, queue, role
+from tests.adapters.shared.stubs import StubbedClient, error, role
+from tests.adapters.splitting.lambda_functions import ACCOUNT_PREFIX, NAME, ROLE, function, mapping, queue
 from tests.unit.splitting.consumers.registries import HOME
 
 URL = "https://sqs.us-east-1.amazonaws.com/123456789012/"
 FUNCTION, SERVICE = Target.parse(f"lambda/{NAME}"), Target.parse("ecs/main/memes")
 
 
-class ClosedRoles:
-    """An IAM client that denies access to roles."""
-
-    def __init__(self, code: str) -> None:
-        self.exceptions = boto3.client("iam").exceptions
-        self.error = ClientError({"Error": {"Code": code, "Message": "no"}}, "ListRolePolicies")
-
-    def get_paginator(self, name: str) -> object:
-        raise self.error
+def closed_roles(code: str) -> StubbedClient:
+    """Return a client of IAM that denies access to roles."""
+    return StubbedClient(boto3.client("iam"), "get_paginator", error(code))
 
 
 @pytest.fixture
@@ -63,26 +58,16 @@ def test_mappings_and_variables_of_a_function_are_registered(discovery: AwsDisco
     assert documents[0]["spec"]["consumer"] == {"name": NAME, "workloadType": "Lambda"}
 
 
-class OtherMappings:
-    """A Lambda client whose functions have mappings of these sources."""
-
-    def __init__(self, *sources: str) -> None:
-        self.lambda_, self.sources = boto3.client("lambda"), sources
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.lambda_, name)
-
-    def get_paginator(self, name: str) -> object:
-        if name != "list_event_source_mappings":
-            return self.lambda_.get_paginator(name)
-        page = {"EventSourceMappings": [*({"EventSourceArn": source} for source in self.sources), {}]}
-        return SimpleNamespace(paginate=lambda **_: [page])
+def other_mappings(*sources: str) -> StubbedClient:
+    """Return a client of Lambda whose functions have mappings of these sources."""
+    page = {"Aliases": [], "EventSourceMappings": [*({"EventSourceArn": source} for source in sources), {}]}
+    return StubbedClient(boto3.client("lambda"), "get_paginator", SimpleNamespace(paginate=lambda **_: [page]))
 
 
 def test_mappings_of_other_sources_and_accounts_are_left_out(discovery: AwsDiscovery) -> None:
     function()
     stream = "arn:aws:dynamodb:us-east-1:123456789012:table/memes/stream/2026-01-01T00:00:00.000"
-    functions = OtherMappings(stream, ACCOUNT_PREFIX.replace("123", "321") + "memes", ACCOUNT_PREFIX + "orders")
+    functions = other_mappings(stream, ACCOUNT_PREFIX.replace("123", "321") + "memes", ACCOUNT_PREFIX + "orders")
 
     found = replace(discovery, functions=functions).discover(FUNCTION)
 
@@ -125,7 +110,7 @@ def test_a_split_function_is_refused(discovery: AwsDiscovery) -> None:
 def test_discovery_works_without_access_to_roles(discovery: AwsDiscovery) -> None:
     function(ORDERS=URL + "orders")
 
-    assert sources(made(ClosedRoles("AccessDenied")).discover(FUNCTION)) == [{"envVar": "ORDERS"}]
+    assert sources(made(closed_roles("AccessDenied")).discover(FUNCTION)) == [{"envVar": "ORDERS"}]
 
 
 class Denying:
@@ -150,7 +135,7 @@ def test_throttled_reads_of_roles_are_unavailable(discovery: AwsDiscovery) -> No
     function(ORDERS=URL + "orders")
 
     with pytest.raises(EffectFailed, match="Throttling"):
-        made(ClosedRoles("Throttling")).discover(FUNCTION)
+        made(closed_roles("Throttling")).discover(FUNCTION)
 
 
 def test_attached_policies_count(discovery: AwsDiscovery) -> None:
@@ -184,7 +169,7 @@ def test_variables_of_a_services_containers_are_registered(discovery: AwsDiscove
     ecs.register_task_definition(
         family="memes",
         containerDefinitions=containers,
-        **({"taskRoleArn": role(policy=receiving("memes"))} if has_role else {}),
+        **({"taskRoleArn": role(ROLE, policy=receiving("memes"))} if has_role else {}),
     )
     ecs.create_service(cluster="main", serviceName="memes", taskDefinition="memes", desiredCount=0)
 

@@ -19,7 +19,7 @@ from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Split, SplitQueue, Stage
 from signalbox.splitting.model.target import Target
 from tests.adapters.shared import stubs
-from tests.adapters.shared.stubs import StubbedClient
+from tests.adapters.shared.stubs import StubbedClient, error
 from tests.fakes.aws import REGION
 from tests.fakes.rendezvous import START
 from tests.unit.splitting.consumers.registries import HOME
@@ -548,25 +548,8 @@ def test_a_service_whose_revisions_are_all_inactive_is_switched(targets: EcsTarg
     assert service.variables(service.revision)["QUEUE"] == URL + DEPLOYED
 
 
-class Refusing:
-    """An ECS client that refuses one call."""
-
-    def __init__(self, ecs, operation: str, code: str, status: int) -> None:
-        self.ecs, self.operation = ecs, operation
-        self.answer = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
-
-    def __getattr__(self, name: str):
-        if name != self.operation:
-            return getattr(self.ecs, name)
-
-        def refuse(**_arguments: object) -> object:
-            raise self.ecs.exceptions.ClientError(self.answer, "UpdateService")
-
-        return refuse
-
-
 @pytest.mark.parametrize(
-    ("code", "status", "error"),
+    ("code", "status", "expected"),
     [
         ("AccessDeniedException", 400, EffectRefused),
         ("ThrottlingException", 400, EffectFailed),
@@ -574,17 +557,17 @@ class Refusing:
     ],
 )
 def test_a_refusal_has_the_aws_code_and_the_services_name(
-    targets: EcsTargets, service: Service, code: str, status: int, error: type[Exception]
+    targets: EcsTargets, service: Service, code: str, status: int, expected: type[Exception]
 ) -> None:
     service.deploy()
-    refused = replace(targets, ecs=Refusing(targets.ecs, "update_service", code, status))
+    refused = replace(targets, ecs=StubbedClient(targets.ecs, "update_service", error(code, status=status)))
 
-    with pytest.raises(error, match=rf"{code}.*ecs/main/worker|ecs/main/worker.*{code}"):
+    with pytest.raises(expected, match=rf"{code}.*ecs/main/worker|ecs/main/worker.*{code}"):
         refused.switch(split(), registry())
 
 
 def test_a_refused_observation_is_a_temporary_failure(targets: EcsTargets) -> None:
-    refused = replace(targets, ecs=Refusing(targets.ecs, "describe_services", "AccessDeniedException", 400))
+    refused = replace(targets, ecs=StubbedClient(targets.ecs, "describe_services", error("AccessDeniedException")))
 
     with pytest.raises(EffectFailed, match="AccessDeniedException"):
         refused.observe(split(), registry())

@@ -1,43 +1,26 @@
 """Event source mappings to the function `split`: created once, disabled and deleted, with AWS's states."""
 
-import io
-import json
-import zipfile
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError
 
 from signalbox.aws.shared.mappings import EventSourceMappings
 from signalbox.aws.splitting.forwarders import LambdaForwarders
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
 from signalbox.splitting.model.observed_state import Forwarder, ForwardingState
-from tests.adapters.shared.stubs import TaggingLambda
+from tests.adapters.shared.stubs import ARNS, TaggingLambda, error, function
 from tests.fakes.rendezvous import START
 
-ARNS = "arn:aws:sqs:us-east-1:123456789012:"
 ORIGINAL = QueueName("memes")
 
 
 @pytest.fixture
 def forwarders(sqs) -> LambdaForwarders:
     sqs.create_queue(QueueName=ORIGINAL)
-    functions = boto3.client("lambda")
-    return LambdaForwarders(functions, _function(functions, "split"), ARNS, stage="signalbox", concurrency=20)
-
-
-def _function(functions, name: str) -> str:
-    iam = boto3.client("iam")
-    role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17"}))["Role"]
-    code = io.BytesIO()
-    with zipfile.ZipFile(code, "w") as archive:
-        archive.writestr("a.py", "")
-    return functions.create_function(
-        FunctionName=name, Role=role["Arn"], Code={"ZipFile": code.getvalue()}, Runtime="python3.13", Handler="a.a"
-    )["FunctionArn"]
+    return LambdaForwarders(boto3.client("lambda"), function("split"), ARNS, stage="signalbox", concurrency=20)
 
 
 def mappings(forwarders: LambdaForwarders) -> list[dict[str, object]]:
@@ -73,11 +56,6 @@ class Listing:
 
 def mapping(name: str, *, uuid: str = "u1", at: datetime = START) -> dict[str, object]:
     return {"UUID": uuid, "State": name, "LastModified": at}
-
-
-def error(code: str, *, status: int = 400) -> ClientError:
-    response = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    return ClientError(response, "TheCall")
 
 
 def test_a_queue_without_a_mapping_has_no_forwarder(forwarders: LambdaForwarders) -> None:
@@ -134,11 +112,11 @@ def test_the_forwarder_of_an_earlier_deployment_is_replaced(sqs) -> None:
     sqs.create_queue(QueueName=ORIGINAL)
     functions = TaggingLambda()
     earlier, now = (
-        LambdaForwarders(functions, _function(functions, name), ARNS, stage="signalbox", concurrency=20)
+        LambdaForwarders(functions, function(name), ARNS, stage="signalbox", concurrency=20)
         for name in ("split-1", "split-2")
     )
     earlier.start(ORIGINAL)
-    consumer = _function(functions, "meme-app")
+    consumer = function("meme-app")
     functions.create_event_source_mapping(EventSourceArn=ARNS + ORIGINAL, FunctionName=consumer)
 
     now.start(ORIGINAL)
@@ -158,7 +136,7 @@ def test_the_stages_own_forwarder_and_mappings_in_deletion_are_not_earlier_ones(
 
 
 def test_the_mapping_of_the_deployed_consumer_is_not_changed(forwarders: LambdaForwarders) -> None:
-    consumer = _function(forwarders.lambda_, "meme-app")
+    consumer = function("meme-app")
     forwarders.lambda_.create_event_source_mapping(EventSourceArn=ARNS + ORIGINAL, FunctionName=consumer)
 
     assert state(forwarders) is ForwardingState.ABSENT

@@ -16,7 +16,8 @@ from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
-from tests.adapters.splitting.lambda_functions import ACCOUNT_PREFIX, NAME, code, function, mapping, mappings, queue
+from tests.adapters.shared.stubs import code
+from tests.adapters.splitting.lambda_functions import ACCOUNT_PREFIX, NAME, function, mapping, mappings, queue
 from tests.adapters.splitting.test_lambda_targets import DEPLOYED, MEMES, SPLIT, TAGS, TARGET
 from tests.fakes.splitting import MemoryAnnotations
 from tests.unit.splitting.consumers.registries import HOME

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from botocore.exceptions import ClientError, EndpointConnectionError
+from botocore.exceptions import EndpointConnectionError
 
 from signalbox.aws.splitting.queues import SqsSplitQueues, own_tags
 from signalbox.errors import EffectFailed, EffectRefused
@@ -17,11 +17,10 @@ from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import SentBack
+from tests.adapters.shared.stubs import ARNS, URLS, StubbedClient, attributes_of, error
 from tests.fakes.backoff import AT_ONCE
 from tests.fakes.rendezvous import START
 
-URLS = "https://sqs.us-east-1.amazonaws.com/123456789012/"
-ARNS = "arn:aws:sqs:us-east-1:123456789012:"
 ORIGINAL, TEMPORARY = QueueName("memes"), QueueName("mirrord-tmp-x-memes")
 FIFO, TEMPORARY_FIFO = QueueName("memes.fifo"), QueueName("mirrord-tmp-x-memes.fifo")
 TARGET = Target.parse("lambda/meme-app")
@@ -39,28 +38,6 @@ SESSION = SplitSession(
 )
 
 
-class StubbedClient:
-    """An SQS client with one call that fails or returns something else."""
-
-    def __init__(self, sqs, call: str, answer: object) -> None:
-        self.sqs, self.call, self.answer = sqs, call, answer
-        self.calls: list[dict[str, object]] = []
-
-    def __getattr__(self, name: str) -> object:
-        return self.respond if name == self.call else getattr(self.sqs, name)
-
-    def respond(self, **arguments: object) -> object:
-        self.calls.append(arguments)
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
-
-
-def error(code: str, *, status: int = 400) -> ClientError:
-    response = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    return ClientError(response, "TheCall")
-
-
 @pytest.fixture
 def queues(sqs) -> SqsSplitQueues:
     return SqsSplitQueues(sqs, URLS, stage="signalbox", backoff=AT_ONCE)
@@ -68,10 +45,6 @@ def queues(sqs) -> SqsSplitQueues:
 
 def failing(queues: SqsSplitQueues, call: str, answer: object) -> SqsSplitQueues:
     return replace(queues, sqs=StubbedClient(queues.sqs, call, answer))
-
-
-def attributes_of(sqs, name: str) -> dict[str, str]:
-    return sqs.get_queue_attributes(QueueUrl=URLS + name, AttributeNames=["All"])["Attributes"]
 
 
 def message(body: str, **system: str) -> Message:
@@ -157,7 +130,7 @@ class DeadLettersAnswer(StubbedClient):
     def respond(self, **arguments: object) -> object:
         if str(arguments["QueueUrl"]).endswith("/dead"):
             return super().respond(**arguments)
-        return self.sqs.get_queue_attributes(**arguments)
+        return self.client.get_queue_attributes(**arguments)
 
 
 # Unknown to moto.

@@ -1,14 +1,11 @@
 """The function `control`, on AWS in this process."""
 
-import io
 import json
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import boto3
 import pytest
 
 from lambdas.shared import instance
@@ -20,6 +17,7 @@ from signalbox.kept.objects import kept_batch
 from signalbox.kept.settings import KeepSetting
 from signalbox.messages import Message
 from signalbox.queues import QueueName
+from tests.adapters.shared.stubs import function
 from tests.fakes.athena import EVENTS, stub_events
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.billed_calls import recorded_calls
@@ -79,24 +77,8 @@ def record_of(body: str) -> Event:
     return command_record(body, sender="AIDABOB", queue="signalbox-split-control")
 
 
-def function(name: str, variables: dict[str, str]) -> str:
-    iam = boto3.client("iam")
-    role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17"}))["Role"]
-    receive = {"Effect": "Allow", "Action": "sqs:ReceiveMessage", "Resource": f"arn:aws:sqs:{REGION}:{ACCOUNT}:memes"}
-    policy = json.dumps({"Version": "2012-10-17", "Statement": [receive]})
-    iam.put_role_policy(RoleName=name, PolicyName="queues", PolicyDocument=policy)
-    code = io.BytesIO()
-    with zipfile.ZipFile(code, "w") as archive:
-        archive.writestr("a.py", "")
-    made = boto3.client("lambda").create_function(
-        FunctionName=name,
-        Role=role["Arn"],
-        Code={"ZipFile": code.getvalue()},
-        Runtime="python3.13",
-        Handler="a.a",
-        Environment={"Variables": variables},
-    )
-    return str(made["FunctionArn"])
+RECEIVE = {"Effect": "Allow", "Action": "sqs:ReceiveMessage", "Resource": f"arn:aws:sqs:{REGION}:{ACCOUNT}:memes"}
+POLICY = {"Version": "2012-10-17", "Statement": [RECEIVE]}
 
 
 @pytest.fixture
@@ -104,7 +86,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[Control
     s3 = create_history_stream()
     names = ("signalbox-split-control", "dead-splits", "signalbox-split-reply", "memes")
     control_url, dead_url, reply_url, memes_url = (sqs.create_queue(QueueName=name)["QueueUrl"] for name in names)
-    function("meme-app", {"QUEUE": memes_url, "OTHER": "x"})
+    function("meme-app", policy=POLICY, variables={"QUEUE": memes_url, "OTHER": "x"})
     settings = {
         "STAGE": "signalbox",
         "SPLIT_TABLE": "Splits",
@@ -112,7 +94,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[Control
         "HISTORY_OVERFLOW_URL": OVERFLOW,
         "CONTROL_QUEUE_URL": control_url,
         "SPLIT_DEAD_LETTER_QUEUE_URL": dead_url,
-        "SPLIT_FUNCTION_ARN": function("split", {}),
+        "SPLIT_FUNCTION_ARN": function("split"),
         "SPLIT_CONCURRENCY": "20",
         "TEMPORARY_QUEUE_PREFIX": PREFIX,
         "TEMPORARY_QUEUE_ARN_PREFIX": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{PREFIX}",
@@ -229,10 +211,7 @@ def test_a_premature_command_without_a_reply_queue_is_redelivered(stage):
 
 
 def test_a_rejected_message_without_a_reply_queue_is_dead_lettered(stage):
-    bad = [
-        record_of("{"),
-        stage.command("dance", reply=False),
-    ]
+    bad = [record_of("{"), stage.command("dance", reply=False)]
 
     assert handler(batch(*bad), None) == {"batchItemFailures": []}
 
