@@ -78,18 +78,13 @@ def expire(offers: Offers, record: RendezvousRecord = RECORD) -> RendezvousRecor
 
 
 class TestOffers:
-    def test_a_record_comes_back_as_it_was_stored(self, offers: Offers) -> None:
-        assert offers.open(RECORD)
-        assert offers.find(RECORD) == RECORD
-
-    def test_a_record_with_its_reply_comes_back_as_it_was_stored(self, offers: Offers) -> None:
-        refused = replace(RECORD, state=OfferState.REFUSED, reply="no", session_description="")
-
-        assert offers.open(refused)
-        assert offers.find(RECORD) == refused
-
-    def test_an_unknown_offer_has_no_record(self, offers: Offers) -> None:
-        assert offers.find(RECORD) is None
+    @pytest.mark.parametrize(
+        "record", [RECORD, replace(RECORD, state=OfferState.REFUSED, reply="no", session_description="")]
+    )
+    def test_a_record_comes_back_as_it_was_stored(self, offers: Offers, record: RendezvousRecord) -> None:
+        assert offers.find(record) is None
+        assert offers.open(record)
+        assert offers.find(RECORD) == record
 
     def test_a_second_record_of_a_client_at_the_same_time_is_not_stored(self, offers: Offers) -> None:
         offers.open(RECORD)
@@ -292,20 +287,14 @@ class TestLeases:
         leases.end(LEASE)
 
         assert list(leases.due("rendezvous", now=START + SECOND)) == [extended]
-
-    def test_a_lease_ends(self, leases: Leases) -> None:
-        leases.put(LEASE)
-
-        leases.end(LEASE)
-
-        assert list(leases.due("rendezvous", now=START)) == []
+        leases.end(extended)
+        assert list(leases.due("rendezvous", now=START + SECOND)) == []
 
 
 class TestStrayCursor:
-    def test_there_is_no_search_at_first(self, stray_cursor: Cursor) -> None:
+    def test_a_search_continues_at_its_place_until_it_ends(self, stray_cursor: Cursor) -> None:
         assert stray_cursor.position() is None
 
-    def test_a_search_continues_at_its_place_until_it_ends(self, stray_cursor: Cursor) -> None:
         stray_cursor.save(0)
         assert stray_cursor.position() == 0
 

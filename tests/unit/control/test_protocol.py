@@ -9,7 +9,6 @@ from signalbox.control.protocol import (
     CommandUnavailable,
     ControlReply,
     InvalidControlReply,
-    command_body,
 )
 
 
@@ -46,14 +45,3 @@ def test_an_invalid_reply_is_refused(body, problem):
 @pytest.mark.parametrize(("body", "found"), [('{"id": "1"}', "1"), ('{"id": 1}', None), ("[]", None), ("{", None)])
 def test_the_id_of_a_reply_is_found_without_its_content(body, found):
     assert ControlReply.id_of(body) == found
-
-
-def test_a_command_is_one_json_document():
-    body = command_body("status", request_id="1", fields={"target": "lambda/app"})
-
-    assert json.loads(body) == {
-        "command": "status",
-        "id": "1",
-        "reply": True,
-        "target": "lambda/app",
-    }

@@ -1,7 +1,5 @@
 """Stored and sent documents of sessions round-trip."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,16 +14,12 @@ from signalbox.live.router.publication_metadata import (
     PublicationMetadata,
     RealmPublication,
     message_for,
-    metadata_text,
     parse_metadata,
 )
 from signalbox.live.session.inbox import InboxMessage, InvalidInboxMessage, frame_body, parse, readings
 from signalbox.live.wamp.batches import MAXIMUM_MESSAGES, for_inbox
 from signalbox.live.wamp.codec import MalformedFrame
 from signalbox.live.wamp.messages import Goodbye, Payload, PublicationId
-from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-
-A, PREFIX = TopicPattern.parse("trial.a"), TopicPattern.parse("trial.", MatchPolicy.PREFIX)
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
@@ -50,30 +44,6 @@ def test_a_frame_is_a_message_or_malformed() -> None:
 def test_an_inbox_message_that_is_neither_frame_nor_signal_is_refused(body: str) -> None:
     with pytest.raises(InvalidInboxMessage):
         parse(body)
-
-
-def test_a_realm_publication_has_its_publisher_and_message_group() -> None:
-    said = RealmPublication(
-        RoutingKey("trial.a"),
-        Payload((1,), {"k": 2}),
-        PublicationMetadata(PublicationId(1)),
-        "alice",
-        ConnectionId("c1"),
-    )
-
-    message = message_for(said, order_by=OrderBy.TOPIC, deduplication_id="d")
-
-    assert (json.loads(message.body), message.group_id, message.deduplication_id) == (
-        {"args": [1], "kwargs": {"k": 2}},
-        "trial.a",
-        "d",
-    )
-    assert {name: one.text for name, one in message.attributes.items()} == {
-        "topic": "trial.a",
-        "publisher": "alice",
-        "payload": "wamp",
-        "live": metadata_text(said.metadata),
-    }
 
 
 def test_a_payload_too_large_for_sqs_is_refused() -> None:

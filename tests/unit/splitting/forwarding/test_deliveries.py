@@ -3,30 +3,8 @@
 import pytest
 
 from signalbox.messages import Message, outgoing, size_bytes
-from signalbox.queues import QueueName
-from signalbox.sending import MAXIMUM_ENTRIES, Delivery
-from signalbox.splitting.forwarding.deliveries import deliveries, return_request
-from signalbox.splitting.model.claims import Decision, SessionId
-
-DEPLOYED, ANN = QueueName("deployed"), QueueName("ann")
-
-
-def message(number: int) -> Message:
-    return Message.parse({"MessageId": str(number), "Body": ""})
-
-
-def test_a_message_goes_to_its_owner_and_as_a_copy_to_each_session_that_mirrors_it():
-    decision = Decision(SessionId("ann"), (SessionId("eve"),), ())
-    planned = deliveries(message(1), decision, deployed=DEPLOYED, sessions={"ann": ANN, "eve": QueueName("eve")})
-
-    assert [(one.destination, one.is_copy) for one in planned] == [("ann", False), ("eve", True)]
-
-
-def test_unclaimed_messages_go_to_the_deployed_consumer():
-    (only,) = deliveries(message(1), Decision(None, (), ()), deployed=DEPLOYED, sessions={})
-
-    assert only == Delivery(message(1), DEPLOYED)
-
+from signalbox.sending import MAXIMUM_ENTRIES
+from signalbox.splitting.forwarding.deliveries import return_request
 
 FULL = {
     "MessageId": "m",
