@@ -3,13 +3,13 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.fakes.http_endpoint import free_port
 from tests.patience import wait_for
 
 SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
@@ -19,13 +19,6 @@ STARTED = "Starting broker... completed"
 def is_installed() -> bool:
     """Return whether the machine has the package."""
     return SERVER.exists() and shutil.which("epmd") is not None
-
-
-def free_port() -> int:
-    """Return a port of 127.0.0.1 that nothing listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 @dataclass(slots=True)

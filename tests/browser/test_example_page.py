@@ -1,36 +1,26 @@
 """The JavaScript client in a page without a build step, as its example uses it."""
 
-import threading
 from collections.abc import Iterator
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.fakes import live_router
+from tests.fakes.http_endpoint import serving
 from tests.integration.live.wamp_clients import EXAMPLES, javascript
 
 pytestmark = [pytest.mark.browser, pytest.mark.release]
 CONTAINER = "trial.container.42"
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    """Serves the files of a folder."""
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture
 def address() -> Iterator[str]:
     """The address of the example's folder, with its dependencies."""
     folder = javascript(EXAMPLES / "javascript" / "package.json")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/example.html"
-    server.shutdown()
-    server.server_close()
+    with serving(partial(SimpleHTTPRequestHandler, directory=str(folder))) as url:
+        yield f"{url}/example.html"
 
 
 def test_the_page_shows_past_and_new_events(chromium: Browser, router: live_router.Router, address: str) -> None:

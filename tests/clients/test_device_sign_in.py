@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -25,6 +24,7 @@ from signalbox.clients.identity.sign_ins import SignIn, SignIns
 from signalbox.clients.identity.signed_in import SignedIn, sign_out
 from signalbox.clients.identity.tokens import TokenRequest, claims_of, seconds_to_renewal
 from signalbox.errors import RejectedError
+from tests.fakes.http_endpoint import Handler, serving
 from tests.identity.provider import CLIENT, LIFETIME_SECONDS, IdentityProvider
 from tests.identity_provider import access_token, approve_device, refuse_device
 
@@ -260,36 +260,23 @@ def scripted_provider(*answers: tuple[int, dict[str, object]]) -> Iterator[str]:
     """Run a provider whose token endpoint gives these answers, in this order."""
     left = list(answers)
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            endpoints = {"token_endpoint": f"{url}/token", "device_authorization_endpoint": f"{url}/device"}
-            self.reply(200, {"issuer": url, **endpoints})
-
-        def do_POST(self) -> None:
-            form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-            if "device_code" in form:
+    class Provided(Handler):
+        def respond(self) -> None:
+            form = parse_qs(self.received().decode())
+            if self.command == "GET":
+                endpoints = {"token_endpoint": f"{url}/token", "device_authorization_endpoint": f"{url}/device"}
+                self.reply(200, {"issuer": url, **endpoints})
+            elif "device_code" in form:
                 self.reply(*left.pop(0))
             else:
                 code = {"device_code": "d", "user_code": "u", "verification_uri": f"{url}/v", "expires_in": 600}
                 self.reply(200, {**code, "interval": 3})
 
         def reply(self, status: int, document: dict[str, object]) -> None:
-            self.send_response(status)
-            self.send_header("Location", f"{url}/elsewhere")
-            self.end_headers()
-            self.wfile.write(json.dumps(document).encode())
+            self.answer(json.dumps(document), status=status, headers={"Location": f"{url}/elsewhere"})
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    url = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with serving(Provided) as url:
         yield url
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def test_polls_follow_the_interval_and_become_slower_on_request():

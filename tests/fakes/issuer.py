@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+from tests.fakes.http_endpoint import Handler, serving
 
 DISCOVERY, KEYS = "/.well-known/openid-configuration", "/keys"
 CURVES = {"ES256": ec.SECP256R1, "ES384": ec.SECP384R1, "ES512": ec.SECP521R1}
@@ -104,8 +104,8 @@ class LoopbackIssuer:
 def running_issuer(make: Callable[[str], LoopbackIssuer] = LoopbackIssuer) -> Iterator[LoopbackIssuer]:
     """Run an issuer on loopback."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Documents(Handler):
+        def respond(self) -> None:
             issuer.authorizations.append(self.headers.get("authorization"))
             answer = issuer.answer(self.path)
             self.send_response(answer.status)
@@ -120,13 +120,6 @@ def running_issuer(make: Callable[[str], LoopbackIssuer] = LoopbackIssuer) -> It
                     return  # the client has seen enough
                 time.sleep(answer.pause)
 
-        def log_message(self, *_: object) -> None:
-            """Write nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        issuer = make(f"http://127.0.0.1:{server.server_address[1]}")
-        Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield issuer
-        finally:
-            server.shutdown()
+    with serving(Documents) as url:
+        issuer = make(url)
+        yield issuer

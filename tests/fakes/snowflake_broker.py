@@ -4,9 +4,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from signalbox.rendezvous.wire.reply import answer_reply
+from tests.fakes.http_endpoint import Handler, serving
 
 ANSWER = answer_reply('{"type":"answer","sdp":"v=0"}')
 NO_PROXIES = '{"error":"no snowflake proxies currently available"}'
@@ -33,9 +33,9 @@ class Broker:
 def running_broker() -> Iterator[Broker]:
     """Run a broker at a free port of loopback, with a path before its `/client`."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            broker.offers.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+    class Client(Handler):
+        def respond(self) -> None:
+            broker.offers.append((self.path, self.received()))
             if broker.is_late:
                 broker.until.wait()
             self.send_response(broker.status)
@@ -44,13 +44,7 @@ def running_broker() -> Iterator[Broker]:
                 self.wfile.write(b" ")
             self.wfile.write(broker.body)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    broker = Broker(f"http://127.0.0.1:{server.server_port}/broker/")
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield broker
-    broker.until.set()
-    server.shutdown()
-    server.server_close()
+    with serving(Client) as url:
+        broker = Broker(f"{url}/broker/")
+        yield broker
+        broker.until.set()

@@ -20,9 +20,10 @@ OVERFLOW = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/overflow"
 
 @dataclass
 class Context:
-    """Lambda's context, with the time that the invocation has left."""
+    """Lambda's context, with the milliseconds that the invocation has left."""
 
     remaining: int = 60_000
+    invoked_function_arn: str = ""
 
     def get_remaining_time_in_millis(self) -> int:
         return self.remaining

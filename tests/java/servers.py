@@ -10,6 +10,7 @@ from time import monotonic, sleep
 
 from signalbox.local import maven
 from signalbox.local.tools import java_home
+from tests.fakes.http_endpoint import free_port
 
 PINS = Path(__file__).parent
 # The C1 compiler and the serial collector start faster and leave the other core to the tests.
@@ -37,7 +38,7 @@ class Server:
     def running(self, options: Sequence[str], arguments: Sequence[str], *, log: Path) -> Iterator[str]:
         """Run it and yield its URL; `{port}` in its words is the port that it listens on."""
         for _ in range(STARTS):
-            port = str(_free_port())
+            port = str(free_port())
             words = [*options, "-cp", self.class_path(), self.main, *arguments]
             command = [*java(), *(word.replace("{port}", port) for word in words)]
             with _process(command, log) as process:
@@ -78,9 +79,3 @@ def _listens(process: subprocess.Popen[bytes], port: int) -> bool:
                 return True
         sleep(0.02)
     return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])

@@ -1,16 +1,16 @@
 """Archives of Maven Central are downloaded once, complete, and only if they are the pinned ones."""
 
 import hashlib
-import threading
 from collections.abc import Iterator
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from signalbox.errors import UnavailableError
 from signalbox.local import maven, tools
+from tests.fakes.http_endpoint import serving
 
 CONTENT = b"classes"
 PINNED = maven.Archive("org.example", "parts", "1.0", hashlib.sha256(CONTENT).hexdigest())
@@ -23,13 +23,10 @@ def central(monkeypatch, tmp_path: Path) -> Iterator[Path]:
     published = folder / "org" / "example" / "parts" / "1.0" / "parts-1.0.jar"
     published.parent.mkdir(parents=True)
     published.write_bytes(CONTENT)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(folder)))
-    threading.Thread(target=partial(server.serve_forever, 0.01), daemon=True).start()
-    monkeypatch.setattr(maven, "CENTRAL", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.setattr(tools, "TOOLS", tmp_path / "tools")
-    yield published
-    server.shutdown()
-    server.server_close()
+    with serving(partial(SimpleHTTPRequestHandler, directory=str(folder))) as url:
+        monkeypatch.setattr(maven, "CENTRAL", url)
+        yield published
 
 
 def install(*wanted: maven.Archive) -> Path:

@@ -6,7 +6,6 @@ import json
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -29,34 +28,25 @@ from signalbox.rendezvous.wire.bridges import DEFAULT_FINGERPRINT
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.proxy import MATCH, poll_response
 from tests.fakes.aws import local_stage
+from tests.fakes.http_endpoint import Handler, serving
 
 ACCOUNT = "123456789012"
 SDP = "v=0\r\na=candidate:1 1 udp 1 192.0.2.1 1 typ host\r\n"
 
 
-class Broker(BaseHTTPRequestHandler):
+class Broker(Handler):
     """A broker with one client for each proxy that accepts its answer."""
 
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
+    def respond(self) -> None:
+        self.received()
         offer = poll_response(MATCH, offer=sample_offer("seed"), nat=Nat.UNRESTRICTED, next_poll=1)
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write((offer if self.path == "/proxy" else '{"Status":"success"}').encode())
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing."""
+        self.answer(offer if self.path == "/proxy" else '{"Status":"success"}')
 
 
 @pytest.fixture
 def broker_url() -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), Broker)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Broker) as url:
+        yield f"{url}/"
 
 
 @pytest.fixture

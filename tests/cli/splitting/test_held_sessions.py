@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,6 +15,7 @@ from signalbox.clients.splitting.heartbeats import HeartbeatThread
 from signalbox.clients.splitting.sessions import SessionClient, SessionEnded, SessionRequest
 from signalbox.control.protocol import CommandUnavailable
 from signalbox.local.processes import is_alive
+from tests.patience import wait_for
 
 ENDED = {"session": "ann-1", "phase": "ending", "reason": "its filter is too slow"}
 READY = {"session": "ann-1", "phase": "ready"}
@@ -38,18 +38,11 @@ def heartbeat_thread(stage: Stage, **options: object) -> HeartbeatThread:
     return HeartbeatThread(SessionClient(stage, request), say, seconds=0.01, **options)
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 def test_heartbeats_are_sent_during_the_block_only():
     stage = Stage(lambda: READY)
 
     with heartbeat_thread(stage).running() as heartbeat:
-        wait_for(lambda: stage.beats > 3)
+        wait_for(lambda: stage.beats > 3, "heartbeats", every=0.005)
     given = stage.beats
     heartbeat.check()
 
@@ -64,7 +57,7 @@ def test_a_failed_heartbeat_is_reported_and_repeated(capsys):
     stage = Stage(fail)
 
     with heartbeat_thread(stage).running() as heartbeat:
-        wait_for(lambda: stage.beats > 2)
+        wait_for(lambda: stage.beats > 2, "heartbeats", every=0.005)
     heartbeat.check()
 
     assert "· heartbeat failed: throttled\n" in capsys.readouterr().err
@@ -86,7 +79,7 @@ def test_a_command_ends_with_a_session_that_is_killed():
     runner.kill()
     runner.communicate()  # ends when nothing has the pipe open any more
 
-    wait_for(lambda: not is_alive(command))
+    wait_for(lambda: not is_alive(command), "the end of the command", every=0.005)
 
 
 def test_a_session_ended_by_the_stage_ends_its_command_with_the_reason():

@@ -47,6 +47,7 @@ from tests.fakes.aws import REGION, aws, exchange_table, live_table, sqs  # noqa
 from tests.handlers.environment import (
     OVERFLOW,
     STREAM,
+    Context,
     clear_caches,
     create_history_stream,
     new_instances,
@@ -143,17 +144,6 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
     DynamoUsers(exchange_table).put(User(UserName("alice"), Role.SOURCE, Ownership.STRICT, NOW, "AIDA1"))
     with new_instances(monkeypatch, settings, wiring, control_wiring, control):
         yield ExchangeControlStage(sqs, exchange_table, s3)
-
-
-@dataclass(frozen=True)
-class Context:
-    """The context of a call of the function `control`."""
-
-    invoked_function_arn: str
-    seconds: int = 30
-
-    def get_remaining_time_in_millis(self) -> int:
-        return 1000 * self.seconds
 
 
 NO_LIVE = "the stage has no live exchanges: deploy it with live in the setting `capabilities`"
@@ -375,7 +365,7 @@ def measure(queue: str) -> None:
 def test_the_schedule_deletes_unused_queues(stage):
     stage.result("declare_queue", queue="q_alice", expires_seconds=60)
     stage.result("declare_queue", queue="q_bob")
-    context = Context(function("control"))
+    context = Context(30_000, function("control"))
     assert handler({"task": "maintain"}, context)["deleted"] == 0
 
     stage.table.update_item(
@@ -417,7 +407,7 @@ def test_the_schedule_connects_the_queues_of_an_earlier_deployment_once(stage):
     boto3.client("lambda").create_event_source_mapping(
         EventSourceArn=ARNS + CONTROL, FunctionName=function_arn, ScalingConfig={"MaximumConcurrency": 2}
     )
-    context = Context(function_arn)
+    context = Context(30_000, function_arn)
 
     done = handler({"task": "maintain"}, context)
 
@@ -430,8 +420,8 @@ def test_queues_that_could_not_be_connected_are_logged_and_tried_again(stage, ca
     stage.result("declare_exchange", exchange="xpublic")
     lose_connections()
 
-    late = handler({"task": "maintain"}, Context(function("control"), seconds=0))
-    failed = handler({"task": "maintain"}, Context(function("other")))
+    late = handler({"task": "maintain"}, Context(0, function("control")))
+    failed = handler({"task": "maintain"}, Context(30_000, function("other")))
 
     assert late == {"deleted": 0, "connected": 0, "disconnected": 0, "complete": False}
     assert failed == {"deleted": 0, "connected": 2, "disconnected": 0, "complete": False}

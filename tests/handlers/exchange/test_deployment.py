@@ -3,8 +3,6 @@
 import json
 from collections.abc import Iterator
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
 from typing import Any, ClassVar
 
 import pytest
@@ -15,30 +13,26 @@ from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.errors import EffectFailed, EffectRefused
 from tests.adapters.shared.stubs import ARNS
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.exchange.test_control import Context, ExchangeControlStage, stage  # noqa: F401 - fixtures
+from tests.fakes.http_endpoint import Handler, serving
+from tests.handlers.environment import Context
+from tests.handlers.exchange.test_control import ExchangeControlStage, stage  # noqa: F401 - fixtures
 
 EXCHANGE, USERS = "Custom::SignalboxExchange", "Custom::SignalboxUsers"
 
 
-class Answers(BaseHTTPRequestHandler):
+class Answers(Handler):
     found: ClassVar[list[dict[str, Any]]] = []
 
-    def do_PUT(self) -> None:
+    def respond(self) -> None:
         assert not self.headers["Content-Type"]
-        self.found.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.found.append(json.loads(self.received()))
+        self.answer()
 
 
 @pytest.fixture(scope="module")
 def response_url() -> Iterator[str]:
-    with HTTPServer(("127.0.0.1", 0), Answers) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    with serving(Answers) as url:
+        yield f"{url}/"
 
 
 @pytest.fixture
@@ -58,7 +52,7 @@ def ask(response_url, stage):  # noqa: F811 - fixtures
             **({} if request == "Create" else {"PhysicalResourceId": "p"}),
             **({"OldResourceProperties": _properties(before)} if request == "Update" else {}),
         }
-        assert handler(event, Context("", seconds)) == {}
+        assert handler(event, Context(1_000 * seconds)) == {}
         return Answers.found.pop()
 
     return ask

@@ -44,13 +44,6 @@ CONNECT = {"routeKey": "$connect", "eventType": "CONNECT", "identity": {"sourceI
 MODULES = (exchange_wiring, wiring, arvados, connect, receive, session, session_wiring, overview, overview_wiring)
 
 
-class NoTime:
-    """Lambda's context of an invocation that has no time left."""
-
-    def get_remaining_time_in_millis(self) -> int:
-        return 0
-
-
 @dataclass(kw_only=True)
 class LiveStage(Queues):
     s3: Any
@@ -79,6 +72,11 @@ class LiveStage(Queues):
         query = None if token is None else {"api_token": token}
         asked = {"headers": HEADERS if headers is None else headers, "queryStringParameters": query}
         return connect.handler(asked | {"requestContext": CONNECT | given | context}, None)
+
+    def send(self, connection: str, body: str, *, queue: str = INBOX) -> None:
+        """Send a message of a connection, which is its group."""
+        ids = {"MessageGroupId": connection, "MessageDeduplicationId": uuid.uuid4().hex}
+        self.sqs.send_message(QueueUrl=self.urls[queue], MessageBody=body, **ids)
 
     def say(self, connection: str, *message: object) -> list[Any]:
         """Send a message and process it, with the calls that are passed on; return the new items of the outbox."""

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import uuid
 from datetime import UTC, datetime
 
 import boto3
@@ -16,7 +15,7 @@ from signalbox.live.outbox.overview_calls import OverviewCall
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.aws import aws, exchange_table, live_table, rendezvous_table, split_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.environment import dead_letter_reason
+from tests.handlers.environment import Context, dead_letter_reason
 from tests.handlers.live.live_stage import (  # noqa: F401 - fixtures
     INBOX,
     ORDERED_DEAD,
@@ -24,7 +23,6 @@ from tests.handlers.live.live_stage import (  # noqa: F401 - fixtures
     OVERVIEW,
     REALM,
     LiveStage,
-    NoTime,
     record_of,
     stage,
 )
@@ -80,14 +78,14 @@ def test_calls_for_which_an_invocation_has_no_time_are_answered_by_the_next_one(
     for number in (1, 2, 3):
         call(admin, 48, number, {}, "signalbox.activity")
 
-    assert len(admin.process(OVERVIEW, NoTime())) == 2
+    assert len(admin.process(OVERVIEW, Context(0))) == 2
     assert admin.process(OVERVIEW, wait=20) == []
 
     assert [reply[1] for reply in admin.replies("c1")] == [1, 2, 3]
 
 
 def test_an_unreadable_message_becomes_a_dead_letter_and_blocks_no_other(admin):
-    put(admin, "c1", "nonsense")
+    admin.send("c1", "nonsense", queue=OVERVIEW)
     call(admin, 48, 1, {}, "signalbox.topics")
 
     assert admin.process(OVERVIEW) == []
@@ -100,7 +98,7 @@ def test_an_unreadable_message_becomes_a_dead_letter_and_blocks_no_other(admin):
 
 
 def test_a_call_that_stops_its_reader_becomes_a_dead_letter(admin, monkeypatch):
-    put(admin, "c1", "poison")
+    admin.send("c1", "poison", queue=OVERVIEW)
     (record,) = [record_of(message, OVERVIEW) for message in admin.taken(OVERVIEW)]
     record["attributes"]["ApproximateReceiveCount"] = "5"
     monkeypatch.setattr(OverviewCall, "parse", lambda _: os.kill(os.getpid(), signal.SIGSEGV))
@@ -113,14 +111,5 @@ def test_a_call_that_stops_its_reader_becomes_a_dead_letter(admin, monkeypatch):
 
 def call(stage, *message):  # noqa: F811
     """Have `session` pass on a call, without answering it."""
-    put(stage, "c1", f"f{json.dumps(message)}", queue=INBOX)
+    stage.send("c1", f"f{json.dumps(message)}")
     assert stage.process() == []
-
-
-def put(stage, connection, body, *, queue=OVERVIEW):  # noqa: F811
-    stage.sqs.send_message(
-        QueueUrl=stage.urls[queue],
-        MessageBody=body,
-        MessageGroupId=connection,
-        MessageDeduplicationId=uuid.uuid4().hex,
-    )

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import uuid
 import zlib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -30,14 +29,13 @@ from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Right
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
 from tests.fakes.issuer import AUDIENCE, running_issuer
-from tests.handlers.environment import dead_letter_reason, written_events
+from tests.handlers.environment import Context, dead_letter_reason, written_events
 from tests.handlers.live.live_stage import (  # noqa: F401 - fixtures
     INBOX,
     NAMES,
     ORDERED_DEAD,
     REALM,
     TIMERS,
-    NoTime,
     record_of,
     stage,
 )
@@ -67,7 +65,7 @@ def test_frames_for_which_an_invocation_has_no_time_are_processed_by_the_next_on
     for number in (1, 2, 3):
         wiring.inbox().put_frame(ConnectionId("c1"), f'[32,{number},{{}},"trial.a"]', request=str(number))
 
-    assert len(stage.process(context=NoTime())) == 2
+    assert len(stage.process(context=Context(0))) == 2
     assert stage.process(wait=20) == []
 
     assert [reply[1] for reply in stage.replies("c1")] == [1, 2, 3]
@@ -163,7 +161,7 @@ def test_a_failure_blocks_its_own_connection_only(stage):  # noqa: F811
         stage.connect(connection)
     stage.live.put_item(Item={"pk": "connection#c1", "sk": "session"})  # an unreadable record
     for connection in ("c1", "c1", "c2"):
-        put(stage, connection, "f[6]")
+        stage.send(connection, "f[6]")
 
     left = stage.process()
 
@@ -174,7 +172,7 @@ def test_a_failure_blocks_its_own_connection_only(stage):  # noqa: F811
 def test_an_unreadable_message_of_an_inbox_becomes_a_dead_letter_and_blocks_no_other(stage):  # noqa: F811
     stage.connect("c1")
     for body in ("nonsense", '{"heard": "music"}', "f[6]"):
-        put(stage, "c1", body)
+        stage.send("c1", body)
 
     assert stage.process() == []
 
@@ -197,7 +195,7 @@ def test_an_unreadable_message_of_an_inbox_becomes_a_dead_letter_and_blocks_no_o
 def test_a_frame_that_stops_its_reader_becomes_a_dead_letter_and_blocks_no_other(stage, monkeypatch):  # noqa: F811
     stage.connect("c1")
     for body in ("f[6]", "f[7]", '{"heard": "lost"}'):
-        put(stage, "c1", body)
+        stage.send("c1", body)
     records = [record_of(message, INBOX) for message in stage.taken(INBOX, keep=True)]
     for record in records:
         record["attributes"]["ApproximateReceiveCount"] = "5"
@@ -226,15 +224,6 @@ def test_an_unreadable_timer_becomes_a_dead_letter_and_the_others_are_forwarded(
         "a message of 2 characters is not a timer: KeyError('connection')",
     )
     assert stage.history()[0] == ("dead_letter", "dead")
-
-
-def put(stage, connection, body):  # noqa: F811
-    stage.sqs.send_message(
-        QueueUrl=stage.urls[INBOX],
-        MessageBody=body,
-        MessageGroupId=connection,
-        MessageDeduplicationId=uuid.uuid4().hex,
-    )
 
 
 @pytest.fixture

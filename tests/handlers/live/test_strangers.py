@@ -1,6 +1,5 @@
 """What strangers cost at the limits of the live API is what the threat model states."""
 
-import uuid
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
@@ -54,9 +53,7 @@ def wrong_secrets(stage: LiveStage) -> Bill:  # noqa: F811 - a type
 def frames(stage: LiveStage) -> Bill:  # noqa: F811 - a type
     """Send ten frames at once on a connection that is over, each of which API Gateway puts into the inbox."""
     for _ in range(FRAMES):
-        stage.sqs.send_message(
-            QueueUrl=stage.urls[INBOX], MessageBody="f[]", MessageGroupId="c1", MessageDeduplicationId=uuid.uuid4().hex
-        )
+        stage.send("c1", "f[]")
     with billed(**RUN, WebSocket_message=FRAMES, SQS_FIFO_request=FRAMES + 2) as bill:
         assert stage.process() == []
     return Bill(Counter({item: number / FRAMES for item, number in bill.units.items()}))

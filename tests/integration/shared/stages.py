@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -241,15 +240,6 @@ def resources(session: boto3.Session) -> set[tuple[str, str]]:
 
 def _tags(listed: list[dict[str, str]]) -> dict[str, str]:
     return {tag["TagKey"]: tag["TagValue"] for tag in listed}
-
-
-def within(seconds: float, look: Any, what: str) -> Any:
-    """Return the first true result of `look`."""
-    until = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < until, what
-        time.sleep(0.2)
-    return found
 
 
 def _last(text: str, separator: str = ":") -> str:

@@ -42,8 +42,8 @@ from tests.integration.shared.stages import (
     resources,
     run_task,
     synthesized,
-    within,
 )
+from tests.patience import wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.spark, pytest.mark.release]
 
@@ -147,7 +147,7 @@ def _use(story: Story, deployment: Deployment, alice: ExchangeClient) -> None:
     _declare(alice)
     for number in range(3):
         alice.publish(EXCHANGE, f"images.{number}", f"before {number}")
-    within(SECONDS, lambda: _queued(alice) == 3, "the messages wait in the queue")
+    wait_for(lambda: _queued(alice) == 3, "the messages wait in the queue", seconds=SECONDS)
     with _live(deployment) as client:
         client.publish(TOPIC, Payload(["before"]))
     prefix = deployment.outputs["TemporaryQueuePrefix"]
@@ -219,7 +219,7 @@ def _use_again(story: Story, deployment: Deployment, alice: ExchangeClient, requ
             consumer.ack(*found)
             return len(story.received) == 4
 
-        within(SECONDS, bodies, "all messages are received")
+        wait_for(bodies, "all messages are received", seconds=SECONDS)
     with _live(deployment) as client:
         client.follow(PatternCursor(TopicPattern.parse(TOPIC), backfill_start=LastEvents(10)))
         client.publish(TOPIC, Payload(["after"]), options={"exclude_me": False})
@@ -248,7 +248,7 @@ def _use_split(story: Story, deployment: Deployment, request: SessionRequest) ->
         )
     reader = LocalConsumer(session, [queue.url for queue in state.queues])
     with reader.reading():
-        within(SECONDS, lambda: reader.received and consumer.received(), "the split forwards messages")
+        wait_for(lambda: reader.received and consumer.received(), "the split forwards messages", seconds=SECONDS)
     story.in_session = [one.body for one in reader.received]
     story.by_consumer = [one.body for one in consumer.received()]
 
@@ -256,7 +256,7 @@ def _use_split(story: Story, deployment: Deployment, request: SessionRequest) ->
 def _delivered(alice: ExchangeClient, body: str) -> list[str]:
     alice.publish(EXCHANGE, "images.1", body)
     with alice.consumer(QUEUE) as consumer:
-        found = within(SECONDS, lambda: consumer.receive(wait_seconds=1), "the message is received")
+        found = wait_for(lambda: consumer.receive(wait_seconds=1), "the message is received", seconds=SECONDS)
         consumer.ack(*found)
     return [one.delivered.body for one in found]
 

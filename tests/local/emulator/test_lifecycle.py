@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -17,6 +16,7 @@ from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.program import ACCOUNT
 from signalbox.local.processes import is_alive
 from signalbox.local.stage_folder import StageFolder
+from tests.patience import wait_for
 
 
 def test_a_port_in_use_is_reported_with_a_free_one_to_try(tmp_path):
@@ -150,7 +150,7 @@ def test_the_state_is_saved_only_when_the_lock_is_free_for_the_next_emulator(tmp
     ):
         emulator.stdout.readline()
         saved = threads.submit(save)
-        _wait_until(lambda: not is_alive(emulator.pid))
+        wait_for(lambda: not is_alive(emulator.pid), "the end of a process")
         for _ in range(10):  # as long as a save that does not wait would take
             lifecycle._kill_workers(stage_folder)
         emulator.stdin.close()
@@ -179,7 +179,7 @@ def test_a_killed_emulator_is_noticed_and_its_workers_are_ended(tmp_path):
     worker.stdout.readline()
 
     os.kill(leader, signal.SIGKILL)
-    _wait_until(lambda: not is_alive(leader))
+    wait_for(lambda: not is_alive(leader), "the end of a process")
 
     assert lifecycle.running(stage_folder) is None
     assert lifecycle.stop(stage_folder) is True
@@ -196,13 +196,6 @@ def test_an_emulator_with_a_lifeline_ends_when_the_lifeline_is_closed(tmp_path):
 
     os.close(held)
 
-    _wait_until(lambda: not is_alive(leader))
+    wait_for(lambda: not is_alive(leader), "the end of a process")
     os.close(lifeline)
     lifecycle.stop(stage_folder)
-
-
-def _wait_until(condition):
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -1,6 +1,5 @@
 """The client of a cluster over real TLS: trust, time-outs, retries, renewed tokens and connections, bounded answers."""
 
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -19,6 +18,7 @@ from signalbox.aws.splitting.kubernetes.api import (
 )
 from signalbox.aws.splitting.kubernetes.client import ClusterClient
 from tests.adapters.splitting.kubernetes.api_server import HOST, Answer, ApiServer, Authority, running
+from tests.fakes.http_endpoint import free_port
 
 PATH = "/apis/apps/v1/namespaces/shop/deployments/meme-app"
 PODS = "/api/v1/namespaces/shop/pods"
@@ -319,12 +319,6 @@ def test_a_server_that_hangs_is_unavailable(server, authority):
         client_of(connection, timeout=Timeout(connect=2, read=0.1)).get(PATH)
 
     assert len(server.requests) == 2
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 def test_a_server_that_is_away_is_unavailable(authority):

@@ -3,7 +3,6 @@
 import json
 import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from hypothesis import given
@@ -26,6 +25,7 @@ from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import Offer, offer_body
 from signalbox.rendezvous.wire.proxy import MATCH, NO_MATCH, ProxyAnswer, ProxyPoll, answer_response, poll_response
 from signalbox.rendezvous.wire.sdp import best_candidate_address, sdp_of
+from tests.fakes.http_endpoint import Handler, serving
 
 OFFER = sample_offer("a client")
 MATCHED = poll_response(MATCH, offer=OFFER, nat=Nat.RESTRICTED, next_poll=20000, relay_url="wss://r.example/").encode()
@@ -155,29 +155,18 @@ def test_session_ids_are_those_of_the_go_proxy():
 def server():
     """A server on loopback that returns the request body with the status in the path."""
 
-    class Echo(BaseHTTPRequestHandler):
-        def do_POST(self):
+    class Echo(Handler):
+        def respond(self):
             if self.path == "/hang":
                 hanging.wait(5)
                 return
-            received = self.rfile.read(int(self.headers["Content-Length"]))
-            sent = json.dumps([self.headers["X-Forwarded-For"], received.decode()]).encode()
-            self.send_response(int(self.path.removeprefix("/")))
-            self.send_header("Content-Length", str(len(sent)))
-            self.end_headers()
-            self.wfile.write(sent)
-
-        def log_message(self, *_):
-            """Log nothing."""
+            sent = json.dumps([self.headers["X-Forwarded-For"], self.received().decode()])
+            self.answer(sent, status=int(self.path.removeprefix("/")))
 
     hanging = threading.Event()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"http://127.0.0.1:{running.server_port}"
+    with serving(Echo) as url:
+        yield url
         hanging.set()
-        running.shutdown()
-        thread.join()
 
 
 def test_a_post_by_http(server):
@@ -203,21 +192,12 @@ def test_waiting_for_a_proxy_ends_when_the_broker_has_one():
     pages = [debug_page({}), debug_page({}), debug_page({ProxyKind(Nat.RESTRICTED, "webext"): 1})]
     waits = []
 
-    class Debug(BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(pages.pop(0).encode())
+    class Debug(Handler):
+        def respond(self):
+            self.answer(pages.pop(0))
 
-        def log_message(self, *_):
-            """Log nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Debug) as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        wait_for_proxy(f"http://127.0.0.1:{running.server_port}/", sleep=waits.append)
-        running.shutdown()
-        thread.join()
+    with serving(Debug) as url:
+        wait_for_proxy(f"{url}/", sleep=waits.append)
 
     assert pages == []
     assert len(waits) == 2
