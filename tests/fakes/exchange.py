@@ -7,7 +7,8 @@ to the same behaviour.
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
+from typing import Generic, TypeVar
 
 from signalbox.errors import EffectFailed, EffectRefused, SignalboxError
 from signalbox.exchange.model.bindings import DeclaredName
@@ -32,28 +33,41 @@ from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName, QueueUrl
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
-START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-
-
-class MemoryTime:
-    """A clock that advances only by `pass_by` and `sleep`."""
-
-    def __init__(self) -> None:
-        self.moment = START
-
-    def now(self) -> datetime:
-        return self.moment
-
-    def pass_by(self, time: timedelta) -> None:
-        self.moment += time
-
-    def sleep(self, seconds: float) -> None:
-        self.pass_by(timedelta(seconds=seconds))
+R = TypeVar("R", ExchangeRecord, DeclaredQueue)
 
 
 @dataclass
-class MemoryExchanges:
-    records: dict[str, ExchangeRecord] = field(default_factory=dict)
+class MemoryRecords(Generic[R]):
+    records: dict[str, R] = field(default_factory=dict)
+
+    def find(self, name: str) -> R | None:
+        return self.records.get(name)
+
+    def every(self, *, prefix: str = "") -> Sequence[R]:
+        return [self.records[name] for name in sorted(self.records) if name.startswith(prefix)]
+
+    def create(self, record: R) -> bool:
+        return self.records.setdefault(record.name, record) is record
+
+    def save(self, record: R, *, replacing: R) -> R | None:
+        if not self._is_as_read(replacing):
+            return None
+        saved = self.records[record.name] = replace(record, version=replacing.version + 1)
+        return saved
+
+    def forget(self, record: R) -> bool:
+        if not self._is_as_read(record):
+            return False
+        del self.records[record.name]
+        return True
+
+    def _is_as_read(self, record: R) -> bool:
+        found = self.records.get(record.name)
+        return found is not None and found.version == record.version
+
+
+@dataclass
+class MemoryExchanges(MemoryRecords[ExchangeRecord]):
     arvados: ExchangeName | None = None
     heads: dict[str, int] = field(default_factory=dict)  # their numbers
 
@@ -64,27 +78,6 @@ class MemoryExchanges:
         if self.arvados == replacing:
             self.arvados = name
         return self.arvados == name
-
-    def find(self, name: ExchangeName) -> ExchangeRecord | None:
-        return self.records.get(name)
-
-    def every(self, *, prefix: str = "") -> Sequence[ExchangeRecord]:
-        return [self.records[name] for name in sorted(self.records) if name.startswith(prefix)]
-
-    def create(self, exchange: ExchangeRecord) -> bool:
-        return self.records.setdefault(exchange.name, exchange) is exchange
-
-    def save(self, exchange: ExchangeRecord, *, replacing: ExchangeRecord) -> ExchangeRecord | None:
-        if not self._is_as_read(replacing):
-            return None
-        saved = self.records[exchange.name] = replace(exchange, version=replacing.version + 1)
-        return saved
-
-    def forget(self, exchange: ExchangeRecord) -> bool:
-        if not self._is_as_read(exchange):
-            return False
-        del self.records[exchange.name]
-        return True
 
     def delete_heads(self, name: ExchangeName, *, is_over: Callable[[], bool]) -> bool:
         left = self.heads.get(name, 0)
@@ -98,45 +91,13 @@ class MemoryExchanges:
         if name in self.records:
             self.records[name] = replace(self.records[name], version=self.records[name].version + 1)
 
-    def _is_as_read(self, exchange: ExchangeRecord) -> bool:
-        found = self.records.get(exchange.name)
-        return found is not None and found.version == exchange.version
 
-
-@dataclass
-class MemoryQueues:
-    records: dict[str, DeclaredQueue] = field(default_factory=dict)
-
-    def find(self, name: DeclaredName) -> DeclaredQueue | None:
-        return self.records.get(name)
-
-    def every(self, *, prefix: str = "") -> Sequence[DeclaredQueue]:
-        return [self.records[name] for name in sorted(self.records) if name.startswith(prefix)]
-
-    def create(self, queue: DeclaredQueue) -> bool:
-        return self.records.setdefault(queue.name, queue) is queue
-
-    def save(self, queue: DeclaredQueue, *, replacing: DeclaredQueue) -> DeclaredQueue | None:
-        if not self._is_as_read(replacing):
-            return None
-        saved = self.records[queue.name] = replace(queue, version=replacing.version + 1)
-        return saved
-
+class MemoryQueues(MemoryRecords[DeclaredQueue]):
     def record_heartbeat(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
         found = self.records.get(name)
         if found is None or found.is_deleting:
             return None
         return self.save(replace(found, consumed_at=now), replacing=found)
-
-    def forget(self, queue: DeclaredQueue) -> bool:
-        if not self._is_as_read(queue):
-            return False
-        del self.records[queue.name]
-        return True
-
-    def _is_as_read(self, queue: DeclaredQueue) -> bool:
-        found = self.records.get(queue.name)
-        return found is not None and found.version == queue.version
 
 
 @dataclass

@@ -7,7 +7,7 @@ from signalbox.live.admin.ports import StoredGrants
 from signalbox.live.rights.grants import Grant, GroupGrants
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Right
-from tests.fakes.exchange import MemoryTime
+from tests.fakes.clock import MemoryTime
 
 
 @dataclass

@@ -6,7 +6,7 @@ The suite in tests/adapters/splitting/test_splits.py checks the stores and the A
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.messages import Message, MessageId
@@ -25,18 +25,7 @@ from signalbox.splitting.model.observed_state import (
 from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import ORIGINAL_QUEUE, OpenCall, SentBack, StoredRegistry, StoredSplit, UnreadableSplit
-
-START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-
-
-class MemoryTime:
-    """A clock that tests set."""
-
-    def __init__(self) -> None:
-        self.moment = START
-
-    def now(self) -> datetime:
-        return self.moment
+from tests.fakes.clock import START, MemoryTime
 
 
 @dataclass

@@ -30,7 +30,8 @@ from tests.adapters.splitting.test_kubernetes_targets import (  # noqa: F401 - t
     test_what_the_owner_changes_during_the_split_stays,
 )
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
-from tests.fakes.splitting import MemoryAnnotations, MemoryTime
+from tests.fakes.clock import MemoryTime
+from tests.fakes.splitting import MemoryAnnotations
 from tests.kubernetes.cluster import Namespace
 from tests.simulation.calls import Calls
 from tests.simulation.cluster import SERVICE, Response, SimulatedCluster, SimulatedPool

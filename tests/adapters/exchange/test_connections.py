@@ -12,7 +12,7 @@ from signalbox.exchange.model.connections import Connection, ConnectionCheck, Fu
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import UserName
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, StubbedClient, TaggingLambda, attributes_of, error, function
-from tests.fakes.exchange import START
+from tests.fakes.clock import START
 
 ALICE, CONTROL = UserName("alice"), "signalbox-exchange-control"
 OWN = f"{CONTROL}-alice"

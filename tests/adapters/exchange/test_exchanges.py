@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,8 @@ from signalbox.exchange.model.records import (
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.aws import STORES
-from tests.fakes.exchange import START, MemoryExchanges, MemoryQueues, MemoryUsers
+from tests.fakes.clock import START
+from tests.fakes.exchange import MemoryExchanges, MemoryQueues, MemoryUsers
 
 SECOND = timedelta(seconds=1)
 PUBLIC, OURS = ExchangeName("xpublic"), ExchangeName("xs_alice.fifo")
@@ -61,6 +63,58 @@ queues = made(MemoryQueues, DynamoQueues)
 users = made(MemoryUsers, DynamoUsers)
 
 
+KINDS = {
+    "exchange": (MemoryExchanges, DynamoExchanges, EXCHANGE, replace(EXCHANGE, alternate=OURS)),
+    "queue": (MemoryQueues, DynamoQueues, QUEUE, replace(QUEUE, settings=QueueSettings(prefetch=1))),
+}
+
+
+@pytest.fixture(params=STORES)
+def resources(request: pytest.FixtureRequest, kind: str) -> tuple[Any, Any, Any]:
+    """Return a store, a record, and the same with a change."""
+    memory, adapter, *records = KINDS[kind]
+    store = memory() if request.param == "memory" else adapter(request.getfixturevalue("exchange_table"))
+    return store, *records
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestRecords:
+    def test_a_second_record_of_a_name_is_not_stored(self, resources) -> None:
+        store, record, changed = resources
+        store.create(record)
+
+        assert not store.create(changed)
+        assert store.find(record.name) == record
+
+    def test_a_change_counts_once_only(self, resources) -> None:
+        store, record, changed = resources
+        store.create(record)
+
+        saved = store.save(changed, replacing=record)
+
+        assert saved == replace(changed, version=2)
+        assert store.find(record.name) == saved
+        assert store.save(record, replacing=record) is None
+
+    def test_a_change_does_not_restore_a_deleted_record(self, resources) -> None:
+        store, record, _ = resources
+
+        assert store.save(record, replacing=record) is None
+        assert store.find(record.name) is None
+
+    def test_a_record_is_forgotten_as_it_was_read_or_not_at_all(self, resources) -> None:
+        store, record, _ = resources
+        store.create(record)
+        saved = store.save(record, replacing=record)
+        assert saved is not None
+
+        assert not store.forget(record)
+        assert store.find(record.name) == saved
+        assert store.forget(saved)
+        assert store.find(record.name) is None
+        assert not store.forget(saved)
+
+
 class TestExchanges:
     def test_one_exchange_at_a_time_is_the_realm_of_arvados(self, exchanges: Exchanges) -> None:
         assert exchanges.arvados_realm() is None
@@ -74,7 +128,6 @@ class TestExchanges:
     @pytest.mark.parametrize(
         "exchange",
         [
-            pytest.param(EXCHANGE, id="of-an-administrator"),
             pytest.param(replace(EXCHANGE, name=OURS, created_by=ALICE), id="ordered-of-a-user"),
             pytest.param(replace(EXCHANGE, alternate=OURS, is_deleting=True, version=7), id="leaving-with-alternate"),
             pytest.param(replace(EXCHANGE, name=OURS, live=LiveSettings()), id="live"),
@@ -86,15 +139,6 @@ class TestExchanges:
 
         assert exchanges.find(exchange.name) == exchange
 
-    def test_an_undeclared_resource_does_not_exist(self, exchanges: Exchanges) -> None:
-        assert exchanges.find(PUBLIC) is None
-
-    def test_a_second_record_of_a_name_is_not_stored(self, exchanges: Exchanges) -> None:
-        exchanges.create(EXCHANGE)
-
-        assert not exchanges.create(replace(EXCHANGE, created_by=BOB))
-        assert exchanges.find(PUBLIC) == EXCHANGE
-
     def test_all_are_listed_by_name(self, exchanges: Exchanges) -> None:
         other = replace(EXCHANGE, name=OURS)
         for exchange in (other, EXCHANGE):
@@ -102,31 +146,6 @@ class TestExchanges:
 
         assert exchanges.every() == [EXCHANGE, other]
         assert exchanges.every(prefix=OURS) == [other]
-
-    def test_a_change_counts_once_only(self, exchanges: Exchanges) -> None:
-        exchanges.create(EXCHANGE)
-        changed = replace(EXCHANGE, alternate=OURS)
-
-        saved = exchanges.save(changed, replacing=EXCHANGE)
-
-        assert saved == replace(changed, version=2)
-        assert exchanges.find(PUBLIC) == saved
-        assert exchanges.save(EXCHANGE, replacing=EXCHANGE) is None
-
-    def test_a_change_does_not_restore_a_deleted_record(self, exchanges: Exchanges) -> None:
-        assert exchanges.save(EXCHANGE, replacing=EXCHANGE) is None
-        assert exchanges.find(PUBLIC) is None
-
-    def test_a_record_is_forgotten_as_it_was_read_or_not_at_all(self, exchanges: Exchanges) -> None:
-        exchanges.create(EXCHANGE)
-        saved = exchanges.save(EXCHANGE, replacing=EXCHANGE)
-        assert saved is not None
-
-        assert not exchanges.forget(EXCHANGE)
-        assert exchanges.find(PUBLIC) == saved
-        assert exchanges.forget(saved)
-        assert exchanges.find(PUBLIC) is None
-        assert not exchanges.forget(saved)
 
 
 class TestQueues:
@@ -146,22 +165,6 @@ class TestQueues:
         assert queues.every() == queues.every(prefix=queue.name) == [queue]
         assert queues.every(prefix=f"{queue.name}_") == []
 
-    def test_an_undeclared_resource_does_not_exist(self, queues: Queues) -> None:
-        assert queues.find(QUEUE.name) is None
-
-    def test_a_second_record_of_a_name_is_not_stored(self, queues: Queues) -> None:
-        queues.create(QUEUE)
-
-        assert not queues.create(replace(QUEUE, owner=BOB))
-        assert queues.find(QUEUE.name) == QUEUE
-
-    def test_a_change_counts_once_only(self, queues: Queues) -> None:
-        queues.create(QUEUE)
-        changed = replace(QUEUE, settings=QueueSettings(prefetch=1))
-
-        assert queues.save(changed, replacing=QUEUE) == replace(changed, version=2)
-        assert queues.save(changed, replacing=QUEUE) is None
-
     def test_a_heartbeat_changes_the_version(self, queues: Queues) -> None:
         """A concurrent deletion of the unused queue must fail."""
         queues.create(QUEUE)
@@ -178,13 +181,6 @@ class TestQueues:
 
         queues.create(replace(QUEUE, is_deleting=True))
         assert queues.record_heartbeat(QUEUE.name, now=START) is None
-
-    def test_a_record_is_forgotten_once(self, queues: Queues) -> None:
-        queues.create(QUEUE)
-
-        assert queues.forget(QUEUE)
-        assert not queues.forget(QUEUE)
-        assert queues.find(QUEUE.name) is None
 
 
 def test_a_left_queue_is_none_that_is_declared(exchange_table) -> None:

@@ -16,7 +16,7 @@ from signalbox.exchange.model.records import User
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, attributes_of, function, tags_of
-from tests.fakes.exchange import START
+from tests.fakes.clock import START
 
 ALICE = UserName("alice")
 CONTROL, OWN = "signalbox-exchange-control", "signalbox-exchange-control-alice"

@@ -12,8 +12,8 @@ from signalbox.exchange.model.records import DeclaredQueue
 from signalbox.kept.settings import KeepSetting
 from signalbox.queues import QueueName
 from tests.fakes.aws import aws, exchange_table, split_table  # noqa: F401 - fixtures
+from tests.fakes.clock import START
 from tests.fakes.kept import MemoryKeepSettings
-from tests.fakes.splitting import START
 
 DAY = timedelta(days=1)
 MEMES, ORDERS = QueueName("memes"), QueueName("orders.fifo")

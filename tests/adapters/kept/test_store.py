@@ -13,8 +13,8 @@ from signalbox.kept.objects import NotKept, StoredVersion, kept_batch, key_at, r
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
+from tests.fakes.clock import START
 from tests.fakes.kept import MemoryKeptMessages
-from tests.fakes.splitting import START
 
 BUCKET = "history"
 MEMES, OTHERS = QueueName("memes"), QueueName("memes-2")

@@ -25,7 +25,7 @@ from signalbox.live.identity.tokens import CLUSTER, TokenIdentity
 from signalbox.live.model.state import Account, ConnectionId, SessionState, opened
 from signalbox.live.ports import Accounts, RealmAccess
 from signalbox.live.rights.grants import NO_RIGHTS, Grant, GrantSet, Rights
-from signalbox.live.rights.principals import EVERYONE, GroupName, PrincipalName, Subject, principal_of
+from signalbox.live.rights.principals import EVERYONE, GroupName, PrincipalName, principal_of
 from signalbox.live.rights.settling import RIGHTS_KEPT_SECONDS
 from signalbox.live.wamp.authentication import AuthMethod, Identity, StoredSecret
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -128,15 +128,6 @@ def test_failed_logins_of_another_minute_do_not_count(exchange_table, live_table
 
     assert accounts.access(REALM, ALICE, now=START + MINUTE).failures == 1
     assert accounts.access(REALM, ALICE, now=START + 2 * MINUTE).failures == 0
-
-
-def test_rights_follow_from_role_and_grants_and_an_unknown_user_has_none(exchange_table, live_table) -> None:
-    DynamoUsers(exchange_table).put(User(ALICE, Role.SUBSCRIBER, Ownership.STRICT, START, "AIDAALICE"))
-    live_table.put_item(Item=grants_item(REALM, ALICE, GRANTS, version=1))
-    rights = DynamoUserRights(live_table, exchange_table)
-
-    assert rights.find(REALM, ALICE) == Rights(frozenset(), GRANTS, subject=Subject.of(ALICE))
-    assert rights.find(REALM, UNKNOWN) == NO_RIGHTS
 
 
 def access_rights(live_table, exchange_table, realm, user, *, is_anonymous=False, token=None) -> Rights:

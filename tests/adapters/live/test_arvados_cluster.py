@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pytest
 
@@ -10,18 +9,11 @@ from signalbox.aws.live.arvados_cluster import CURRENT_USER, KEPT_SECONDS, Arvad
 from signalbox.aws.live.json_documents import JsonDocuments
 from signalbox.live.arvados.cluster import ClusterUser
 from signalbox.live.identity.tokens import TokenProblem
+from tests.fakes.clock import Seconds
 from tests.fakes.issuer import Answer, LoopbackIssuer, running_issuer
 
 ANN = "zzzzz-tpzed-000000000000001"
 USER = {"uuid": ANN, "is_active": True, "is_admin": False, "email": "ann@example.org"}
-
-
-@dataclass
-class Clock:
-    seconds: float = 1_000.0
-
-    def now(self) -> float:
-        return self.seconds
 
 
 def answer(document: object) -> Answer:
@@ -36,13 +28,13 @@ def cluster() -> Iterator[LoopbackIssuer]:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> Seconds:
+    return Seconds()
 
 
 @pytest.fixture
-def users(clock: Clock) -> ArvadosUsers:
-    return ArvadosUsers(JsonDocuments(allows_loopback=True), now=clock.now)
+def users(clock: Seconds) -> ArvadosUsers:
+    return ArvadosUsers(JsonDocuments(allows_loopback=True), now=clock)
 
 
 def test_the_cluster_names_the_user(users: ArvadosUsers, cluster: LoopbackIssuer) -> None:
@@ -51,13 +43,13 @@ def test_the_cluster_names_the_user(users: ArvadosUsers, cluster: LoopbackIssuer
 
 
 def test_an_answer_is_kept_for_a_short_time_for_each_token(
-    users: ArvadosUsers, cluster: LoopbackIssuer, clock: Clock
+    users: ArvadosUsers, cluster: LoopbackIssuer, clock: Seconds
 ) -> None:
     for token in ("a", "a", "b"):
         users.find(cluster.url, token)
     assert cluster.requests[CURRENT_USER] == 2
 
-    clock.seconds += KEPT_SECONDS
+    clock.now += KEPT_SECONDS
     users.find(cluster.url, "a")
     assert cluster.requests[CURRENT_USER] == 3
 

@@ -4,7 +4,6 @@ import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from threading import Event
 
 import pytest
@@ -12,17 +11,10 @@ import pytest
 from signalbox.aws.live import issuers, json_documents
 from signalbox.aws.live.issuers import FAILED_SECONDS, FRESH_SECONDS, PAUSE_SECONDS, STALE_SECONDS, IssuerKeys
 from signalbox.aws.live.json_documents import JsonDocuments, is_permitted
+from tests.fakes.clock import Seconds
 from tests.fakes.issuer import DISCOVERY, KEYS, Answer, LoopbackIssuer, public_jwk, running_issuer
 
 GONE = Answer((b"no",), status=503)
-
-
-@dataclass
-class Clock:
-    seconds: float = 1_000.0
-
-    def now(self) -> float:
-        return self.seconds
 
 
 @pytest.fixture
@@ -32,13 +24,13 @@ def issuer() -> Iterator[LoopbackIssuer]:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> Seconds:
+    return Seconds()
 
 
 @pytest.fixture
 def keys(clock) -> IssuerKeys:
-    return IssuerKeys(JsonDocuments(allows_loopback=True), now=clock.now)
+    return IssuerKeys(JsonDocuments(allows_loopback=True), now=clock)
 
 
 def keys_at(url: str) -> Answer:
@@ -53,7 +45,7 @@ def ids(found: object) -> list[str]:
 def test_keys_are_fetched_once(keys, issuer, clock) -> None:
     for _ in range(3):
         assert ids(keys.find(issuer.url, "RS256")) == ["RS256", "ES256", "EdDSA"]
-    clock.seconds += FRESH_SECONDS - 1
+    clock.now += FRESH_SECONDS - 1
     assert keys.find(issuer.url, "RS256")
 
     assert issuer.requests == {DISCOVERY: 1, KEYS: 1}
@@ -62,7 +54,7 @@ def test_keys_are_fetched_once(keys, issuer, clock) -> None:
 def test_a_rotated_key_is_fetched_when_a_token_names_it(keys, issuer, clock) -> None:
     keys.find(issuer.url, "RS256")
     issuer.keys = [public_jwk("RS256", "new", 1)]
-    clock.seconds += PAUSE_SECONDS
+    clock.now += PAUSE_SECONDS
 
     assert ids(keys.find(issuer.url, "new")) == ["new"]
     assert issuer.requests[KEYS] == 2
@@ -71,7 +63,7 @@ def test_a_rotated_key_is_fetched_when_a_token_names_it(keys, issuer, clock) -> 
 def test_a_withdrawn_key_is_forgotten_after_some_minutes(keys, issuer, clock) -> None:
     keys.find(issuer.url, "RS256")
     issuer.keys = []
-    clock.seconds += FRESH_SECONDS
+    clock.now += FRESH_SECONDS
 
     assert keys.find(issuer.url, "RS256") == ()
 
@@ -82,7 +74,7 @@ def test_a_storm_of_unknown_keys_causes_one_fetch_in_some_seconds(keys, issuer, 
 
     assert all(ids(one) == ["RS256", "ES256", "EdDSA"] for one in found)
     assert issuer.requests[KEYS] == 1
-    clock.seconds += PAUSE_SECONDS
+    clock.now += PAUSE_SECONDS
     keys.find(issuer.url, "unknown")
     keys.find(issuer.url, "unknown")
     assert issuer.requests[KEYS] == 2
@@ -91,19 +83,19 @@ def test_a_storm_of_unknown_keys_causes_one_fetch_in_some_seconds(keys, issuer, 
 def test_old_keys_are_used_while_the_issuer_does_not_answer(keys, issuer, clock) -> None:
     keys.find(issuer.url, "RS256")
     issuer.answers[KEYS] = GONE
-    clock.seconds += STALE_SECONDS - 1
+    clock.now += STALE_SECONDS - 1
 
     assert ids(keys.find(issuer.url, "RS256"))[0] == "RS256"
-    clock.seconds += 1
+    clock.now += 1
     assert keys.find(issuer.url, "RS256") is None
     del issuer.answers[KEYS]
-    clock.seconds += FAILED_SECONDS
+    clock.now += FAILED_SECONDS
     assert keys.find(issuer.url, "RS256")
 
 
 def test_known_keys_do_not_wait_for_a_fetch_of_another_thread(keys, issuer, clock) -> None:
     keys.find(issuer.url, "RS256")
-    clock.seconds += FRESH_SECONDS
+    clock.now += FRESH_SECONDS
     entry = keys._entries[issuer.url]
 
     with entry.exclusive:
@@ -118,7 +110,7 @@ def test_an_issuer_that_did_not_answer_is_asked_again_after_a_pause(keys, issuer
     assert keys.find(issuer.url, "RS256") is None
     assert issuer.requests == {DISCOVERY: 1}
     del issuer.answers[DISCOVERY]
-    clock.seconds += FAILED_SECONDS
+    clock.now += FAILED_SECONDS
 
     assert keys.find(issuer.url, "RS256")
 
@@ -127,11 +119,11 @@ def test_a_pause_after_a_failure_begins_at_its_end(issuer, clock) -> None:
     passing = iter([0, FAILED_SECONDS, 0])
 
     def slow() -> float:
-        clock.seconds += next(passing)
+        clock.now += next(passing)
         return 1.0
 
     issuer.answers[DISCOVERY] = GONE
-    keys = IssuerKeys(JsonDocuments(allows_loopback=True, left=slow), now=clock.now)
+    keys = IssuerKeys(JsonDocuments(allows_loopback=True, left=slow), now=clock)
 
     assert [keys.find(issuer.url, "RS256") for _ in range(2)] == [None, None]
 
@@ -139,7 +131,7 @@ def test_a_pause_after_a_failure_begins_at_its_end(issuer, clock) -> None:
 
 
 def test_an_issuer_is_not_asked_without_time_for_its_answer(issuer, clock) -> None:
-    keys = IssuerKeys(JsonDocuments(allows_loopback=True, left=lambda: 0.0), now=clock.now)
+    keys = IssuerKeys(JsonDocuments(allows_loopback=True, left=lambda: 0.0), now=clock)
 
     assert keys.find(issuer.url, "RS256") is None
 

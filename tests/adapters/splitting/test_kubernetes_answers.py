@@ -27,8 +27,9 @@ from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
+from tests.fakes.clock import START, MemoryTime
 from tests.fakes.kubernetes import MemoryKubernetes
-from tests.fakes.splitting import START, MemoryAnnotations, MemoryTime
+from tests.fakes.splitting import MemoryAnnotations
 from tests.unit.splitting.consumers.registries import HOME, new, new_queue, old, old_queue, property_list
 from tests.unit.splitting.kubernetes.workloads import container, from_map, managed, plain, workload
 

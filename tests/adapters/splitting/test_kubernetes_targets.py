@@ -22,7 +22,8 @@ from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
-from tests.fakes.splitting import START, MemoryAnnotations, MemoryTime
+from tests.fakes.clock import START, MemoryTime
+from tests.fakes.splitting import MemoryAnnotations
 from tests.kubernetes.cluster import (
     MERGE,
     STAY,

@@ -13,18 +13,11 @@ from signalbox.aws.splitting.objects import S3ObjectMetadata
 from signalbox.parallel import serial_map
 from signalbox.splitting.model.s3_objects import S3Object, Unread
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
-from tests.fakes.splitting import MemoryTime
+from tests.fakes.clock import MemoryTime
 
 BUCKET = "demo-uploads"
 CAT = S3Object(BUCKET, "cat 1.jpg")
 PATIENCE = timedelta(seconds=2)
-
-
-class PassingTime(MemoryTime):
-    """A clock that advances while it sleeps."""
-
-    def sleep(self, seconds: float) -> None:
-        self.moment += timedelta(seconds=seconds)
 
 
 @pytest.fixture
@@ -35,8 +28,8 @@ def s3(aws: None) -> Iterator[Any]:  # noqa: F811
     return client
 
 
-def adapter(s3: Any, *buckets: str, clock: PassingTime | None = None) -> S3ObjectMetadata:
-    return S3ObjectMetadata(lambda: s3, buckets or (BUCKET,), clock or PassingTime(), lambda: 1.0, PATIENCE, serial_map)
+def adapter(s3: Any, *buckets: str, clock: MemoryTime | None = None) -> S3ObjectMetadata:
+    return S3ObjectMetadata(lambda: s3, buckets or (BUCKET,), clock or MemoryTime(), lambda: 1.0, PATIENCE, serial_map)
 
 
 def refusing(s3: Any, *answers: tuple[str, int]) -> Stubber:
@@ -72,7 +65,7 @@ def test_other_buckets_are_not_called():
     def never() -> Any:
         raise AssertionError
 
-    found = S3ObjectMetadata(never, ("demo-*", "exact"), PassingTime(), lambda: 1.0, PATIENCE, serial_map)
+    found = S3ObjectMetadata(never, ("demo-*", "exact"), MemoryTime(), lambda: 1.0, PATIENCE, serial_map)
 
     others = [S3Object(name, "key") for name in ("secrets", "exact-too")]
     assert found.fetch(others) == dict.fromkeys(others, Unread.OTHER_BUCKET)
@@ -101,7 +94,7 @@ def test_a_call_that_s3_throttles_is_repeated(s3):
 
 
 def test_calls_end_in_time_while_s3_does_not_answer(s3, monkeypatch):
-    clock, calls = PassingTime(), []
+    clock, calls = MemoryTime(), []
 
     def unreachable(**wanted: str) -> None:
         calls.append(wanted["Key"])

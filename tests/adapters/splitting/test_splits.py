@@ -19,7 +19,8 @@ from signalbox.splitting.model.split import Phase, Split, Stage
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import StoredRegistry, StoredSplit, UnreadableSplit
 from tests.fakes.aws import STORES
-from tests.fakes.splitting import START, MemoryStore
+from tests.fakes.clock import START
+from tests.fakes.splitting import MemoryStore
 from tests.unit.splitting.control.observed_states import session, split
 
 SECOND = timedelta(seconds=1)

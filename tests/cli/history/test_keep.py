@@ -17,7 +17,7 @@ from signalbox.sarracenia.rights.names import sqs_name
 from tests.cli.exchange.stage import signalbox
 from tests.cli.shared.stage import FakeStage, reply_queue_url, serving
 from tests.fakes.aws import aws, exchange_table, split_table  # noqa: F401 - fixtures
-from tests.fakes.splitting import START
+from tests.fakes.clock import START
 
 ROLE = json.dumps({"Version": "2012-10-17", "Statement": []})
 

@@ -23,7 +23,7 @@ from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.messages import Attribute
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
-from tests.fakes.exchange import START
+from tests.fakes.clock import START
 from tests.fakes.grants import deny, grant
 from tests.unit.exchange.control.stage import ExchangeStage
 from tests.unit.exchange.routing.routing_world import CONTROL_ID, World

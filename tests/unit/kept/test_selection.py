@@ -6,8 +6,8 @@ from signalbox.kept.objects import kept_batch, queue_prefix
 from signalbox.kept.selection import KeptMessages, KeptSelection
 from signalbox.messages import Message
 from signalbox.queues import QueueName
+from tests.fakes.clock import START
 from tests.fakes.kept import MemoryKeptMessages
-from tests.fakes.splitting import START
 
 MEMES = QueueName("memes")
 MINUTE = timedelta(minutes=1)

@@ -6,7 +6,7 @@ import pytest
 
 from signalbox.kept.settings import KeepSetting, ReplayRefused, readable
 from signalbox.queues import QueueName
-from tests.fakes.splitting import START
+from tests.fakes.clock import START
 
 ANN = "AIDAANN"
 MEMES = KeepSetting(QueueName("memes"), timedelta(hours=1), START, {ANN: "user/ann"})

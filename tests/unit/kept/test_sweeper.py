@@ -10,22 +10,17 @@ from signalbox.kept.settings import InvalidKeepTime, KeepSetting, keep_time
 from signalbox.kept.sweeper import REMOVED_FOR, KeptSweeper, SweepResult
 from signalbox.messages import Message
 from signalbox.queues import QueueName
+from tests.fakes.clock import START, MemoryTime
 from tests.fakes.kept import MemoryKeepSettings, MemoryKeptMessages
-from tests.fakes.splitting import START, MemoryTime
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 MEMES, OTHERS = QueueName("memes"), QueueName("memes-2")
 LATER = START + timedelta(days=1)
 
 
-class Clock(MemoryTime):
-    def sleep(self, seconds: float) -> None:
-        self.moment += timedelta(seconds=seconds)
-
-
 class World:
     def __init__(self, *settings: KeepSetting) -> None:
-        self.clock, self.settings, self.kept = Clock(), MemoryKeepSettings(), MemoryKeptMessages()
+        self.clock, self.settings, self.kept = MemoryTime(), MemoryKeepSettings(), MemoryKeptMessages()
         for one in settings:
             self.settings.put(one)
         self.sweeper = KeptSweeper(self.settings, self.kept, self.clock)

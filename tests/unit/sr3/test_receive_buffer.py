@@ -8,16 +8,10 @@ import pytest
 from signalbox.clients.exchange.consumer import Consumer
 from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox_sr3.receive_buffer import ACKNOWLEDGE_TIMEOUT_SECONDS, ReceiveBuffer
+from tests.fakes.clock import Seconds
 from tests.unit.clients.exchange.fake_sqs import SENT_AT, URL_PREFIX, PretendedSqs
 
 QUEUE = "q_alice_in"
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -26,12 +20,12 @@ def sqs() -> PretendedSqs:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> Seconds:
+    return Seconds(0.0)
 
 
 @pytest.fixture
-def buffer(sqs: PretendedSqs, clock: Clock) -> Iterator[ReceiveBuffer]:
+def buffer(sqs: PretendedSqs, clock: Seconds) -> Iterator[ReceiveBuffer]:
     consumer = Consumer(sqs, ResourceRef(ResourceKind.QUEUE, QUEUE), URL_PREFIX + QUEUE)
     yield ReceiveBuffer(consumer, clock)
     consumer.close()

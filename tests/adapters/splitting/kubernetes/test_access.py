@@ -15,19 +15,11 @@ from signalbox.aws.splitting.kubernetes.clusters import Clusters
 from signalbox.aws.splitting.kubernetes.eks import EksAccess
 from signalbox.aws.splitting.kubernetes.service_account import ServiceAccountAccess
 from signalbox.aws.splitting.kubernetes.settings import EksSetting, ServiceAccountSetting, parse_clusters
-from tests.fakes.rendezvous import START
+from tests.fakes.clock import MemoryTime
 
 REGION = "us-east-1"
 CONNECTION = ApiAddress("https://k8s.example:6443", "a CA")
 MINUTE = timedelta(minutes=1)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.moment = START
-
-    def now(self):
-        return self.moment
 
 
 class Eks:
@@ -52,11 +44,11 @@ def client_error(code: str, status: int = 400) -> ClientError:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> MemoryTime:
+    return MemoryTime()
 
 
-def eks_access(eks: object, clock: Clock, signer: object = None) -> EksAccess:
+def eks_access(eks: object, clock: MemoryTime, signer: object = None) -> EksAccess:
     return EksAccess("prod", "prod-eu", REGION, eks, signer, clock.now)
 
 
@@ -174,7 +166,7 @@ def test_a_token_needs_credentials(clock, monkeypatch):
 class Secret:
     """A secret of Secrets Manager, and the access to a cluster by it."""
 
-    def __init__(self, session: boto3.Session, clock: Clock) -> None:
+    def __init__(self, session: boto3.Session, clock: MemoryTime) -> None:
         self.client = session.client("secretsmanager")
         self.arn = self.client.create_secret(Name="token", SecretString="first")["ARN"]
         self.access = ServiceAccountAccess("lab", CONNECTION, self.arn, self.client, clock.now)

@@ -9,16 +9,6 @@ from tests.fault_injection.calls import Answer, CallRule, ServiceCall, Wire
 
 
 @dataclass(slots=True)
-class Clock:
-    """A clock that the test sets."""
-
-    now: float = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@dataclass(slots=True)
 class Service:
     """A service that records the calls that it carried out."""
 

@@ -3,9 +3,10 @@
 import pytest
 
 from signalbox.local.emulator.program import ADMINISTRATOR
+from tests.fakes.clock import Seconds
 from tests.fault_injection.calls import Answer, Wire
 from tests.fault_injection.iam_changes import IamChanges
-from tests.local.emulator.fault_injection.service import Clock, Service
+from tests.local.emulator.fault_injection.service import Service
 
 CREATED = b'<R xmlns="https://iam.amazonaws.com/"><AccessKey><AccessKeyId>AKIA1</AccessKeyId></AccessKey></R>'
 
@@ -23,8 +24,8 @@ class Iam(Service):
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> Seconds:
+    return Seconds()
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def iam() -> Iam:
 
 
 @pytest.fixture
-def changes(iam: Iam, clock: Clock) -> IamChanges:
+def changes(iam: Iam, clock: Seconds) -> IamChanges:
     return IamChanges(clock, lambda _principal: iam.policies)
 
 

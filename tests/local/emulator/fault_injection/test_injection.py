@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.fakes.clock import Seconds
 from tests.fault_injection.chance import Chance
 from tests.fault_injection.connections import GONE_ODDS, with_faults
 from tests.fault_injection.failed_calls import FAULT_ODDS
 from tests.fault_injection.iam_changes import IamChanges, delayed
 from tests.fault_injection.injection import FaultInjection, through
-from tests.local.emulator.fault_injection.service import Clock, FixedChance
+from tests.local.emulator.fault_injection.service import FixedChance
 
 BATCH = {"QueueUrl": "http://x/0/q", "Entries": [{"Id": str(number)} for number in range(10)]}
 HEADERS = {"x-amz-target": "AmazonSQS.SendMessageBatch"}
@@ -21,7 +22,7 @@ def requests_of(seed: int, count: int, body: Mapping[str, Any], *, text: bool = 
     """Return the bodies that a service gets with faults, with the status that each caller gets."""
     faults = FaultInjection(
         seed,
-        Clock(),
+        Seconds(),
         is_encrypted=lambda _queue: False,
         policies=lambda _principal: [],
         queue_policy=lambda _queue: "",
@@ -90,6 +91,6 @@ def test_policies_are_those_that_count():
         def policies(self, principal, current):
             return [principal, current]
 
-    gather = delayed(lambda name, account: [name, account], Changes(Clock(), lambda _principal: []), "user")
+    gather = delayed(lambda name, account: [name, account], Changes(Seconds(), lambda _principal: []), "user")
 
     assert gather("alice", "0") == [("user", "alice"), ["alice", "0"]]

@@ -4,20 +4,20 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.clock import Seconds
 from tests.fault_injection.mapping_states import MappingStates
-from tests.local.emulator.fault_injection.service import Clock
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> Seconds:
+    return Seconds()
 
 
 def mapping(*, enabled: bool = True) -> dict[str, Any]:
     return {"UUID": "1", "Enabled": enabled, "State": "Enabled" if enabled else "Disabled"}
 
 
-def life(states: MappingStates, clock: Clock, mapping: dict[str, Any]) -> list[tuple[str, bool]]:
+def life(states: MappingStates, clock: Seconds, mapping: dict[str, Any]) -> list[tuple[str, bool]]:
     """Return the state of a mapping and whether it polls, now and after three seconds."""
     seen = [(mapping["State"], mapping["Enabled"])]
     clock.now += 2.9

@@ -1,15 +1,16 @@
 """A new queue is not usable for a second, and a deleted name for a minute; ListQueues and counters are old."""
 
+from tests.fakes.clock import Seconds
 from tests.fault_injection.queue_names import RecentQueues
 from tests.fault_injection.stale_views import STALE_SECONDS, StaleViews
-from tests.local.emulator.fault_injection.service import Clock, Service
+from tests.local.emulator.fault_injection.service import Service
 
 URL = "http://127.0.0.1:4566/000000000000/orders"
 COUNTER = "ApproximateNumberOfMessages"
 
 
 def test_a_repeated_create_does_not_make_a_queue_new():
-    clock, service = Clock(), Service({"QueueUrl": URL})
+    clock, service = Seconds(), Service({"QueueUrl": URL})
     rule = RecentQueues(clock)
     service.answer(rule, "sqs", "CreateQueue", QueueName="orders")
     clock.now += 2
@@ -19,7 +20,7 @@ def test_a_repeated_create_does_not_make_a_queue_new():
 
 
 def test_failed_calls_change_no_names():
-    clock, service = Clock(), Service(status=400)
+    clock, service = Seconds(), Service(status=400)
     rule = RecentQueues(clock)
     service.answer(rule, "sqs", "CreateQueue", QueueName="orders")
     service.answer(rule, "sqs", "DeleteQueue", QueueUrl=URL)
@@ -30,7 +31,7 @@ def test_failed_calls_change_no_names():
 
 
 def test_other_services_have_no_new_queues():
-    clock, service = Clock(), Service({"QueueUrl": URL})
+    clock, service = Seconds(), Service({"QueueUrl": URL})
     rule = RecentQueues(clock)
     service.answer(rule, "sqs", "CreateQueue", QueueName="orders")
 
@@ -38,7 +39,7 @@ def test_other_services_have_no_new_queues():
 
 
 def test_lists_lack_a_new_queue_and_have_a_deleted_one_for_some_seconds():
-    clock, service = Clock(), Service({"QueueUrl": URL})
+    clock, service = Seconds(), Service({"QueueUrl": URL})
     rule = StaleViews(clock)
     service.answer(rule, "sqs", "CreateQueue", QueueName="orders")
     service.document = {"QueueUrls": [URL, URL + "-old"]}
@@ -57,7 +58,7 @@ def test_lists_lack_a_new_queue_and_have_a_deleted_one_for_some_seconds():
 
 
 def test_a_list_never_has_more_queues_than_requested():
-    clock, service = Clock(), Service()
+    clock, service = Seconds(), Service()
     rule = StaleViews(clock)
     service.answer(rule, "sqs", "DeleteQueue", QueueUrl=URL)
     service.document = {"QueueUrls": [URL + "-old"]}
@@ -66,7 +67,7 @@ def test_a_list_never_has_more_queues_than_requested():
 
 
 def test_counters_are_some_seconds_old_and_other_attributes_are_not():
-    clock, service = Clock(), Service({"Attributes": {COUNTER: "0", "Policy": "a"}})
+    clock, service = Seconds(), Service({"Attributes": {COUNTER: "0", "Policy": "a"}})
     rule = StaleViews(clock)
     service.answer(rule, "sqs", "GetQueueAttributes", QueueUrl=URL)
     service.document = {"Attributes": {COUNTER: "7", "Policy": "b"}}
@@ -76,7 +77,7 @@ def test_counters_are_some_seconds_old_and_other_attributes_are_not():
 
 
 def test_counters_of_other_queues_and_other_counters_are_counted():
-    clock, service = Clock(), Service({"Attributes": {COUNTER: "0"}})
+    clock, service = Seconds(), Service({"Attributes": {COUNTER: "0"}})
     rule = StaleViews(clock)
     service.answer(rule, "sqs", "GetQueueAttributes", QueueUrl=URL)
     service.document = {"Attributes": {COUNTER: "7"}}
@@ -86,6 +87,6 @@ def test_counters_of_other_queues_and_other_counters_are_counted():
     assert service.answer(rule, "sqs", "GetQueueAttributes", QueueUrl=URL).document() == service.document
 
 
-def _attributes(service: Service, rule: StaleViews, clock: Clock, *, after: float) -> dict[str, str]:
+def _attributes(service: Service, rule: StaleViews, clock: Seconds, *, after: float) -> dict[str, str]:
     clock.now += after
     return service.answer(rule, "sqs", "GetQueueAttributes", QueueUrl=URL).document()["Attributes"]

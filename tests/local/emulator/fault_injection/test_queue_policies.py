@@ -2,11 +2,11 @@
 
 import pytest
 
+from tests.fakes.clock import Seconds
 from tests.fault_injection.chance import Chance
-from tests.fault_injection.queue_policies import POLICY_SECONDS, QueuePolicies, as_before, finding
-from tests.local.emulator.fault_injection.service import Clock, Service
+from tests.fault_injection.queue_policies import QueuePolicies, as_before, finding
+from tests.local.emulator.fault_injection.service import Service
 
-SHORTEST, LONGEST = POLICY_SECONDS
 URL = "http://x/0/q"
 
 
@@ -22,8 +22,8 @@ class Sqs(Service):
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> Seconds:
+    return Seconds()
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def sqs() -> Sqs:
 
 
 @pytest.fixture
-def policies(sqs: Sqs, clock: Clock) -> QueuePolicies:
+def policies(sqs: Sqs, clock: Seconds) -> QueuePolicies:
     return QueuePolicies(clock, Chance(1), lambda _queue: sqs.policy)
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.fakes.clock import Seconds
 from tests.fault_injection.queue_tags import QueueTags
-from tests.local.emulator.fault_injection.service import Clock, Service, code
+from tests.local.emulator.fault_injection.service import Service, code
 
 URL = "http://127.0.0.1:4566/000000000000/orders"
 
@@ -20,7 +21,7 @@ URL = "http://127.0.0.1:4566/000000000000/orders"
     ids=["new", "same", "none given", "other", "of a queue without tags"],
 )
 def test_a_queue_is_not_created_again_with_other_tags(existing, given, expected):
-    rule, service = QueueTags(Clock(), {"orders": existing}.get), Service({"QueueUrl": URL})
+    rule, service = QueueTags(Seconds(), {"orders": existing}.get), Service({"QueueUrl": URL})
 
     answer = service.answer(rule, "sqs", "CreateQueue", QueueName="orders", tags=given)
 
@@ -28,7 +29,7 @@ def test_a_queue_is_not_created_again_with_other_tags(existing, given, expected)
 
 
 def test_the_sixth_call_about_tags_within_a_second_is_refused():
-    clock, service = Clock(), Service()
+    clock, service = Seconds(), Service()
     rule = QueueTags(clock, {}.get)
 
     codes = [service.answer(rule, "sqs", "ListQueueTags", QueueUrl=URL).status for _ in range(6)]

@@ -18,8 +18,8 @@ from signalbox.queues import QueueUrl
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from signalbox.task_time import TaskTime
+from tests.fakes.clock import START, MemoryTime
 from tests.fakes.exchange import (
-    START,
     Countdown,
     Killed,
     Killing,
@@ -31,7 +31,6 @@ from tests.fakes.exchange import (
     MemoryMetrics,
     MemoryQueues,
     MemorySender,
-    MemoryTime,
     MemoryUsers,
 )
 from tests.fakes.grants import MemoryGrants, MemoryGroups

@@ -11,7 +11,7 @@ from signalbox.exchange.messages.deliveries import DeliveredMessage
 from signalbox.exchange.model.records import BindOutcome, MinuteCounts, QueueActivity, QueueSize
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership
-from tests.fakes.exchange import START
+from tests.fakes.clock import START
 from tests.unit.exchange.control.stage import ALICE, BOB, FEED, USERS, ExchangeStage
 
 TO_QUEUE = {"exchange": "xpublic", "queue": "q_alice", "pattern": "a.#"}
@@ -145,11 +145,7 @@ def test_bindings_and_settings_are_those_of_an_exchange_that_is_there(stage):
         ("unbind", TO_QUEUE, "write queue 'q_alice'"),
         ("bindings", {"exchange": "xs_alice"}, "read exchange 'xs_alice'"),
         ("exchanges", {"exchange": "xs_alice"}, "read exchange 'xs_alice'"),
-        (
-            "publish",
-            {"exchange": "xpublic", "routing_key": "a", "body": "x"},
-            "write exchange 'xpublic'",
-        ),
+        ("publish", {"exchange": "xpublic", "routing_key": "a", "body": "x"}, "write exchange 'xpublic'"),
         ("consuming", {"queue": "q_alice"}, "read queue 'q_alice'"),
         ("replay", {"queue": "q_alice", "messages": [OLD]}, "write queue 'q_alice'"),
     ],

@@ -6,7 +6,7 @@ import pytest
 
 from signalbox.exchange.control.scheduled_tasks import expired
 from signalbox.exchange.model.records import DeclaredQueue, QueueActivity, QueueSettings, QueueSize
-from tests.fakes.exchange import START
+from tests.fakes.clock import START
 from tests.unit.exchange.control.stage import ExchangeStage
 
 MINUTE = timedelta(minutes=1)

@@ -14,7 +14,7 @@ from signalbox.exchange.control.status import (
     queue_status,
 )
 from signalbox.exchange.model.records import DeclaredQueue, ExchangeRecord, MinuteCounts, QueueActivity, QueueSize
-from tests.fakes.exchange import START
+from tests.fakes.clock import START
 
 NOW = START + timedelta(hours=3)
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)

@@ -11,7 +11,8 @@ from signalbox.exchange.model.records import LiveSettings, User
 from signalbox.live.admin.denies import KEPT_FOR, CachedDenies, DeniesUnread, StoredDenies
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
-from tests.fakes.exchange import START, MemoryUsers
+from tests.fakes.clock import START
+from tests.fakes.exchange import MemoryUsers
 from tests.fakes.grants import MemoryGrants, MemoryGroups, deny
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
 from tests.unit.exchange.routing.routing_world import CONTROL_ID, World

@@ -30,7 +30,8 @@ from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import AuthMethod, Identity, StoredSecret
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
-from tests.fakes.exchange import MemoryExchanges, MemoryTime, MemoryUsers
+from tests.fakes.clock import MemoryTime
+from tests.fakes.exchange import MemoryExchanges, MemoryUsers
 from tests.fakes.grants import MemoryGrants, MemoryGroups
 from tests.fakes.live import START, MemoryInbox, MemoryRealmSessions, MemorySessions
 

@@ -32,6 +32,7 @@ from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target, TargetKind
 from signalbox.splitting.ports import Targets
 from signalbox.task_time import TaskTime
+from tests.fakes.clock import MemoryTime
 from tests.fakes.splitting import (
     MemoryAuditTrail,
     MemoryDeadLetters,
@@ -40,7 +41,6 @@ from tests.fakes.splitting import (
     MemorySplitQueues,
     MemoryStore,
     MemoryTargets,
-    MemoryTime,
 )
 from tests.unit.splitting.consumers.registries import new, new_queue
 from tests.unit.splitting.forwarding.languages import PlainLanguages

@@ -3,7 +3,7 @@
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.deliveries import MARK, is_replayed, marked
-from tests.fakes.splitting import START
+from tests.fakes.clock import START
 
 QUEUE, OTHER = QueueName("mirrord-ann"), QueueName("mirrord-bob")
 

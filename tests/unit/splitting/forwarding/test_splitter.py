@@ -34,16 +34,9 @@ from signalbox.splitting.model.split import (
 )
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import SplitTooLarge
+from tests.fakes.clock import START, MemoryTime
 from tests.fakes.kept import MemoryKeptMessages
-from tests.fakes.splitting import (
-    START,
-    MemoryDeadLetters,
-    MemoryQueue,
-    MemoryQueueSender,
-    MemorySplitQueues,
-    MemoryStore,
-    MemoryTime,
-)
+from tests.fakes.splitting import MemoryDeadLetters, MemoryQueue, MemoryQueueSender, MemorySplitQueues, MemoryStore
 from tests.unit.splitting.forwarding.languages import KILLS, SLOW, PlainLanguages
 from tests.unit.splitting.model.test_s3_objects import MemoryObjects, event, record
 
