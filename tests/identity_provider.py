@@ -75,12 +75,6 @@ def id_token(provider: IdentityProvider, user: str, *, client: str = CLIENT) -> 
     return str(tokens(provider, user, client=client, resource=False)["id_token"])
 
 
-def renewed(provider: IdentityProvider, answer: Mapping[str, Any], *, client: str = CLIENT) -> dict[str, Any]:
-    """Return the token endpoint's answer to a refresh token."""
-    grant = {"grant_type": "refresh_token", "client_id": client, "refresh_token": answer["refresh_token"]}
-    return _token_answer(provider, grant)
-
-
 def _token_answer(provider: IdentityProvider, fields: Mapping[str, str]) -> dict[str, Any]:
     with build_opener().open(f"{provider.url}/token", urlencode(fields).encode()) as answer:
         found: dict[str, Any] = json.load(answer)

@@ -103,7 +103,4 @@ def patch(faults: FaultInjection) -> Patch:
         handlers: Mapping[str, Handler] = original(HANDLERS)
         return {HANDLERS: {service: through(faults, service, handler) for service, handler in handlers.items()}}
 
-    return Patch(
-        sources={DISPATCH: "17e5ef6dcfa0d4e6"},
-        replacements=replacements,
-    )
+    return Patch(sources={DISPATCH: "17e5ef6dcfa0d4e6"}, replacements=replacements)

@@ -10,6 +10,7 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,18 @@ import boto3
 from signalbox.control.protocol import command_body
 
 Json = Any
+AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 FOLDER = Path(__file__).parent
 ZLIB = "zlib"  # the name of a compressed text in golden items; DynamoDB has its bytes
+
+
+class FixedDatetime(datetime):
+    """A `datetime` whose `now` is always the same."""
+
+    @classmethod
+    def now(cls, tz: object = None) -> datetime:
+        del tz
+        return AT
 
 
 def golden(capability: str, kind: str) -> Json:

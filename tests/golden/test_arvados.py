@@ -1,7 +1,7 @@
 """Golden files of the stored items and messages of live for Arvados' clients (see `files.py`)."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -26,13 +26,11 @@ from signalbox.live.session.arvados import EVERY_TOPIC
 from signalbox.live.session.inbox import parse
 from signalbox.live.wamp.authentication import AuthMethod, Identity
 from signalbox.live.wamp.messages import Payload
-from tests.golden.files import RecordingSqs, golden, store, stored_items
+from tests.golden.files import AT, FixedDatetime, RecordingSqs, golden, store, stored_items
 
-AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 REALM = "xs_live.fifo"
 PREFIX = "https://sqs.us-east-1.amazonaws.com/111122223333/"
 LIVE = LiveSettings(arvados=True)
-EFFECTS = (PostText("{}"), PostText("{}", begins=3, ends=4, expects_catch_up=True), CatchUp(3), RefuseFrame())
 SESSION = Session(
     "c1=",
     opened_at=AT,
@@ -52,15 +50,6 @@ SESSION = Session(
 OUTBOX = OutboxState(subscribed=frozenset({3}), rows=RowState(5, ((1, 3), (7, 7)), AT, ((9, 9),)))
 ROW = LoggedEvent(1, "a.b", AT, Payload(({"id": 17},)), sequence=1)
 ITEMS = {"catch up": CatchUpRequest("i-1", 3), "status": Reply("i-2", '{"status":200}', begins=3)}
-
-
-class FixedDatetime(datetime):
-    """A `datetime` whose `now` is always the same."""
-
-    @classmethod
-    def now(cls, tz: object = None) -> datetime:
-        del tz
-        return AT
 
 
 def test_items_are_written_as_in_the_golden_file(live_table, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 A golden file is changed by hand, on purpose, and together with a migration (see `files.py`).
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -47,9 +47,8 @@ from signalbox.exchange.routing.ports import CopySettings, HeadChange
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import Attribute, Message, outgoing
 from signalbox.sarracenia.rights.permissions import Ownership, Role
-from tests.golden.files import RecordingSqs, golden, rewritten, store, stored_items
+from tests.golden.files import AT, RecordingSqs, golden, rewritten, store, stored_items
 
-AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
 PREFIX = "https://sqs.us-east-1.amazonaws.com/111122223333/"
 NAMES = StageNames("trial", "trial-")

@@ -4,7 +4,6 @@ A golden file is changed by hand, on purpose, and together with a migration (see
 """
 
 import json
-from datetime import UTC, datetime
 
 import boto3
 import pytest
@@ -14,9 +13,8 @@ from signalbox.aws.history.firehose import DeliveryStream, FirehoseHistory, Over
 from signalbox.aws.history.replay_records import S3ReplayRecords
 from signalbox.history.event import HistoryEvent
 from signalbox.history.replay_state import ReplayClaim, ReplayProgress, ReplayState
-from tests.golden.files import Json, RecordingSqs, golden
+from tests.golden.files import AT, Json, RecordingSqs, golden
 
-AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 BUCKET, PLACE = "trial-lake", "replays/"
 ARGUMENTS = {"exchange": "xs_plain", "into": "q_plain", "from": "2026-02-01"}
 

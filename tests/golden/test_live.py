@@ -4,7 +4,7 @@ A golden file is changed by hand, on purpose, and together with a migration (see
 """
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -81,9 +81,8 @@ from signalbox.live.wamp.options import AfterPublication, AfterSequence, AfterTi
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.messages import Message, outgoing
 from signalbox.sarracenia.rights.permissions import Right, Role
-from tests.golden.files import RecordingSqs, golden, store, stored_items
+from tests.golden.files import AT, FixedDatetime, RecordingSqs, golden, store, stored_items
 
-AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
 PREFIX = "https://sqs.us-east-1.amazonaws.com/111122223333/"
 REALM = "xs_live.fifo"
@@ -191,15 +190,6 @@ FULL_OUTBOX = OutboxState(
     progress=("i-4", 2),
     totals=TOTALS,
 )
-
-
-class FixedDatetime(datetime):
-    """A `datetime` whose `now` is always the same."""
-
-    @classmethod
-    def now(cls, tz: object = None) -> datetime:
-        del tz
-        return AT
 
 
 def write_live(table, exchange_table, monkeypatch: pytest.MonkeyPatch) -> None:

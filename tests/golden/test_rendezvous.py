@@ -6,7 +6,7 @@ A golden file is changed by hand, on purpose, and together with a migration (see
 import json
 from base64 import b64decode, b64encode
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
 import boto3
 import pytest
@@ -27,9 +27,8 @@ from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyPoll
 from signalbox.rendezvous.wire.reply import ClientReply, answer_reply, error_reply
 from tests.fakes.rendezvous import MemoryClock
-from tests.golden.files import golden, store, stored_items
+from tests.golden.files import AT, golden, store, stored_items
 
-AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 KEPT_FOR = 150 * SECOND
 DAY, DAY_KEY = date(2026, 3, 1), bytes(range(32))

@@ -4,7 +4,7 @@ A golden file is changed by hand, on purpose, and together with a migration (see
 """
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -27,9 +27,8 @@ from signalbox.splitting.model.observed_state import QueueUse, Sample
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import StoredRegistry, StoredSplit
-from tests.golden.files import RecordingSqs, golden, store, stored_items
+from tests.golden.files import AT, RecordingSqs, golden, store, stored_items
 
-AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 PREFIX = "https://sqs.us-east-1.amazonaws.com/111122223333/"
 APP, SERVICE = Target.parse("lambda/meme-app"), Target.parse("ecs/cluster/meme-app")

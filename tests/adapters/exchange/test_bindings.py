@@ -52,10 +52,7 @@ def stage(request: pytest.FixtureRequest) -> Stage:
 
 @pytest.mark.parametrize(
     ("bound", "versions"),
-    [
-        pytest.param(TO_QUEUE, (2, 1, 1), id="queue"),
-        pytest.param(TO_EXCHANGE, (2, 2, 1), id="exchange"),
-    ],
+    [pytest.param(TO_QUEUE, (2, 1, 1), id="queue"), pytest.param(TO_EXCHANGE, (2, 2, 1), id="exchange")],
 )
 def test_a_binding_is_seen_from_both_ends_and_by_the_versions(stage: Stage, bound: Binding, versions: tuple) -> None:
     assert stage.bindings.bind(bound) is BindOutcome.BOUND

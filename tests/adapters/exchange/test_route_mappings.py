@@ -115,11 +115,7 @@ def test_a_queue_that_lambda_does_not_find_yet_is_mapped_later(routes: RouteMapp
 @pytest.mark.parametrize(
     ("refusal", "expected"),
     [
-        pytest.param(
-            TOO_NEW,
-            EffectFailed,
-            id="queue-too-new",
-        ),
+        pytest.param(TOO_NEW, EffectFailed, id="queue-too-new"),
         pytest.param(error("ResourceConflictException", status=409), EffectFailed, id="being-deleted"),
         pytest.param(error("InvalidParameterValueException", "role"), EffectRefused, id="role-may-not-receive"),
     ],

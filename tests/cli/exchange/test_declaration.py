@@ -16,7 +16,7 @@ from signalbox.exchange.model.patterns import InvalidPattern
 from signalbox.queues import InvalidQueueName
 from signalbox.sarracenia.rights.names import InvalidExchangeName
 from tests.cli.exchange.stage import CONTROL, DECLARED_AT, PLACE, exchange_stage, signalbox
-from tests.cli.shared.stage import FakeStage, Refusal
+from tests.cli.shared.stage import FakeStage, Refusal, cells
 from tests.fakes.aws import aws, local_stage  # noqa: F401 - a fixture
 
 
@@ -29,10 +29,6 @@ def stage(aws) -> Iterator[FakeStage]:  # noqa: F811
 def said(stage: FakeStage) -> list[dict[str, object]]:
     hidden = ("id", "reply")
     return [{name: value for name, value in one.items() if name not in hidden} for one in stage.asked]
-
-
-def cells(text: str) -> list[list[str]]:
-    return [line.split() for line in text.splitlines()]
 
 
 def test_declaring_an_exchange_prints_it(stage):

@@ -12,7 +12,7 @@ import pytest
 from signalbox.cli.exchange.status import COLOURS
 from signalbox.exchange.control.status import ResourceState
 from tests.cli.exchange.stage import exchange_stage, signalbox
-from tests.cli.shared.stage import FakeStage
+from tests.cli.shared.stage import FakeStage, cells
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
 CONDITION = {
@@ -42,10 +42,6 @@ def stage(aws) -> Iterator[FakeStage]:  # noqa: F811
         exchange = {**CONDITION, "name": "xpublic", "state": "idle", "lag_seconds": None, "rate_out": 0.25}
         stage.replies["status"] = lambda _: {"exchanges": [exchange], "queues": [CONDITION]}
         yield stage
-
-
-def cells(text: str) -> list[list[str]]:
-    return [line.split() for line in text.splitlines()]
 
 
 def test_each_exchange_and_queue_is_shown_with_its_state(stage):

@@ -162,3 +162,8 @@ def _parted(arguments: tuple[str, ...]) -> tuple[list[str], list[str], list[str]
     if "--" not in words:
         return words, [], []
     return words[: words.index("--")], ["--"], words[words.index("--") + 1 :]
+
+
+def cells(text: str) -> list[list[str]]:
+    """Return the cells of a printed table."""
+    return [line.split() for line in text.splitlines()]

@@ -24,15 +24,9 @@ def answer(code: str, message: str = "AWS's words") -> ClientError:
     ("error", "text"),
     [
         (answer("ExpiredToken"), "the AWS credentials have expired: sign in again"),
-        (
-            answer("InvalidClientTokenId"),
-            "does not know these credentials (InvalidClientTokenId): they were",
-        ),
+        (answer("InvalidClientTokenId"), "does not know these credentials (InvalidClientTokenId): they were"),
         (answer("SignatureDoesNotMatch"), "the secret key is wrong, or this machine's clock is\nAWS: AWS's words"),
-        (
-            answer("ThrottlingException"),
-            "limits these calls at the moment (ThrottlingException at GetItem)",
-        ),
+        (answer("ThrottlingException"), "limits these calls at the moment (ThrottlingException at GetItem)"),
         (
             answer(
                 "AccessDeniedException",

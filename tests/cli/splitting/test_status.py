@@ -10,7 +10,7 @@ import pytest
 
 from signalbox.errors import RejectedError
 from signalbox.splitting.model.target import InvalidTarget
-from tests.cli.shared.stage import FakeStage, fake_stage, split
+from tests.cli.shared.stage import FakeStage, cells, fake_stage, split
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
 QUEUE = {"queue_id": "memes", "original": "meme-queue", "waiting": 3, "in_flight": None}
@@ -62,10 +62,6 @@ def status_of(*documents: dict[str, Any]) -> Callable[[Mapping[str, object]], ob
         return {"splits": [one for one in documents if one["target"] == target]} if target else list(documents)
 
     return reply
-
-
-def cells(text: str) -> list[list[str]]:
-    return [line.split() for line in text.splitlines()]
 
 
 def test_sessions_are_listed_with_their_backlog(stage):

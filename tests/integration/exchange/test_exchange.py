@@ -92,11 +92,6 @@ def desk(deployment: Deployment) -> Iterator[Desk]:
     desk.clear()
 
 
-def attributes_of(deployment: Deployment, url: str) -> dict[str, str]:
-    sqs = deployment.session().client("sqs")
-    return dict(sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"])
-
-
 def test_each_queue_gets_what_its_patterns_match_and_gets_it_once(desk: Desk):
     exchange, weather, everything = desk.exchange(), desk.queue("_weather"), desk.queue("_all")
     desk.client.bind(exchange, weather, "v03.*.weather.#")

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.emulator
 
 SOON_SECONDS = 240.0
-QUIET_SECONDS = 3.0
 
 
 @pytest.fixture

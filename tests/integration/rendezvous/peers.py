@@ -48,7 +48,6 @@ AT_ONCE = 96  # the number of clients and proxies that can wait at the same time
 
 DENIED = '{"error":"no snowflake proxies currently available"}'
 TIMED_OUT = '{"error":"timed out waiting for answer!"}'
-SUCCESS = '{"Status":"success"}'
 
 
 def dead_letter_reasons(sqs: Any, url: str, count: int, *, seconds: float = SOON_SECONDS) -> dict[str, str]:

@@ -12,7 +12,6 @@ from tests.integration.rendezvous.peers import Parties, at_each_door
 pytestmark = [pytest.mark.emulator, at_each_door]
 
 TEXT = "text/plain; charset=utf-8"
-CROSS_ORIGIN = {"access-control-allow-origin": "*", "access-control-allow-headers": "Origin, X-Session-ID"}
 POLL = {"Sid": "Ytd81pBxO3lOBlExTQBURw", "Version": "1.3", "Type": "standalone", "NAT": "restricted", "Clients": 0}
 IDLE = re.compile(r'\{"Status":"no match","Offer":"","NAT":"","NextPoll":\d{4,7},"RelayURL":""\}')
 

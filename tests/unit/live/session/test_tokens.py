@@ -26,7 +26,7 @@ TRUST = trust_of(ISSUER, [ISSUER])
 IDENTITY = TokenIdentity(ISSUER.url, Role.SUBSCRIBER, ("imaging",), ENDS_AT - 60 * SECOND, 60, TRUST)
 VALID = VerifiedToken(NAME, "lab", IDENTITY, START)
 RENEW = "signalbox.session.renew"
-A, B = TopicPattern.parse("trial.a"), TopicPattern.parse("trial.b")
+A = TopicPattern.parse("trial.a")
 
 
 @pytest.fixture

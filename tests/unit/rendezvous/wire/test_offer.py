@@ -117,12 +117,7 @@ def test_a_legacy_offer_without_the_header_has_an_unknown_nat():
     [
         (b"{", "", DEFAULT_BRIDGES, "malformed session description: unexpected end of JSON input"),
         (DESCRIPTION.encode(), "open", DEFAULT_BRIDGES, "invalid NAT type"),
-        (
-            DESCRIPTION.encode(),
-            "",
-            {},
-            "bridge with requested fingerprint is unknown to the broker",
-        ),
+        (DESCRIPTION.encode(), "", {}, "bridge with requested fingerprint is unknown to the broker"),
     ],
     ids=["malformed", "NAT", "bridge"],
 )

@@ -13,7 +13,7 @@ from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 TARGET = Target.parse("lambda/meme-app:live")
 SERVICE = Target.parse("ecs/main/memes")
-MEMES, ORDERS = QueueName("memes"), QueueName("orders.fifo")
+MEMES = QueueName("memes")
 URL = "https://sqs.us-east-1.amazonaws.com/123456789012/"
 ARN = "arn:aws:sqs:us-east-1:123456789012:"
 

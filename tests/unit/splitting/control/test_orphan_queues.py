@@ -14,7 +14,6 @@ from tests.unit.splitting.control.control_stage import ControlStage, message
 
 OURS = {STAGE_TAG: "signalbox", CAPABILITY_TAG: "splitting"}
 STRAY = QueueName("mirrord-tmp-x")
-REPLIES = "signalbox-split-reply-"
 
 
 class Sweep:

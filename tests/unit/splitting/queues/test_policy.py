@@ -137,10 +137,7 @@ def test_temporary_queues_can_be_limited_by_a_tag_that_they_are_created_with() -
             ["sqs:CreateQueue", "sqs:TagQueue"],
             {"StringEquals": of_request, "StringEqualsIfExists": of_queue},
         ),
-        "UseTemporaryQueuesByTag": (
-            [*USE_TEMPORARY_QUEUES],
-            {"StringEquals": of_queue},
-        ),
+        "UseTemporaryQueuesByTag": ([*USE_TEMPORARY_QUEUES], {"StringEquals": of_queue}),
         "ReturnFromTemporaryQueuesByTag": (
             ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ListQueueTags"],
             {"StringEquals": of_queue},

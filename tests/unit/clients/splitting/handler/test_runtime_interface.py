@@ -11,8 +11,6 @@ import pytest
 from signalbox.clients.splitting.handler.response import InvocationEnd
 from signalbox.clients.splitting.handler.runtime_interface import RuntimeInterface, invocation
 
-TIMED_OUT = "Sandbox.Timedout: Task timed out after 3.00 seconds"
-
 
 @pytest.mark.parametrize(
     ("status", "text", "expected"),

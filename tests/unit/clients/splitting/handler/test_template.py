@@ -10,7 +10,6 @@ import pytest
 from signalbox.clients.splitting.handler.settings import FunctionSettings
 from signalbox.clients.splitting.handler.template import InvalidTemplate, template_function
 
-ARN = "arn:aws:sqs:us-east-1:1:memes"
 CDK: dict[str, Any] = json.loads(Path(__file__).with_name("cdk_template.json").read_text())
 
 
