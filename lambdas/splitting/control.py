@@ -13,12 +13,13 @@ from signalbox.aws.shared.batch_calls import hide
 from signalbox.control.envelope import Envelope
 from signalbox.errors import RejectedError
 from signalbox.kept.settings import principal_of
+from signalbox.kept.sweeper import SweepResult
 from signalbox.queues import QueueName
 from signalbox.splitting.control.commands import COMMANDS, Reconcile, Stop
 from signalbox.splitting.control.protocol import REPLY_MARK
 from signalbox.task_time import TaskTime
 
-RECONCILE, STRAYS, KEPT = "reconcile", "strays", "kept"
+RECONCILE, STRAYS = "reconcile", "strays"
 # What sessions wait for comes again after this time if the function is killed, not after that of the queue, which must
 # exceed the time-out. It exceeds a run of a chain, and its lock for the next one.
 REPEATED_AFTER = timedelta(seconds=20)
@@ -35,13 +36,10 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
         processor = CommandProcessor(_caller, _answer, _reply_queue, wiring.replies(), dead_letters())
         return processor.process(event["Records"])
     if event["task"] == RECONCILE:
-        return {"woken": wiring.loop().wake_all(instance.task_time(context))}
+        return _reconcile(instance.task_time(context))
     if event["task"] == STRAYS:
         return {"deleted": _delete_orphans(instance.task_time(context))}
-    if event["task"] == KEPT:
-        done = wiring.kept_sweeper().sweep(until=instance.task_time(context).until)
-        return {"deleted": done.deleted, "complete": done.is_complete}
-    raise RejectedError(f"unknown task {event['task']!r}; known: {RECONCILE}, {STRAYS}, {KEPT}")
+    raise RejectedError(f"unknown task {event['task']!r}; known: {RECONCILE}, {STRAYS}")
 
 
 def _caller(record: dict[str, Any], sender_id: str) -> Caller:
@@ -58,6 +56,15 @@ def _answer(caller: Caller, envelope: Envelope) -> object:
 
 def _reply_queue(_caller: Caller) -> QueueName:
     return QueueName(target_wiring.stage() + REPLY_MARK)
+
+
+def _reconcile(time: TaskTime) -> dict[str, Any]:
+    try:
+        woken = wiring.loop().wake_all(time.half())
+    finally:
+        sweeper = wiring.kept_sweeper()
+        swept = sweeper.sweep(time) if sweeper else SweepResult(0, is_complete=True)
+    return {"woken": woken, "deleted": swept.deleted, "complete": swept.is_complete}
 
 
 def _delete_orphans(time: TaskTime) -> int:

@@ -27,7 +27,7 @@ from signalbox.queues import QueueName
 from signalbox.splitting.control.chains import Chains
 from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.effect_executor import EffectExecutor
-from signalbox.splitting.control.keeping import KeepService, NothingIsKept
+from signalbox.splitting.control.keeping import KeepService
 from signalbox.splitting.control.observation import SplitObserver
 from signalbox.splitting.control.orphan_queues import OrphanQueueSweeper
 from signalbox.splitting.control.ports import (
@@ -177,12 +177,10 @@ def _kept_store() -> KeptStore | None:
 
 
 @cache
-def kept_sweeper() -> KeptSweeper:
-    """Return the sweeper of kept messages. Raises `NothingIsKept` without history."""
+def kept_sweeper() -> KeptSweeper | None:
+    """Return the sweeper of kept messages; None without history."""
     store = _kept_store()
-    if store is None:
-        raise NothingIsKept("this stage cannot keep messages")
-    return KeptSweeper(store.settings, store.objects, instance.CLOCK)
+    return None if store is None else KeptSweeper(store.settings, store.objects, instance.CLOCK)
 
 
 @cache

@@ -11,6 +11,7 @@ from signalbox.errors import EffectFailed
 from signalbox.kept.objects import KeptObject, StoredVersion, is_kept
 from signalbox.kept.settings import KeepSetting, KeepSettings
 from signalbox.queues import QueueName
+from signalbox.task_time import TaskTime
 
 # A function instance may keep messages by a setting that it read before the removal: a minute, and its own time-out.
 REMOVED_FOR = timedelta(hours=1)
@@ -42,23 +43,28 @@ class KeptSweeper:
     objects: KeptObjects
     clock: Clock
 
-    def sweep(self, *, until: datetime) -> SweepResult:
-        """Sweep all queues; stop at a page's end after `until`. The next sweep continues.
+    def sweep(self, time: TaskTime) -> SweepResult:
+        """Sweep all queues, each for its share of the time, and those that need more until the time is over.
 
-        A failure at one queue does not keep the messages of the others. Raises `EffectFailed` after the last one.
+        The next sweep continues. A failure at one queue does not keep the messages of the others. Raises `EffectFailed`
+        after the last one.
         """
-        deleted, is_complete = 0, True
+        deleted, left = 0, {one.queue: one for one in self.settings.every()}
         problems: list[str] = []
-        for setting in self.settings.every():
-            try:
-                found = self.sweep_queue(setting, until=until)
-            except EffectFailed as error:
-                problems.append(str(error))
-            else:
-                deleted, is_complete = deleted + found.deleted, is_complete and found.is_complete
+        while left and time.now() < time.until:
+            for setting, until in time.shares(left.values()):
+                try:
+                    found = self.sweep_queue(setting, until=until)
+                except EffectFailed as error:
+                    problems.append(str(error))
+                else:
+                    deleted += found.deleted
+                    if not found.is_complete:
+                        continue
+                del left[setting.queue]
         if problems:
             raise EffectFailed("; ".join(problems))
-        return SweepResult(deleted, is_complete)
+        return SweepResult(deleted, is_complete=not left)
 
     def sweep_queue(self, setting: KeepSetting, *, until: datetime) -> SweepResult:
         """Delete the expired messages of a queue; forget a removed setting when nothing is left to be deleted."""

@@ -87,14 +87,12 @@ class SplittingResources(Part):
         # The forwarders of `split` are created at run time, with each split.
         add_command_mapping(self.functions["control"], self.control_queue)
 
-    def tasks(self, config: Config) -> dict[str, Task]:
+    def tasks(self, _config: Config) -> dict[str, Task]:
         """Return the scheduled tasks by name."""
         control = self.functions["control"]
-        kept = {"SweepKeptMessages": Task(control, "kept", every(minutes=5))}
         return {
             "ReconcileSplits": Task(control, "reconcile", every(minutes=1)),
             "SweepSplits": Task(control, "strays", daily(hour=4)),
-            **(kept if config.has("history") else {}),
         }
 
     def outputs(self, state: State, config: Config) -> dict[str, str]:

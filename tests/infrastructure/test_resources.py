@@ -244,7 +244,7 @@ def test_every_schedule_has_a_retry_policy_and_a_dead_letter_queue(stage):
         *(f"Schedules/{name}" for name in STARTED),
         *("Schedules/MaintainQueues", "Schedules/SweepExchanges", "Schedules/SweepSessions"),
         "Schedules/MeasureQueues",
-        *("Schedules/ReconcileSplits", "Schedules/SweepSplits", "Schedules/SweepKeptMessages"),
+        *("Schedules/ReconcileSplits", "Schedules/SweepSplits"),
     }
 
 

@@ -33,6 +33,19 @@ def test_runs_with_time_for_one_part_reach_every_value(interval):
     assert {value for run in runs for value in run} == set(range(305))
 
 
+def test_each_value_has_an_equal_share_of_the_time_that_is_left():
+    moment = NOON
+    task = TaskTime(lambda: moment, NOON + timedelta(seconds=12))
+    ends = {}
+    for value, until in task.shares("abcd"):
+        ends[value] = until
+        # The first takes no time, the second more than its share, the third all that is left.
+        moment = [NOON, NOON + timedelta(seconds=8), NOON + timedelta(seconds=12)][len(ends) - 1]
+
+    assert list(ends.values()) == [NOON + timedelta(seconds=seconds) for seconds in (3, 4, 10)]
+    assert len(ends) == 3
+
+
 def test_half_of_the_time_is_left_for_the_next_step():
     task = TaskTime(lambda: NOON, NOON + timedelta(seconds=20))
 

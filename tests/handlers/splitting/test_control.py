@@ -17,6 +17,7 @@ from signalbox.kept.objects import kept_batch
 from signalbox.kept.settings import KeepSetting
 from signalbox.messages import Message
 from signalbox.queues import QueueName
+from signalbox.splitting.control.reconcile_loop import ReconcileLoop
 from tests.adapters.shared.stubs import function
 from tests.fakes.athena import EVENTS, stub_events
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
@@ -244,10 +245,10 @@ def test_the_schedule_requests_a_reconcile_for_each_split(stage):
     lock = {"pk": f"split#{APP}", "sk": "lock"}
 
     stage.table.put_item(Item=lock | {"holder": "a chain", "until": 10**15})
-    assert handler({"task": "reconcile"}, None) == {"woken": 0}
+    assert handler({"task": "reconcile"}, None)["woken"] == 0
 
     stage.table.delete_item(Key=lock)
-    assert handler({"task": "reconcile"}, None) == {"woken": 1}
+    assert handler({"task": "reconcile"}, None)["woken"] == 1
 
 
 def test_an_unknown_task_is_refused(stage):
@@ -291,16 +292,27 @@ def test_the_sweep_deletes_kept_messages_on_time(stage):
     kept_message(stage, "old", age=timedelta(hours=3))
     young = kept_message(stage, "young", age=timedelta(hours=1))
 
-    assert handler({"task": "kept"}, None) == {"deleted": 1, "complete": True}
+    assert handler({"task": "reconcile"}, None) == {"woken": 0, "deleted": 1, "complete": True}
 
     assert [one["Key"] for one in stage.s3.list_objects_v2(Bucket=BUCKET, Prefix="kept/")["Contents"]] == [young]
 
 
+def test_kept_messages_are_deleted_although_no_split_can_be_read(stage, monkeypatch):
+    kept_setting(stage, None)
+    kept_message(stage, "1", age=timedelta(hours=1))
+    monkeypatch.setattr(ReconcileLoop, "wake_all", lambda *_: 1 / 0)
+
+    with pytest.raises(ZeroDivisionError):
+        handler({"task": "reconcile"}, None)
+
+    assert "Contents" not in stage.s3.list_objects_v2(Bucket=BUCKET, Prefix="kept/")
+
+
 def test_the_sweep_makes_one_call_when_nothing_is_kept(stage):
     with recorded_calls() as calls:
-        assert handler({"task": "kept"}, None) == {"deleted": 0, "complete": True}
+        assert handler({"task": "reconcile"}, None) == {"woken": 0, "deleted": 0, "complete": True}
 
-    assert calls == ["dynamodb.Query"]
+    assert calls == ["dynamodb.Query"] * 2  # the splits, and the settings
 
 
 def test_removed_messages_are_deleted_by_command(stage):
@@ -335,5 +347,4 @@ def test_without_history_there_is_no_audit_and_nothing_is_kept(stage, monkeypatc
 
     assert "the stage records no events" in stage.ask("audit", message_id="m-1", days=1)["error"]
     assert stage.ask("keep", queue="memes")["error"] == "this stage cannot keep messages"
-    with pytest.raises(RejectedError, match="cannot keep"):
-        handler({"task": "kept"}, None)
+    assert handler({"task": "reconcile"}, None) == {"woken": 0, "deleted": 0, "complete": True}

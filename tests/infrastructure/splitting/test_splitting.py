@@ -224,12 +224,11 @@ def test_splits_are_reconciled_each_minute_and_orphans_swept_daily(stage):
     schedules = stage.every("AWS::Scheduler::Schedule")
     found = {
         name: (schedules[f"Schedules/{name}"]["Properties"]["ScheduleExpression"], target["Input"])
-        for name in ("ReconcileSplits", "SweepSplits", "SweepKeptMessages")
+        for name in ("ReconcileSplits", "SweepSplits")
         for target in [schedules[f"Schedules/{name}"]["Properties"]["Target"]]
     }
 
     assert found == {
         "ReconcileSplits": ("rate(1 minute)", '{"task":"reconcile"}'),
         "SweepSplits": ("cron(10 4 * * ? *)", '{"task":"strays"}'),
-        "SweepKeptMessages": ("rate(5 minutes)", '{"task":"kept"}'),
     }

@@ -103,7 +103,7 @@ def test_a_later_session_gets_the_failing_messages_first_and_they_are_deleted_on
     table = DynamoTable(deployment.session().client("dynamodb"), deployment.outputs["SplitTable"])
     settings = DynamoKeepSettings(table)
     settings.put(KeepSetting(QUEUE, timedelta(milliseconds=1), datetime.now(UTC)))  # all of it is over now
-    control = {"FunctionName": deployment.outputs["ControlFunctionName"], "Payload": json.dumps({"task": "kept"})}
+    control = {"FunctionName": deployment.outputs["ControlFunctionName"], "Payload": json.dumps({"task": "reconcile"})}
     done = json.loads(deployment.session().client("lambda").invoke(**control)["Payload"].read())
     assert done.get("complete") is True, done
     assert done["deleted"] > 0
