@@ -15,7 +15,7 @@ from signalbox.errors import RejectedError
 from signalbox.kept.settings import principal_of
 from signalbox.kept.sweeper import SweepResult
 from signalbox.queues import QueueName
-from signalbox.splitting.control.commands import COMMANDS, Reconcile, Stop
+from signalbox.splitting.control.commands import COMMANDS, Audit, Reconcile, Stop
 from signalbox.splitting.control.protocol import REPLY_MARK
 from signalbox.task_time import TaskTime
 
@@ -49,6 +49,9 @@ def _caller(record: dict[str, Any], sender_id: str) -> Caller:
 
 def _answer(caller: Caller, envelope: Envelope) -> object:
     (principal, receipt), command = caller, envelope.command(COMMANDS)
+    if isinstance(command, Audit) and not envelope.wants_reply:
+        # Each time that Athena is slow it would come again for an hour, with another query.
+        raise RejectedError("an audit without a reply has no use: send it with `reply`")
     if isinstance(command, Reconcile | Stop):
         hide(instance.sqs(), instance.settings().text("CONTROL_QUEUE_URL"), {receipt: REPEATED_AFTER})
     return wiring.service().answer(command, principal=principal)

@@ -166,6 +166,18 @@ def test_an_audit_has_the_recipient_of_a_message(stage):
     ]
 
 
+def test_an_audit_that_athena_does_not_answer_starts_one_query(stage):
+    audit = {"message_id": "1", "days": 2}
+    with recorded_calls() as calls:
+        assert stage.ask("audit", **audit)["code"] == "unavailable"
+        # Without a reply, a message that failed would come again.
+        assert handler(batch(stage.command("audit", reply=False, **audit)), None) == {"batchItemFailures": []}
+
+    assert calls.count("athena.StartQueryExecution") == 1
+    (dead,) = stage.messages(stage.dead_letter_queue_url)
+    assert dead["MessageAttributes"]["Reason"]["StringValue"].startswith("an audit without a reply")
+
+
 def test_a_rejected_command_has_its_reason(stage):
     reply = stage.ask("start", target=APP, session="ann", owner="ann@laptop", config={})
 
