@@ -1,4 +1,4 @@
-"""Glue job `day`: the compaction of a window and all reports of its days, in one Spark application.
+"""Glue job `day`: the compaction of a window, the maintenance, and all reports of its days, in one Spark application.
 
 One application starts once, and later reports run code that the Java machine has already compiled. The result equals
 that of the single jobs. Arguments are those of glue_jobs/shared/compaction.py, and:
@@ -7,7 +7,8 @@ that of the single jobs. Arguments are those of glue_jobs/shared/compaction.py, 
 --compact_days  compact only this number of the window's last days; default: the whole window
 --compact       `no` makes only the reports
 
-A step that fails does not prevent the others; the job then fails at its end, with the errors of all steps.
+A step that fails does not prevent the others; the job then fails at its end, with the errors of all steps. The order
+audit is the last step, so that the timeout that ends one of a very large day takes the time of no other.
 """
 
 import sys
@@ -25,14 +26,14 @@ from glue_jobs.shared.report_run import ReportRun
 
 REQUIRED = (*compaction.REQUIRED, "report_path")
 OPTIONAL = (*compaction.OPTIONAL, "compact_days", "compact")
-# The reports by script, each with its folder.
+# The reports by script, each with its folder, in order.
 REPORTS: dict[str, tuple[str, Callable[[ReportRun], None]]] = {
     "rendezvous_report": ("rendezvous", rendezvous_report.write_report),
     "split_report": ("splitting", split_report.write_report),
     "topic_report": ("topics", topic_report.write_report),
     "delivery_report": ("delivery", delivery_report.write_report),
-    "order_audit": ("order", order_audit.write_report),
     "cost_report": ("cost", cost_report.write_report),
+    "order_audit": ("order", order_audit.write_report),
 }
 
 
@@ -58,10 +59,10 @@ def steps(argv: Sequence[str]) -> Iterator[DayStep]:
     if arguments.get("compact", "yes") != "no":
         newest = window.last_days(int(arguments["compact_days"])) if "compact_days" in arguments else window
         yield DayStep("compact_history", partial(_compact, RawFiles.of(lake, arguments), newest))
+    yield DayStep("clean_up", partial(clean_up, lake, arguments, window))
     for name, (folder, write_report) in REPORTS.items():
         run = ReportRun(name, lake, window.whole_days(), f"{arguments['report_path'].rstrip('/')}/{folder}")
         yield DayStep(name, partial(write_report, run))
-    yield DayStep("clean_up", partial(clean_up, lake, arguments, window))
 
 
 def _compact(raw: RawFiles, window: TimeWindow) -> None:

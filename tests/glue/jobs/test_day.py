@@ -103,6 +103,17 @@ def test_reports_are_made_without_compaction(lake, raw, tmp_path, monkeypatch):
     assert len(files(tmp_path / "day")) == 3
 
 
+def test_the_order_audit_is_the_last_step_so_that_a_timeout_in_it_ends_no_other(monkeypatch):
+    monkeypatch.setattr(day, "spark_session", lambda _name: None)
+    arguments = ["day", "--database", "d", "--history_path", "h", "--report_path", "r", "--day", FIRST]
+
+    names = [step.name for step in day.steps(arguments)]
+
+    assert names[:2] == ["compact_history", "clean_up"]
+    assert sorted(names[2:]) == sorted(day.REPORTS)
+    assert names[-1] == "order_audit"
+
+
 def test_the_day_has_the_reports_and_folders_of_the_commands():
     assert {script: f"{jobs.REPORT_PREFIX}/{folder}" for script, (folder, _) in day.REPORTS.items()} == {
         report.script: report.folder for report in jobs.REPORTS.values()
