@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -15,8 +16,9 @@ from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.errors import RejectedError
 from signalbox.live.model.state import ConnectionId, Elapsed, FrameId, Lost
 from signalbox.live.ports import SessionPorts
+from signalbox.live.router.write_limits import PERIOD_SECONDS
 from signalbox.live.session.inbox import InvalidInboxMessage, readings
-from signalbox.live.session.inbox_processor import Arrival, InboxProcessor, OutOfTime
+from signalbox.live.session.inbox_processor import Arrival, InboxProcessor, OutOfTime, TooManyWrites
 from signalbox.messages import moment
 
 SWEEP = "sweep"
@@ -66,6 +68,9 @@ def _process_inbox(
             if not _is_dead_lettered(records[done], problem, wiring.ordered_dead_letters(), holder="an inbox"):
                 break
             done += 1
+        except TooManyWrites:
+            redeliver(records[done:], "LIVE_INBOX_URL", since=began - timedelta(seconds=PERIOD_SECONDS))
+            break
         except OutOfTime:
             redeliver(records[done:], "LIVE_INBOX_URL", since=began)
             break

@@ -5,7 +5,7 @@ The ports of topics and subscribers are in `signalbox.live.outbox.ports`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
@@ -35,11 +35,15 @@ class RecordTooLarge(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A session as it is stored; `version` grows with every change. `killed` is why it must end, if it must."""
+    """A session as it is stored, in an item of some KB; `version` grows with every change.
+
+    `killed` is why it must end, if it must.
+    """
 
     session: Session
     version: int
     killed: Killed | None = None
+    kilobytes: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,8 @@ MEMBER = FORMS.record(Member, flat=["listener"])
 def stored_of(item: Item) -> Stored:
     """Return the session of an item with its version."""
     killed = Killed(*item[KILLED]) if KILLED in item else None
-    return Stored(session_of(unpacked(item["document"])), int(item["version"]), killed)
+    document = item["document"]
+    return Stored(session_of(unpacked(document)), int(item["version"]), killed, kilobytes=len(document) // 1024)
 
 
 def packed(document: Document, *, level: int = -1) -> bytes:

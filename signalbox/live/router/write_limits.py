@@ -19,6 +19,9 @@ MAXIMUM_KILOBYTES, RETAINED = 1_500 * PERIOD_SECONDS, 6
 LEAST_OF_SESSION, LEAST_IN_GROUP = 2, 15
 # Of what all sessions without a secret publish in a realm: one network may open as many of the connections of a second.
 MAXIMUM_OF_NETWORK = MAXIMUM_KILOBYTES // 5
+# Of the records of a publisher's sessions. A batch of frames writes one, and twice the outbox with a copy, a third
+# larger. With the events, that is what a new table takes. Most records have 2 KB or less, and count nothing.
+RECORD_PART, RECORD_WRITES, SMALL_RECORD = 2 / 3, 4, 2
 COUNTED_FROM = 50  # KB that a function instance counts together, with one write
 KNOWN_SHARES = 10_000
 ABOVE_LIMIT = (
@@ -90,6 +93,13 @@ class PublisherLimits:
         """
         period = int(at.timestamp()) // PERIOD_SECONDS
         return all(self._has_room(one, kilobytes and max(kilobytes, one.least), period) for one in shares)
+
+    def admits_record(self, session: "Session", kilobytes: int, *, at: datetime) -> bool:
+        """Count the writes of a session's record for a batch of frames; return whether its user may have more."""
+        if kilobytes <= SMALL_RECORD:
+            return True
+        shares = [Share(f"records#{one.name}", int(one.most * RECORD_PART)) for one in _shares_of(session)]
+        return self.admits(shares, RECORD_WRITES * kilobytes, at=at)
 
     def _has_room(self, share: Share, kilobytes: int, period: int) -> bool:
         key = share.name, period

@@ -52,6 +52,10 @@ class OutOfTime(UnavailableError):
     """Raised when an invocation has no time for the remaining messages of an inbox; they are received again."""
 
 
+class TooManyWrites(OutOfTime):
+    """Raised when the large records of a user's sessions were written too often in these seconds."""
+
+
 class SessionChanged(UnavailableError):
     """Raised when another function instance changed the session at the same time; the messages are received again."""
 
@@ -116,12 +120,16 @@ class InboxProcessor:
 
         The decisions on several messages are stored in one write. Messages of a connection without a record are
         ignored. Raises `InvalidInboxMessage` at an unreadable message, after those before it were processed,
-        `SessionChanged` and `OutOfTime`.
+        `SessionChanged`, `OutOfTime` and `TooManyWrites`.
         """
         stored = self.ports.store.sessions.find(self.connection)
         if stored is None:
             yield from (arrival.frame for arrival in arrivals)
             return
+        is_counted = stored.session.state is SessionState.JOINED and stored.killed is None
+        now = self.ports.now()
+        if is_counted and not self.ports.limits.admits_record(stored.session, stored.kilobytes, at=now):
+            raise TooManyWrites(f"the record of connection {self.connection!r} has {stored.kilobytes} KB")
         batch: list[_Decision] = []
         for arrival in arrivals:
             if stored.session.state is SessionState.CLOSED and arrival.frame not in map(whole, stored.session.pending):

@@ -88,6 +88,14 @@ class TestSessions:
 
         assert sessions.find(C1) == Stored(large, 2)
 
+    def test_a_session_is_found_with_the_size_of_its_record(self, live_table) -> None:
+        sessions = DynamoSessions(live_table)
+        sessions.open(opened(C1, now=START))
+        first = sessions.find(C1)
+        sessions.save(replace(first.session, user_agent=secrets.token_hex(10_240)), replacing=first)
+
+        assert (first.kilobytes, sessions.find(C1).kilobytes // 2) == (0, 5)
+
     def test_a_connection_is_opened_once(self, sessions: Sessions) -> None:
         assert sessions.open(opened(C1, now=START))
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import signal
 import zlib
 from dataclasses import replace
@@ -14,6 +15,7 @@ from lambdas.live.batches import redeliver
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.account_items import grants_item
 from signalbox.aws.live.issuers import IssuerKeys
+from signalbox.aws.live.items import written_key
 from signalbox.aws.live.json_documents import JsonDocuments
 from signalbox.aws.live.tokens import JwtVerifier
 from signalbox.errors import RejectedError
@@ -22,6 +24,7 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.model.state import ConnectionId, SessionState, opened
 from signalbox.live.procedures import realm_subscribers
 from signalbox.live.rights.grants import Grant
+from signalbox.live.router.write_limits import MAXIMUM_KILOBYTES, PERIOD_SECONDS
 from signalbox.live.session.connection import MAXIMUM_OF_NETWORK, MAXIMUM_PER_SECOND
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.networks import network_number
@@ -79,6 +82,21 @@ def test_frames_that_are_left_wait_as_long_as_those_before_them_took(stage):  # 
     assert stage.taken(INBOX, keep=True) == []
     redeliver(records, "LIVE_INBOX_URL", since=datetime.now(UTC))
     assert len(stage.taken(INBOX, wait=20)) == 1
+
+
+def test_frames_of_a_user_whose_large_records_are_written_too_often_wait(stage):  # noqa: F811
+    stage.join()
+    stored = wiring.sessions().find(ConnectionId("c1"))
+    wiring.sessions().save(replace(stored.session, user_agent=secrets.token_hex(20_480)), replacing=stored)
+    period = int(datetime.now(UTC).timestamp()) // PERIOD_SECONDS
+    for one in (period, period + 1):
+        stage.live.put_item(Item=written_key("records#source", one) | {"kilobytes": MAXIMUM_KILOBYTES})
+    wiring.inbox().put_frame(ConnectionId("c1"), '[32,1,{},"trial.a"]', request="1")
+
+    assert len(stage.process()) == 1
+
+    assert stage.replies("c1") == []
+    assert stage.taken(INBOX, keep=True) == []
 
 
 def test_a_connection_that_does_not_offer_wamp_in_json_is_refused(stage):  # noqa: F811

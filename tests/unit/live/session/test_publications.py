@@ -1,12 +1,14 @@
 """What sessions publish above the limit of their publisher: it is refused before it is in the queue of the realm."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from signalbox.exchange.model.records import LiveSettings, OrderBy
-from signalbox.live.model.state import ConnectionId, opened
+from signalbox.live.model.state import ConnectionId, Killed, Lost, SessionState, opened
 from signalbox.live.router.write_limits import ABOVE_LIMIT, PERIOD_SECONDS
+from signalbox.live.session.inbox_processor import TooManyWrites
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.live import REALM, MemoryLive
 from tests.unit.live.session.conversation import ROLES, Client, published
@@ -143,3 +145,48 @@ def test_a_frame_that_is_received_again_is_decided_and_counted_once(world: Memor
 
 def each_twice(count: int) -> Iterator[str]:
     return (f"f{number // 2}" for number in range(2 * count))
+
+
+def subscribed(world: MemoryLive, name: str, user: str = "source", *, kilobytes: int = 40) -> Client:
+    """Return a client whose record has some KB: at most 65,536 characters of topics and of groups of a token."""
+    found = client(world, name, user)
+    world.sessions.records[found.connection] = replace(world.sessions.records[found.connection], kilobytes=kilobytes)
+    return found
+
+
+def calls(caller: Client, most: int) -> int:
+    """Call until the session waits; return the number of calls that were answered."""
+    for number in range(most):
+        try:
+            caller.say(48, number + 1, {}, "wamp.subscription.lookup", ["a"])
+        except TooManyWrites:
+            return number
+    return most
+
+
+def test_large_records_of_a_user_are_written_so_often_and_then_wait(world: MemoryLive) -> None:
+    mallory, second = subscribed(world, "c1"), subscribed(world, "c2")
+
+    assert calls(mallory, 50) == 50
+    assert calls(second, 50) == 10_000 // (4 * 40) - 50
+    assert (calls(mallory, 1), calls(client(world, "c3"), 1)) == (0, 1)
+    assert calls(subscribed(world, "c4", "admin"), 1) == 1
+
+    world.moment = world.moment.replace(second=PERIOD_SECONDS)
+    assert calls(mallory, 1) == 1
+
+
+def test_a_session_that_is_killed_ends_whatever_its_user_has_written(world: MemoryLive) -> None:
+    mallory = subscribed(world, "c1")
+    assert calls(mallory, 100) < 100
+    world.sessions.kill(mallory.connection, Killed("trial.bye", ""))
+
+    mallory.notify(Lost())
+
+    assert world.sessions.find(mallory.connection).session.state is SessionState.CLOSING
+
+
+def test_small_records_count_nothing(world: MemoryLive) -> None:
+    calls(subscribed(world, "c1", kilobytes=2), 100)
+
+    assert world.kilobytes.written == {}
