@@ -41,8 +41,10 @@ class Task:
 
     process: Process
     key: str
+    work: Callable[[], object]
     thread: greenlet
     draws: int = 0
+    has_begun: bool = False
     is_done: bool = False
 
 
@@ -116,6 +118,7 @@ class Kernel:
         self.current: Task | None = None
         self.calls = 0
         self.tasks: dict[Task, None] = {}
+        self._idle: list[greenlet] = []
         self._turns: list[tuple[float, int, Callable[[], None]]] = []
         self._number = 0
         self._until = -inf  # of the turns that may run
@@ -143,8 +146,7 @@ class Kernel:
 
     def spawn(self, process: Process, key: str, work: Callable[[], object]) -> Task:
         """Start a task of a process, with its first turn now."""
-        task = Task(process, key, greenlet(None, parent=self._hub))
-        task.thread.run = partial(self._work, task, work)
+        task = Task(process, key, work, self._idle.pop() if self._idle else greenlet(self._run_tasks, self._hub))
         process.tasks.append(task)
         self.tasks[task] = None
         self.at(self.now, partial(self.resume, task))
@@ -155,7 +157,7 @@ class Kernel:
         if task.is_done or not task.process.is_alive:
             return
         self.current = task
-        task.thread.switch()
+        task.thread.switch(task)
         self.current = None
 
     def pause(self) -> None:
@@ -190,15 +192,30 @@ class Kernel:
     def _end(self, task: Task) -> None:
         if task.is_done:
             return
-        self.current = task
-        if task.thread:
-            task.thread.throw(Killed)
+        self._throw(task)
         task.is_done = True
-        self.current = None
 
-    def _work(self, task: Task, work: Callable[[], object]) -> None:
+    def _throw(self, task: Task) -> None:
+        """Raise `Killed` where a task waits; one that has not begun is left out."""
+        if task.has_begun:
+            self.current = task
+            task.thread.throw(Killed)
+            self.current = None
+        elif task in self.tasks:
+            del self.tasks[task]
+            self._idle.append(task.thread)
+
+    def _run_tasks(self, task: Task) -> None:
+        """Run one task after another in a greenlet, of which to make one takes longer than most turns."""
+        while True:
+            task.has_begun = True
+            self._work(task)
+            self._idle.append(task.thread)
+            task = self._hub.switch()
+
+    def _work(self, task: Task) -> None:
         try:
-            work()
+            task.work()
         except Killed:
             pass
         finally:
@@ -213,10 +230,10 @@ class Kernel:
         for task in left:
             task.process.is_alive = False
         for task in left:
-            while task.thread:  # which may wait for threads while it ends
-                self.current = task
-                task.thread.throw(Killed)
-        self.current = None
+            while task in self.tasks:  # which may wait for threads while it ends
+                self._throw(task)
+        for thread in self._idle:
+            thread.throw()
 
     # Draws and faults.
 
