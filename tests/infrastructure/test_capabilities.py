@@ -8,8 +8,8 @@ import pytest
 from stacks.settings.choices import CAPABILITIES
 from stacks.settings.context import read_config
 from stacks.settings.needs import needs
-from tests.infrastructure.handlers import POWERTOOLS
 from tests.infrastructure.templates import Templates, templates
+from tests.infrastructure.test_handlers import POWERTOOLS
 from tests.infrastructure.test_resources import DOORS
 
 # Each alone, live with exchange among them; the pairs are left to `make release`.

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from signalbox.aws.shared import dynamodb
+from stacks.shared import tables
 from tests.infrastructure.history.jobs import REPORTS, STARTED
 from tests.infrastructure.other_settings import OTHERWISE
 from tests.infrastructure.templates import Templates, as_list, templates
@@ -23,6 +25,14 @@ BATCHES = {
     "HistoryOverflow/Drain/Overflow": 10,
     **dict.fromkeys((f"Live/{name}" for name in ("Session/Inbox", "Session/Timers", "Overview/OverviewCalls")), 10),
     "Live/Deliver/Outbox": 10,
+}
+TASKS = {
+    "MaintainQueues": ("rate(1 minute)", "maintain"),
+    "MeasureQueues": ("rate(5 minutes)", "measure"),
+    "ReconcileSplits": ("rate(1 minute)", "reconcile"),
+    "SweepExchanges": ("cron(10 5 * * ? *)", "strays"),
+    "SweepSessions": ("rate(5 minutes)", "sweep"),
+    "SweepSplits": ("cron(10 4 * * ? *)", "strays"),
 }
 WEBSOCKET = "Live/Connections/"
 JOBS = {*REPORTS, "CompactHistory", "Day", "ExportLogs", "Replay"}
@@ -239,13 +249,24 @@ def test_every_schedule_has_a_retry_policy_and_a_dead_letter_queue(stage):
         target = schedule["Properties"]["Target"]
         assert target["RetryPolicy"] == {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 185}, name
         assert stage.text(target["DeadLetterConfig"]["Arn"]) == "Schedules/DeadCalls", name
-    assert set(schedules) == {
-        *("Schedules/SweepLeases", "Schedules/SweepStrays"),
-        *(f"Schedules/{name}" for name in STARTED),
-        *("Schedules/MaintainQueues", "Schedules/SweepExchanges", "Schedules/SweepSessions"),
-        "Schedules/MeasureQueues",
-        *("Schedules/ReconcileSplits", "Schedules/SweepSplits"),
-    }
+    assert {name.removeprefix("Schedules/") for name in schedules} == {"SweepLeases", "SweepStrays", *STARTED, *TASKS}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_function_has_a_task_at_its_times(stage, name):
+    schedule = stage.every("AWS::Scheduler::Schedule")[f"Schedules/{name}"]["Properties"]
+
+    expression, task = TASKS[name]
+    assert (schedule["ScheduleExpression"], schedule["Target"]["Input"]) == (expression, f'{{"task":"{task}"}}')
+
+
+@pytest.mark.parametrize("name", ["Exchanges", "Splits"])
+def test_the_index_of_a_table_lists_what_there_is_of_a_kind(stage, name):
+    (index,) = stage.every("AWS::DynamoDB::Table")[name]["Properties"]["GlobalSecondaryIndexes"]
+
+    assert index["IndexName"] == tables.BY_KIND == dynamodb.BY_KIND_INDEX
+    assert [key["AttributeName"] for key in index["KeySchema"]] == ["kind", "pk"]
+    assert index["Projection"] == {"ProjectionType": "ALL"}
 
 
 def test_every_api_stage_is_throttled_and_logs_no_client_addresses(stage):

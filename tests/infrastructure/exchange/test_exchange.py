@@ -7,19 +7,14 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from signalbox.aws.shared import dynamodb
 from signalbox.aws.shared.telemetry import measure_oldest_message
 from signalbox.control.protocol import REPLY_RETENTION, REPLY_VISIBILITY
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.sarracenia.rights.names import MAXIMUM_USER_LENGTH, ExchangeName, UserName
 from stacks.settings.choices import EXCHANGE_PREFIX
-from stacks.shared import tables
-from tests.infrastructure.handlers import POWERTOOLS, variables_read
-from tests.infrastructure.templates import ROOT, Templates, as_list
+from tests.infrastructure.templates import Templates, as_list
 
-HANDLERS = ROOT / "lambdas" / "exchange"
-WIRING = {"route": ["wiring.py", "route_wiring.py"], "control": ["wiring.py", "control_wiring.py"]}
 SQS = "arn:<Partition>:sqs:<Region>:<AccountId>"
 ROUTE, CONTROL = "Exchange/RouteRole", "Exchange/ControlRole"
 NAMED = [StageNames("signalbox"), StageNames("trial", "trial-")]
@@ -41,35 +36,6 @@ def names(stage: Templates, role: str, *, action: str) -> list[str]:
 
 def may(stage: Templates, role: str, *, action: str, queue: str) -> bool:
     return any(fnmatchcase(queue, pattern) for pattern in names(stage, role, action=action))
-
-
-@pytest.mark.parametrize("handler", WIRING)
-def test_a_function_gets_exactly_the_variables_that_its_handler_reads(stage, handler):
-    function = stage.every("AWS::Lambda::Function")[f"Exchange/{handler.capitalize()}"]["Properties"]
-
-    assert function["Handler"] == f"lambdas.exchange.{handler}.handler"
-    read = variables_read(HANDLERS / f"{handler}.py", [HANDLERS / name for name in WIRING[handler]])
-    assert set(function["Environment"]["Variables"]) - POWERTOOLS == read
-
-
-@pytest.mark.parametrize(
-    ("function", "variable", "other"),
-    [("Route", "EXCHANGE_CONTROL_ROLE_ID", "Control"), ("Control", "ROUTE_ROLE_ID", "Route")],
-)
-def test_router_and_control_plane_know_the_role_of_the_other(stage, function, variable, other):
-    functions = stage.every("AWS::Lambda::Function")
-
-    known = functions[f"Exchange/{function}"]["Properties"]["Environment"]["Variables"][variable]
-    role, _ = functions[f"Exchange/{other}"]["Properties"]["Role"]["Fn::GetAtt"]
-    assert known == {"Fn::GetAtt": [role, "RoleId"]}
-
-
-def test_the_index_lists_what_there_is_of_a_kind(stage):
-    (index,) = stage.every("AWS::DynamoDB::Table")["Exchanges"]["Properties"]["GlobalSecondaryIndexes"]
-
-    assert index["IndexName"] == tables.BY_KIND == dynamodb.BY_KIND_INDEX
-    assert [key["AttributeName"] for key in index["KeySchema"]] == ["kind", "pk"]
-    assert index["Projection"] == {"ProjectionType": "ALL"}
 
 
 @pytest.mark.parametrize("named", NAMED, ids=lambda named: named.stage)
@@ -173,18 +139,3 @@ def test_an_alarm_watches_the_queues_that_no_template_contains(stage, capsys):
     # A message whose function failed once is received again after the visibility timeout, which is no alarm yet.
     assert alarm["Threshold"] > 6 * 15
     assert alarm["TreatMissingData"] == "notBreaching"
-
-
-def test_queues_are_maintained_by_the_minute_and_strays_deleted_by_the_day(stage):
-    schedules = stage.every("AWS::Scheduler::Schedule")
-    found = {
-        name: (schedules[f"Schedules/{name}"]["Properties"]["ScheduleExpression"], target["Input"])
-        for name in ("MaintainQueues", "SweepExchanges", "MeasureQueues")
-        for target in [schedules[f"Schedules/{name}"]["Properties"]["Target"]]
-    }
-
-    assert found == {
-        "MaintainQueues": ("rate(1 minute)", '{"task":"maintain"}'),
-        "SweepExchanges": ("cron(10 5 * * ? *)", '{"task":"strays"}'),
-        "MeasureQueues": ("rate(5 minutes)", '{"task":"measure"}'),
-    }

@@ -1,23 +1,8 @@
-"""Live: its queues, its APIs, the environment of its functions, and the effect of settings."""
+"""Live: its queues, its APIs, and the effect of settings."""
 
 import json
 
-import pytest
-
-from tests.infrastructure.handlers import POWERTOOLS, variables_read
-from tests.infrastructure.templates import ROOT, Templates, templates
-
-HANDLERS = ROOT / "lambdas" / "live"
-WIRING = {
-    "connect": ["wiring.py", "arvados.py"],
-    "receive": ["wiring.py"],
-    "session": ["wiring.py", "session_wiring.py"],
-    "overview": ["wiring.py", "overview_wiring.py"],
-    "deliver": ["wiring.py", "deliver_wiring.py"],
-    "page": ["page_wiring.py"],
-}
-# Set by the emulator only.
-ENDPOINT = "AWS_ENDPOINT_URL"
+from tests.infrastructure.templates import Templates, templates
 
 
 def routes(stage: Templates) -> dict[str, dict]:
@@ -32,16 +17,6 @@ def routes(stage: Templates) -> dict[str, dict]:
         for name, route in stage.every("AWS::ApiGatewayV2::Route").items()
         if name.startswith("Live/Connections/")
     }
-
-
-@pytest.mark.parametrize("handler", WIRING)
-def test_a_function_has_exactly_the_variables_that_its_handler_reads(handler):
-    stage = templates(local=True)
-    function = stage.every("AWS::Lambda::Function")[f"Live/{handler.capitalize()}"]["Properties"]
-
-    assert function["Handler"] == f"lambdas.live.{handler}.handler"
-    read = variables_read(HANDLERS / f"{handler}.py", [HANDLERS / name for name in WIRING[handler]])
-    assert set(function["Environment"]["Variables"]) - POWERTOOLS == read - {ENDPOINT}
 
 
 def test_frames_go_into_the_inbox_without_a_function(stage):
@@ -88,21 +63,6 @@ def test_times_and_names_follow_from_the_settings(otherwise):
         assert mappings[f"Live/{name}"]["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 13}
     for name in ("Connect", "Session", "Overview", "Deliver"):
         assert otherwise.every("AWS::Lambda::Function")[f"Live/{name}"]["Properties"]["Timeout"] == 20
-
-
-def test_the_router_accepts_publications_of_the_role_of_sessions(stage):
-    functions = stage.every("AWS::Lambda::Function")
-
-    known = functions["Exchange/Route"]["Properties"]["Environment"]["Variables"]["LIVE_SESSION_ROLE_ID"]
-    role, _ = functions["Live/Session"]["Properties"]["Role"]["Fn::GetAtt"]
-    assert known == {"Fn::GetAtt": [role, "RoleId"]}
-
-
-def test_overdue_connections_are_swept_every_five_minutes(stage):
-    schedule = stage.every("AWS::Scheduler::Schedule")["Schedules/SweepSessions"]["Properties"]
-
-    assert schedule["ScheduleExpression"] == "rate(5 minutes)"
-    assert schedule["Target"]["Input"] == '{"task":"sweep"}'
 
 
 def test_the_query_of_a_connection_is_in_no_log_of_api_gateway(stage):

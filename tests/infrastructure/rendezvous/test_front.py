@@ -4,13 +4,12 @@ import pytest
 
 from stacks.settings.context import InvalidConfig, read_config
 from tests.docs.costs import price, size
-from tests.infrastructure.handlers import POWERTOOLS, variables_read
-from tests.infrastructure.templates import ROOT, Templates, templates
+from tests.infrastructure.templates import Templates, templates
+from tests.infrastructure.test_handlers import LAMBDAS, POWERTOOLS, variables_read
 
-HANDLERS = ROOT / "lambdas" / "rendezvous"
+HANDLERS = LAMBDAS / "rendezvous"
 URL = "https://broker.example/snowflake"
 THEIRS = "arn:aws:sqs:eu-central-1:123456789012:snowflake-broker"
-CLIENTS = "arn:<Partition>:sqs:<Region>:<AccountId>:snowflake-client-*"
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The template of rendezvous: the effect of the settings, and the environment variables of the functions."""
+"""The template of rendezvous: the effect of the settings, and what its functions know."""
 
 import json
 from dataclasses import fields
@@ -11,33 +11,11 @@ from stacks.history.lake import COLUMNS
 from stacks.settings.config import POLL_USD_PER_MILLION, Config
 from stacks.settings.context import InvalidConfig, read_config
 from stacks.shared import tables
-from tests.infrastructure.handlers import POWERTOOLS, variables_read
-from tests.infrastructure.templates import ROOT, templates
+from tests.infrastructure.templates import templates
 from tests.infrastructure.test_resources import DOORS
 from tests.infrastructure.test_resources import THEIRS as ARN
 
-HANDLERS = ROOT / "lambdas" / "rendezvous"
 KEY_ARN = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
-
-
-@pytest.mark.parametrize(
-    ("function", "modules"),
-    [
-        ("Rendezvous/Offer", ["offer"]),
-        ("Rendezvous/Sweep", ["sweep"]),
-        ("Doors/Proxies", ["proxies", "page"]),
-        ("Doors/Clients", ["clients", "page"]),
-    ],
-)
-def test_a_function_has_exactly_the_variables_that_its_handler_reads(stage, function, modules):
-    properties = stage.every("AWS::Lambda::Function")[function]["Properties"]
-
-    assert properties["Handler"] == f"lambdas.rendezvous.{modules[0]}.handler"
-    read = [
-        variables_read(HANDLERS / f"{name}.py", [HANDLERS / "wiring.py", HANDLERS / "deliveries.py"])
-        for name in modules
-    ]
-    assert set(properties["Environment"]["Variables"]) - POWERTOOLS == set().union(*read)
 
 
 def test_the_doors_know_the_stage_by_the_names_of_its_queues_and_stream(stage):

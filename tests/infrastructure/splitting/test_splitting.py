@@ -1,4 +1,4 @@
-"""The splitting construct: permissions that follow from the settings, and functions' environments."""
+"""The splitting construct: permissions and times that follow from the settings."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,6 @@ import pytest
 
 from lambdas.splitting import control_wiring
 from lambdas.splitting.control import REPEATED_AFTER
-from signalbox.aws.shared import dynamodb
 from signalbox.aws.splitting.queues import RETURN_VISIBILITY_SECONDS
 from signalbox.queues import QueueName
 from signalbox.splitting.control import commands
@@ -17,14 +16,10 @@ from signalbox.splitting.control.reconcile_loop import LATER, RUN_LENGTH
 from signalbox.splitting.forwarding.decider import RECORD_AGE
 from signalbox.splitting.queues.policy import Splittable, policy_document
 from stacks.settings.config import settings
-from stacks.shared import tables
 from stacks.shared.command_queue import TIMEOUT_SECONDS
-from tests.infrastructure.handlers import POWERTOOLS, variables_read
 from tests.infrastructure.other_settings import QUEUE_KEY as KEY
-from tests.infrastructure.templates import ROOT, Templates, as_list, templates
+from tests.infrastructure.templates import Templates, as_list, templates
 
-HANDLERS = ROOT / "lambdas" / "splitting"
-WIRING = {"split": ["wiring.py"], "control": ["wiring.py", "control_wiring.py", "target_wiring.py"]}
 SQS, LAMBDA = "arn:<Partition>:sqs:<Region>:<AccountId>", "arn:<Partition>:lambda:<Region>:<AccountId>"
 FUNCTION = f"{LAMBDA}:function:meme-app"
 SQS_VISIBILITY_SECONDS = 30  # of a queue whose owner chose none
@@ -45,23 +40,6 @@ def resources(stage: Templates, identity: str, *, action: str) -> set[str]:
 
 def conditions(stage: Templates, identity: str, *, action: str) -> list[object]:
     return [condition for found, _, condition in allowed(stage, identity) if found == action]
-
-
-@pytest.mark.parametrize("handler", WIRING)
-def test_a_functions_environment_is_exactly_what_its_handler_reads(stage, handler):
-    function = stage.every("AWS::Lambda::Function")[f"Splitting/{handler.capitalize()}"]["Properties"]
-
-    assert function["Handler"] == f"lambdas.splitting.{handler}.handler"
-    read = variables_read(HANDLERS / f"{handler}.py", [HANDLERS / name for name in WIRING[handler]])
-    assert set(function["Environment"]["Variables"]) - POWERTOOLS == read
-
-
-def test_the_index_has_the_adapters_name(stage):
-    (index,) = stage.every("AWS::DynamoDB::Table")["Splits"]["Properties"]["GlobalSecondaryIndexes"]
-
-    assert index["IndexName"] == tables.BY_KIND == dynamodb.BY_KIND_INDEX
-    assert [key["AttributeName"] for key in index["KeySchema"]] == ["kind", "pk"]
-    assert index["Projection"] == {"ProjectionType": "ALL"}
 
 
 def test_the_function_timeout_exceeds_the_audit_timeout():
@@ -217,18 +195,4 @@ def test_times_and_names_follow_from_the_settings(otherwise):
         f"{SQS}:tmp-*",
         "Splitting/DeadLetters",
         "HistoryOverflow/Queue",
-    }
-
-
-def test_splits_are_reconciled_each_minute_and_orphans_swept_daily(stage):
-    schedules = stage.every("AWS::Scheduler::Schedule")
-    found = {
-        name: (schedules[f"Schedules/{name}"]["Properties"]["ScheduleExpression"], target["Input"])
-        for name in ("ReconcileSplits", "SweepSplits")
-        for target in [schedules[f"Schedules/{name}"]["Properties"]["Target"]]
-    }
-
-    assert found == {
-        "ReconcileSplits": ("rate(1 minute)", '{"task":"reconcile"}'),
-        "SweepSplits": ("cron(10 4 * * ? *)", '{"task":"strays"}'),
     }
