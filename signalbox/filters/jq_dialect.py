@@ -67,16 +67,17 @@ def __signalbox_at($k):
 def __signalbox_try($k): if . == null or __signalbox_unfit($k) then empty else .[$k]? end;
 def __signalbox_key: if isstring then . else error("cannot use \\(.) as string") end;
 def __signalbox_numbers:
-    (.. | numbers) |= if . > 9223372036854775807 or . < -9223372036854775808 then . + 0.0 end;
+    if isnumber then if . > 9223372036854775807 or . < -9223372036854775808 then . + 0.0 end
+    elif isarray or isobject then map_values(__signalbox_numbers) end;
 def __signalbox_odd: contains("NaN") or contains("nan") or contains("Infinity") or contains("#");
-def __signalbox_odd_unquoted: "^(?:[^\\"]|\\"(?:[^\\"\\\\\\\\]|\\\\\\\\.)*\\")*?(?:NaN|nan|Infinity|#)";
+def __signalbox_unquoted($pattern): test("^(?:[^\\"]|\\"(?:[^\\"\\\\\\\\]|\\\\\\\\.)*\\")*?(?:" + $pattern + ")");
 def __signalbox_fromjson: fromjson;
 def fromjson:
     . as $text
-    | if isstring and __signalbox_odd and test(__signalbox_odd_unquoted) then []
+    | if isstring and __signalbox_odd and __signalbox_unquoted("NaN|nan|Infinity|#") then []
       else [__signalbox_fromjson] end
     | if length != 1 then error("cannot parse \\($text) as JSON")
-      elif $text | test("[0-9]{19}") then .[0] | __signalbox_numbers
+      elif $text | test("[0-9]{19}") and __signalbox_unquoted("[0-9]{19}") then .[0] | __signalbox_numbers
       else .[0] end;
 def tonumber: if isnumber then . else fromjson end;
 def first: __signalbox_at(0);

@@ -43,7 +43,6 @@ DIFFERENCES: dict[str, str] = {
     "rendezvous/test_queues.py::test_a_redelivered_offer_gets_the_same_client_queue_and_a_copy_does_not": ATTRIBUTES,
     "rendezvous/test_queues.py::test_an_offer_whose_client_queue_is_deleted_at_that_moment_comes_again": ATTRIBUTES,
     "rendezvous/test_queues.py::test_old_queues_of_the_stage_are_deleted": ATTRIBUTES,
-    "rendezvous/test_queues.py::test_the_queue_of_a_client_that_comes_again_is_that_of_its_newest_message": ATTRIBUTES,
     "splitting/test_queues.py::test_a_deleted_original_is_a_refusal": CODES,
     "splitting/test_queues.py::test_a_temporary_queue_has_the_settings_of_its_original": ATTRIBUTES,
 }

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from signalbox.local import tools
 from signalbox.local.files import CHECKOUT
+from tests.tiers import javascript
 
 FILES = sorted(
     path
@@ -42,6 +42,6 @@ def test_a_suppressed_error_has_a_reason(path):
 
 
 def test_the_versions_of_the_tools_are_exact():
-    versions = json.loads(tools.JAVASCRIPT_PACKAGES.read_text())["devDependencies"]
+    versions = json.loads(javascript.PACKAGES.read_text())["devDependencies"]
 
     assert {name: version for name, version in versions.items() if not re.fullmatch(r"\d+\.\d+\.\d+", version)} == {}
