@@ -123,11 +123,6 @@ class CopyRouter:
         at: datetime,
     ) -> RoutedEntries:
         """Send the copies of publications, which have the time `at`, and dead-letter rejected messages."""
-        rejected = (entry for entry in entries if isinstance(entry, Rejection))
-        place = self.names.queue(exchange)
-        letters = {one.message.message_id: DeadLetter(one.message, one.reason, place) for one in rejected}
-        failed = set(self.dispatcher.dead_letter(letters))
-        handled = [entry for entry in entries if entry.message.message_id not in failed]
         made = [
             copy
             for one in entries
@@ -138,6 +133,11 @@ class CopyRouter:
         # Copies for one queue follow one another, since a call carries several.
         left = sorted(self.sent.left(made), key=lambda one: one.destination)
         waiting = parts(self._within_limits(left, outcome), most=self.part_copies)
+        rejected = (entry for entry in entries if isinstance(entry, Rejection))
+        place = self.names.queue(exchange)
+        letters = {one.message.message_id: DeadLetter(one.message, one.reason, place) for one in rejected}
+        failed = set(self.dispatcher.dead_letter(letters))
+        handled = [entry for entry in entries if entry.message.message_id not in failed]
         for part in waiting:
             kept += self._keep_and_send(part, outcome, failed, detours)
             if self.is_late():
