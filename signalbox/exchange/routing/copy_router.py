@@ -58,21 +58,19 @@ class Detours:
         self._last = {(key, queue): last for key, detours in self.read.items() for queue, last in detours.items()}
 
     def start(self, copy: Copy) -> None:
-        """Start a detour with a copy that its queue did not take, if the queue keeps the order of numbered copies."""
-        if copy.sequence is not None and copy.keeps_order:
-            self.heads.start_detour(copy.exchange, copy.key, copy.destination, last=copy.sequence)
-            self._last[copy.key, copy.destination] = copy.sequence
+        """Start a detour with a copy that keeps the order, and that its queue did not take."""
+        last = copy.sequence or 0
+        self.heads.start_detour(copy.exchange, copy.key, copy.destination, last=last)
+        self._last[copy.key, copy.destination] = last
 
     def has(self, copy: Copy) -> bool:
         """Return whether a copy would take a detour that existed when it was read."""
         return copy.sequence is not None and (copy.key, copy.destination) in self._last
 
     def extend(self, copy: Copy) -> bool:
-        """Return whether copies for a queue take the detour over the retry queue; if so, extend it to this copy."""
+        """Extend the detour that a copy has to this copy; return False if it ended."""
         detour = copy.key, copy.destination
-        if copy.sequence is None or detour not in self._last:
-            return False
-        last = max(copy.sequence, self._last[detour])
+        last = max(copy.sequence or 0, self._last[detour])
         if not self.heads.extend_detour(copy.exchange, copy.key, copy.destination, last=last):
             del self._last[detour]  # the detour ended: all of its messages were delivered
             return False
