@@ -47,6 +47,10 @@ class MemoryGroups:
     clock: MemoryTime = field(default_factory=MemoryTime)
     kept: set[tuple[str, str, str]] = field(default_factory=set)
     removed_at: list[datetime] = field(default_factory=list)
+    sent: dict[tuple[str, str], datetime | None] = field(default_factory=dict)
+
+    def changed_at(self, realm, user):
+        return self.sent.get((realm, user))
 
     def of_user(self, realm, user):
         return {group for one, group, member in self.kept if (one, member) == (realm, user)}
@@ -54,12 +58,14 @@ class MemoryGroups:
     def members(self, realm, group=None):
         return sorted((of, user) for one, of, user in self.kept if one == realm and group in (None, of))
 
-    def add(self, realm, group, user):
+    def add(self, realm, group, user, *, sent_at=None):
+        self.sent[realm, user] = sent_at
         is_new = (realm, group, user) not in self.kept
         self.kept.add((realm, group, user))
         return is_new
 
-    def remove(self, realm, group, user):
+    def remove(self, realm, group, user, *, sent_at=None):
+        self.sent[realm, user] = sent_at
         existed = (realm, group, user) in self.kept
         self.kept.discard((realm, group, user))
         self.removed_at.append(self.clock.now())

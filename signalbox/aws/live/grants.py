@@ -86,9 +86,8 @@ class DynamoGrants:
                 f"{MAXIMUM_BYTES}: grant a prefix, or a pattern with {{user}} or {{group}}"
             )
         to_writes = _user_writes if group_of(principal) is None else _group_writes
-        times = [at for at in (sent_at, replacing.changed_at) if at]
-        changed = {"changed_at": milliseconds(max(times))} if times else {}
-        writes = to_writes(realm, principal, granted, replacing, changed)
+        newest = max((at for at in (sent_at, replacing.changed_at) if at), default=None)
+        writes = to_writes(realm, principal, granted, replacing, _sent(newest))
         return all(self.table.transact(*writes))
 
     def of_groups(self, realm: ExchangeName) -> GroupGrants:
@@ -127,13 +126,20 @@ class DynamoGroups:
         condition = of_realm if group is None else of_realm & attr("sk").begins_with(first["sk"])
         return sorted((GroupName(item["group"]), UserName(item["user"])) for item in self.table.query(condition))
 
-    def add(self, realm: ExchangeName, group: GroupName, user: UserName) -> bool:
-        """Add a user to a group; return whether the user was no member. Raises `TooManyGroups`."""
+    def changed_at(self, realm: ExchangeName, user: UserName) -> datetime | None:
+        """Return when the last command that changed the groups of a user was sent."""
+        return _changed_at(self.table.get(principal_key(realm, user)) or {})
+
+    def add(self, realm: ExchangeName, group: GroupName, user: UserName, *, sent_at: datetime | None = None) -> bool:
+        """Add a user to a group by a command; return whether the user was no member. Raises `TooManyGroups`."""
+        changed = _sent(sent_at)
         if group in self.of_user(realm, user):
+            if changed:
+                self.table.write(Update(principal_key(realm, user), sets=changed))
             return False
         change = Update(
             principal_key(realm, user),
-            sets={"realm": realm, "user": user},
+            sets={"realm": realm, "user": user, **changed},
             adds={GROUPS: {group}},
             condition=attr(GROUPS).not_exists() | attr(GROUPS).size().lt(MAXIMUM_GROUPS),
         )
@@ -144,10 +150,10 @@ class DynamoGroups:
             )
         return True
 
-    def remove(self, realm: ExchangeName, group: GroupName, user: UserName) -> bool:
-        """Remove a user from a group; return whether the user was a member."""
+    def remove(self, realm: ExchangeName, group: GroupName, user: UserName, *, sent_at: datetime | None = None) -> bool:
+        """Remove a user from a group by a command; return whether the user was a member."""
         existed = group in self.of_user(realm, user)
-        change = Update(principal_key(realm, user), takes={GROUPS: {group}})
+        change = Update(principal_key(realm, user), takes={GROUPS: {group}}, sets=_sent(sent_at))
         self.table.transact(change, Delete(member_key(realm, group, user)))
         return existed
 
@@ -158,9 +164,14 @@ class DynamoSecrets:
 
     table: DynamoTable
 
-    def put(self, secrets: Mapping[UserName, StoredSecret]) -> None:
-        """Store users' credentials, replacing older ones, 25 in a call. Raises `ItemBusy`; some may then be stored."""
-        self.table.write_all(Put(credentials_item(user, credentials)) for user, credentials in secrets.items())
+    def changed_at(self, user: UserName) -> datetime | None:
+        """Return when the last command that stored the credentials of a user was sent."""
+        return _changed_at(self.table.get(secret_key(user)) or {})
+
+    def put(self, secrets: Mapping[UserName, StoredSecret], *, sent_at: datetime | None = None) -> None:
+        """Store users' credentials by a command, 25 in a call. Raises `ItemBusy`; some may then be stored."""
+        items = (credentials_item(user, credentials) for user, credentials in secrets.items())
+        self.table.write_all(Put(item | _sent(sent_at)) for item in items)
 
     def remove(self, user: UserName, realms: Iterable[ExchangeName], *, now: datetime) -> None:
         """Delete a user's credentials, and refuse in `realms` the user's tokens that were issued before `now`."""
@@ -197,6 +208,11 @@ def _is_as_read(replacing: StoredGrants) -> Expression:
 
 def _version(item: Item) -> int:
     return int(item.get("version", 0))
+
+
+def _sent(at: datetime | None) -> Item:
+    """Return the attribute of when the newest command that changed an item was sent."""
+    return {} if at is None else {"changed_at": milliseconds(at)}
 
 
 def _changed_at(item: Item) -> datetime | None:

@@ -184,7 +184,10 @@ class _Execution:
         missing = [repr(str(user)) for user in secrets if user not in known]
         if missing:
             raise NotFound(f"there is no user {', '.join(missing)}: have an administrator add the user")
-        self.store.secrets.put(secrets)
+        delivery = self.changes.delivery
+        for user in secrets if delivery.is_repeated else ():
+            self.changes.refuse_overtaken(self.store.secrets.changed_at(user), f"the secret of {str(user)!r}")
+        self.store.secrets.put(secrets, sent_at=delivery.sent_at)
         notices = self.changes.notices
         at = notices.clock.now()
         self.changes.record([events.secret_changed(user, by=self.caller.name, at=at) for user in secrets])

@@ -85,18 +85,24 @@ class Groups(Protocol):
     def members(self, realm: ExchangeName, group: GroupName | None = None) -> Sequence[tuple[GroupName, UserName]]:
         """Return the members of a group, or of all groups of a realm, sorted."""
 
-    def add(self, realm: ExchangeName, group: GroupName, user: UserName) -> bool:
-        """Add a user to a group; return whether the user was no member. Raises `TooManyGroups`."""
+    def changed_at(self, realm: ExchangeName, user: UserName) -> datetime | None:
+        """Return when the last command that changed the groups of a user was sent."""
 
-    def remove(self, realm: ExchangeName, group: GroupName, user: UserName) -> bool:
-        """Remove a user from a group; return whether the user was a member."""
+    def add(self, realm: ExchangeName, group: GroupName, user: UserName, *, sent_at: datetime | None = None) -> bool:
+        """Add a user to a group by a command; return whether the user was no member. Raises `TooManyGroups`."""
+
+    def remove(self, realm: ExchangeName, group: GroupName, user: UserName, *, sent_at: datetime | None = None) -> bool:
+        """Remove a user from a group by a command; return whether the user was a member."""
 
 
 class Secrets(Protocol):
     """The credentials of users, which their secrets are compared with."""
 
-    def put(self, secrets: Mapping[UserName, StoredSecret]) -> None:
-        """Store users' credentials, replacing older ones. A failure may leave some of them stored."""
+    def changed_at(self, user: UserName) -> datetime | None:
+        """Return when the last command that stored the credentials of a user was sent."""
+
+    def put(self, secrets: Mapping[UserName, StoredSecret], *, sent_at: datetime | None = None) -> None:
+        """Store users' credentials by a command, replacing older ones. A failure may leave some of them stored."""
 
     def remove(self, user: UserName, realms: Iterable[ExchangeName], *, now: datetime) -> None:
         """Delete a user's credentials, and refuse tokens of the name in realms that were issued before a time."""

@@ -1,12 +1,13 @@
 """Changes of grants, denies and groups; what a user loses by them ends before the answer.
 
 A command may be received twice: the second time it changes nothing, and notifies the sessions again, because the
-function may have been killed before it did. If a command that was sent later has changed the grants meanwhile, it is
-rejected: a right that was taken since must not come back.
+function may have been killed before it did. If a command that was sent later has changed the same meanwhile, it is
+rejected: what was taken since must not come back.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from signalbox.control.delivery import ONCE, Delivery
 from signalbox.control.pages import listed
@@ -36,7 +37,7 @@ class GrantsChanged(Contended):
 
 
 class Overtaken(RejectedError):
-    """Raised for a command that SQS delivers again after one that was sent later changed the same grants."""
+    """Raised for a command that SQS delivers again after one that was sent later changed the same."""
 
 
 class TooManyGrants(RejectedError):
@@ -86,9 +87,10 @@ class RightsChanges:
         if command.is_dry_run:
             connections = self.notices.sessions.of_users([command.realm], command.users)
             return {**document, **self._effects(command.realm, connections, _membership(command))}
-        groups = self.store.groups
+        self._refuse_overtaken_groups(command.realm, command.users)
+        groups, sent_at = self.store.groups, self.delivery.sent_at
         changing = groups.remove if command.is_removal else groups.add
-        changed = [user for user in command.users if changing(command.realm, command.group, user)]
+        changed = [user for user in command.users if changing(command.realm, command.group, user, sent_at=sent_at)]
         self.record([events.membership(command, user, by=self.by, at=self.notices.clock.now()) for user in changed])
         if command.is_removal:
             self.notices.settle()
@@ -100,6 +102,7 @@ class RightsChanges:
     def set_groups(self, command: SetUserGroups) -> dict[str, object]:
         """Set the groups of users; a command changes a part of them, first those that end."""
         groups, realm = self.store.groups, command.realm
+        self._refuse_overtaken_groups(realm, command.groups)
         present = {user: frozenset(groups.of_user(realm, user)) for user in command.groups}
         ended = [(user, one) for user, wanted in command.groups.items() for one in sorted(present[user] - wanted)]
         begun = [(user, one) for user, wanted in command.groups.items() for one in sorted(wanted - present[user])]
@@ -107,7 +110,7 @@ class RightsChanges:
         found += [_one_member(realm, user, group, is_removal=False) for user, group in begun]
         for one in found[:MAXIMUM_CHANGES]:
             changing = groups.remove if one.is_removal else groups.add
-            changing(realm, one.group, one.users[0])
+            changing(realm, one.group, one.users[0], sent_at=self.delivery.sent_at)
         at = self.notices.clock.now()
         self.record([events.membership(one, one.users[0], by=self.by, at=at) for one in found[:MAXIMUM_CHANGES]])
         # Also when nothing has changed: an earlier function may have been killed before it notified the sessions.
@@ -165,12 +168,19 @@ class RightsChanges:
 
     def _stored(self, command: GiveGrant | TakeGrant) -> StoredGrants:
         stored = self.store.grants.find(command.realm, command.principal)
-        if self.delivery.is_overtaken(stored.changed_at):
-            raise Overtaken(
-                f"a command that was sent after this one changed the grants of {str(command.principal)!r}: send yours "
-                "again if it shall still be executed"
-            )
+        self.refuse_overtaken(stored.changed_at, f"the grants of {str(command.principal)!r}")
         return stored
+
+    def _refuse_overtaken_groups(self, realm: ExchangeName, users: Iterable[UserName]) -> None:
+        for user in users if self.delivery.is_repeated else ():
+            self.refuse_overtaken(self.store.groups.changed_at(realm, user), f"the groups of {str(user)!r}")
+
+    def refuse_overtaken(self, changed_at: datetime | None, what: str) -> None:
+        """Raise `Overtaken` if the command comes again, and a later one changed the same."""
+        if self.delivery.is_overtaken(changed_at):
+            raise Overtaken(
+                f"a command that was sent after this one changed {what}: send yours again if it shall still be executed"
+            )
 
     def _save(self, command: GiveGrant | TakeGrant, granted: GrantSet, *, replacing: StoredGrants) -> None:
         """Store changed grants; without a change, only that this command was the last."""

@@ -73,6 +73,21 @@ def test_grants_keep_when_the_newest_of_their_commands_was_sent(grants, principa
     assert (kept.changed_at, grants.find(REALM, principal).changed_at) == (at, at)
 
 
+def test_groups_and_secrets_keep_when_their_last_command_was_sent(groups, live_table):  # noqa: F811
+    first, second, third = (datetime(2026, 3, 1, 12, minute, tzinfo=UTC) for minute in range(3))
+    secrets = DynamoSecrets(live_table)
+    assert (groups.changed_at(REALM, BOB), secrets.changed_at(BOB)) == (None, None)
+
+    found = []
+    for change, at in ((groups.add, first), (groups.add, second), (groups.remove, third)):
+        change(REALM, LAB, BOB, sent_at=at)
+        found.append(groups.changed_at(REALM, BOB))
+    secrets.put({BOB: StoredSecret.of("a", salt="b", with_key=False)}, sent_at=first)
+
+    assert found == [first, second, third]
+    assert secrets.changed_at(BOB) == first
+
+
 def test_the_realms_in_which_a_user_has_rights_are_found_by_hundreds(grants, groups, monkeypatch):
     of_grants, of_denies, of_groups, former = "xs_a.fifo", "xs_b.fifo", "xs_c.fifo", "xs_d.fifo"
     grants.save(of_grants, BOB, GrantSet((LOGS,)), replacing=StoredGrants())

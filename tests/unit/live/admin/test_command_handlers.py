@@ -38,17 +38,22 @@ from tests.fakes.live import START, MemoryInbox, MemoryRealmSessions, MemorySess
 OWN, OTHER, PLAIN = "xs_alice.fifo", "xs_carol.fifo", "xs_alice_plain.fifo"
 LOGS = {"user": "bob", "exchange": OWN, "match": "prefix", "uri": "logs."}
 CREDENTIALS = StoredSecret.of("of-bob", salt="5a17" * 8, with_key=True)
+NEWER = StoredSecret.of("newer", salt="5a17" * 8, with_key=True)
 EXPECTED = "expected letters, digits and - . _ @ :, and other characters percent-encoded"
 ISSUER = Issuer("https://id.example", "signalbox")
 
 
 class MemorySecrets(dict):
-    def put(self, secrets):
+    def changed_at(self, user):
+        return self.sent.get(user)
+
+    def put(self, secrets, *, sent_at=None):
         self.update(secrets)
+        self.sent |= dict.fromkeys(secrets, sent_at)
 
     def __init__(self):
         super().__init__()
-        self.tokens_ended = {}
+        self.tokens_ended, self.sent = {}, {}
 
     def remove(self, user, realms, *, now):
         self.pop(user, None)
@@ -261,6 +266,35 @@ def test_a_right_that_was_taken_does_not_come_back_with_a_repeated_command(stage
 
     assert stage.ask("grants") == []
     assert stage.ask("grant", **given, delivery=first)["granted"] is True  # SQS keeps no order of commands
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_left"),
+    [
+        (("group_add", LAB), ("group_remove", LAB), lambda stage: not stage.groups.kept),
+        (
+            ("user_groups", {"exchange": OWN, "groups": {"bob": ["lab"]}}),
+            ("user_groups", {"exchange": OWN, "groups": {"bob": []}}),
+            lambda stage: not stage.groups.kept,
+        ),
+        (
+            ("secret", secret(user="bob")),
+            ("secret", secret(NEWER, user="bob")),
+            lambda stage: stage.secrets["bob"] == NEWER,
+        ),
+    ],
+    ids=["members", "groups", "secrets"],
+)
+def test_what_a_later_command_changed_stays_when_one_is_repeated(stage, first, second, is_left):
+    sent, later = (Delivery(START + timedelta(seconds=number)) for number in range(2))
+    stage.ask(first[0], **first[1], delivery=sent)
+    stage.ask(first[0], **first[1], delivery=replace(sent, is_repeated=True))
+    stage.ask(second[0], **second[1], delivery=later)
+
+    with pytest.raises(Overtaken, match="was sent after this one"):
+        stage.ask(first[0], **first[1], delivery=replace(sent, is_repeated=True))
+
+    assert is_left(stage)
 
 
 def test_a_command_that_changes_nothing_is_the_last_one_too(stage):
