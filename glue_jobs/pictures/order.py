@@ -13,7 +13,7 @@ from glue_jobs.pictures.panels import (
     format_number,
     new_picture,
 )
-from glue_jobs.texts.order_text import NO_FINDINGS, audit_scope, findings_by_topic
+from glue_jobs.texts.order_text import audit_scope, conclusion, findings_by_topic
 from glue_jobs.texts.report_text import ReportRow
 from glue_jobs.transforms.order import CAUSES, FINDINGS
 
@@ -35,7 +35,7 @@ def order_picture(day: date, audit: Sequence[ReportRow], *, counts: Sequence[Rep
     canvas = new_picture(f"Order on {day}", "UTC, from midnight to midnight; ordered exchanges", f"{summary}.")
     draw_figures(canvas, _figures(found, audited=by_finding.get("audited")))
     if not any(found.values()):
-        draw_text(canvas, "No findings", [f"{audit_scope(by_finding)}:", f"{NO_FINDINGS}."])
+        draw_text(canvas, "No findings", [f"{audit_scope(by_finding)}:", f"{conclusion(by_finding)}."])
         return canvas.svg()
     draw_bars(canvas, "Findings by topic", KINDS, rows=_topics(audit), labels=LONG_LABELS)
     draw_bars(canvas, "Causes of missing numbers", MISSING, rows=_gaps(audit), labels=LONG_LABELS)

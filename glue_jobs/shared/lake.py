@@ -189,6 +189,12 @@ class Lake:
         else:
             writer.overwrite(_is_within(definition, window))
 
+    def append(self, table: str, frame: DataFrame) -> None:
+        """Append a few rows to a table. A run that is repeated appends them again."""
+        definition = self.ensure(table)
+        rows = frame.select(*self._columns(definition, frame))
+        rows.writeTo(self.name(table)).options(**ONE_TASK).append()
+
     def _columns(self, definition: IcebergTable, frame: DataFrame) -> list[Column]:
         """Return the columns of the table, with null for those that only a later version knows and the frame lacks."""
         stored = self.spark.table(self.name(definition.name)).schema

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 
 from glue_jobs.texts.report_text import ReportRow, named_numbers, report_block, titled_list
-from glue_jobs.transforms.order import CAUSES, FINDINGS
+from glue_jobs.transforms.order import CAUSES, FINDINGS, LEFT_OUT
 
 NO_FINDINGS = "nothing is missing, duplicated or out of order"
+NOT_AUDITED = "the day is left out, since its audit failed twice"
 
 
 def order_text(day: date, audit: Sequence[ReportRow], *, counts: Sequence[ReportRow]) -> str:
@@ -22,12 +23,17 @@ def _lines(audit: Sequence[ReportRow], counts: dict[str, ReportRow]) -> Iterator
     yield audit_scope(counts)
     found = {finding: counts[finding]["rows"] for finding in FINDINGS if finding in counts}
     if not found:
-        yield NO_FINDINGS
+        yield conclusion(counts)
         return
     yield " ".join(f"{finding}={found.get(finding, 0)}" for finding in FINDINGS)
     for finding in FINDINGS:
         lines = [_line(row) for row in audit if row["finding"] == finding]
         yield from titled_list(finding, lines, of=found.get(finding, 0))
+
+
+def conclusion(counts: dict[str, ReportRow]) -> str:
+    """Return what is known of a day without findings."""
+    return NOT_AUDITED if LEFT_OUT in counts else NO_FINDINGS
 
 
 def audit_scope(counts: dict[str, ReportRow]) -> str:

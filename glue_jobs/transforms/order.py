@@ -17,7 +17,7 @@ EVIDENCE = ("before_event_id", "before_at", "after_event_id", "after_at")
 CAUSES = ("dead", "waiting", "elsewhere", "nowhere")
 COLUMNS = ("day", *SUBSCRIBER, "finding", "first_sequence", "last_sequence", "number", *CAUSES, *EVIDENCE)
 NUMBERS_OF_A_DAY = 10**9  # the numbers after a pause begin with a multiple of it: those in between are no gap
-AUDITED, SEEN = "audited", "seen"
+AUDITED, SEEN, BEGUN, LEFT_OUT = "audited", "seen", "begun", "left_out"
 FINDINGS = ("gap", "duplicate", "reordered")
 
 
@@ -63,13 +63,14 @@ def last_positions(audit: DataFrame) -> DataFrame:
     )
 
 
-def facts_by_topic(facts: DataFrame, positions: DataFrame) -> DataFrame:
-    """Return the facts and last positions, partitioned by topic, as the input of `order_audit`.
+def facts_by_queue(facts: DataFrame, positions: DataFrame) -> DataFrame:
+    """Return the facts and last positions, partitioned by topic and queue, as the input of `order_audit`.
 
-    This is the only shuffle of an audit, which reads its input several times.
+    This is the only shuffle of all facts of an audit, which reads its input several times. All queues of one topic may
+    have a hundred times the rows of one.
     """
     columns = ("day", *SUBSCRIBER, "sequence", "state", "occurred_at", "event_id", "message_id", "is_head")
-    return facts.unionByName(positions).repartition(*TOPIC).select(*columns)
+    return facts.unionByName(positions).repartition(*SUBSCRIBER).select(*columns)
 
 
 def order_audit(facts_with_positions: DataFrame, days: DataFrame) -> DataFrame:
@@ -94,17 +95,35 @@ def order_audit(facts_with_positions: DataFrame, days: DataFrame) -> DataFrame:
 def _findings(facts_with_positions: DataFrame) -> DataFrame:
     numbers = facts_with_positions.transform(_numbers)
     findings = F.explode(F.array(_gap(), _reordered(), _number_twice()))
-    return (
-        numbers.select(*SUBSCRIBER, findings.alias("found")).where("found IS NOT NULL").select(*SUBSCRIBER, "found.*")
+    found = numbers.select(*SUBSCRIBER, findings.alias("found")).where("found IS NOT NULL")
+    return found.select(*SUBSCRIBER, "found.*").transform(_with_unknown_causes, facts_with_positions)
+
+
+def _with_unknown_causes(findings: DataFrame, facts_with_positions: DataFrame) -> DataFrame:
+    """Complete the causes of gaps: of the numbers that are no dead letter and do not wait, the topic may know some."""
+    numbers = facts_with_positions.select(*TOPIC, "sequence").distinct()
+    # The count of the topic's known numbers up to this one.
+    place = F.row_number().over(Window.partitionBy(*TOPIC).orderBy("sequence"))
+    places = numbers.withColumn("place", place)
+    # A gap has a known number before and after it.
+    before, after = (
+        places.select(*TOPIC, (F.col("sequence") + step).alias(end), F.col("place").alias(name))
+        for step, end, name in ((1, "first_sequence", "before"), (-1, "last_sequence", "after"))
     )
+    is_gap = F.col("finding") == "gap"
+    gaps = findings.where(is_gap).join(before, on=[*TOPIC, "first_sequence"]).join(after, on=[*TOPIC, "last_sequence"])
+    known = F.col("after") - F.col("before") - 1
+    causes = {"elsewhere": known - F.col("dead") - F.col("waiting"), "nowhere": F.col("number") - known}
+    completed = {name: F.when(F.col("elsewhere").isNotNull(), cause.cast("long")) for name, cause in causes.items()}
+    return gaps.withColumns(completed).select(*findings.columns).unionByName(findings.where(~is_gap))
 
 
 def _numbers(facts_with_positions: DataFrame) -> DataFrame:
-    """Return each number delivered to a queue: first and last delivery, place in the topic, and next higher number."""
+    """Return each number delivered to a queue: first and last delivery, and next higher number."""
     is_delivered = F.col("state") == "delivered"
     delivery = F.when(is_delivered, F.struct("occurred_at", "event_id", "day"))
-    # Grouped by number before queue, so that the rows are sorted for the window over a topic.
-    numbers = facts_with_positions.groupBy(*TOPIC, "sequence", "queue").agg(
+    of_queues = facts_with_positions.where(F.col("queue").isNotNull())
+    numbers = of_queues.groupBy(*SUBSCRIBER, "sequence").agg(
         F.min(delivery).alias("first"),
         F.max(delivery).alias("again"),
         F.count(delivery).alias("copies"),
@@ -112,11 +131,8 @@ def _numbers(facts_with_positions: DataFrame) -> DataFrame:
         F.max(F.col("state") == "waiting").alias("is_waiting"),
         F.max("is_head").alias("is_head"),
     )
-    # The count of the topic's known numbers up to this one.
-    place = F.dense_rank().over(Window.partitionBy(*TOPIC).orderBy("sequence"))
-    of_queues = numbers.withColumn("place", place).where(F.col("queue").isNotNull())
-    return of_queues.transform(_with_next_delivery).select(
-        *SUBSCRIBER, "sequence", "first", "again", "copies", "is_head", "place", "dead", "waiting", "next", "overtook"
+    return numbers.transform(_with_next_delivery).select(
+        *SUBSCRIBER, "sequence", "first", "again", "copies", "is_head", "dead", "waiting", "next", "overtook"
     )
 
 
@@ -129,7 +145,7 @@ def _with_next_delivery(numbers: DataFrame) -> DataFrame:
     counted = numbers.withColumn("dead", F.count(F.when(is_lost & F.col("is_dead"), 1)).over(so_far))
     is_waiting = is_lost & F.col("is_waiting") & ~F.col("is_dead")
     counted = counted.withColumn("waiting", F.count(F.when(is_waiting, 1)).over(so_far))
-    delivered = F.when(~is_lost, F.struct("sequence", "place", "dead", "waiting", "first"))
+    delivered = F.when(~is_lost, F.struct("sequence", "dead", "waiting", "first"))
     came = F.when(~is_lost, F.struct("first.occurred_at", "first.event_id"))
     beside = counted.withColumn("next", F.last(delivered, ignorenulls=True).over(above))
     return beside.withColumn("overtook", F.min(came).over(above)).where(~is_lost)
@@ -137,10 +153,10 @@ def _with_next_delivery(numbers: DataFrame) -> DataFrame:
 
 def _gap() -> Column:
     missing = F.col("next.sequence") - F.col("sequence") - 1
-    known = F.col("next.place") - F.col("place") - 1
     dead, waiting = F.col("dead") - F.col("next.dead"), F.col("waiting") - F.col("next.waiting")
-    is_within = ~F.col("is_head")
-    causes = [dead, waiting, F.when(is_within, known - dead - waiting), F.when(is_within, missing - known)]
+    # The last two are those of `_with_unknown_causes`, but null in a gap that begins before the audited days.
+    unknown = F.when(~F.col("is_head"), F.lit(0))
+    causes = [dead, waiting, unknown, unknown]
     gap = F.struct(
         F.col("next.first.day").alias("day"),
         F.lit("gap").alias("finding"),
@@ -170,11 +186,13 @@ def _messages_twice(facts_with_positions: DataFrame) -> DataFrame:
     is_named = F.col("message_id").isNotNull() & F.col("queue").isNotNull()
     own = facts_with_positions.where((F.col("state") == "delivered") & is_named)
     # First hashes, which are fast to group; then the events of the few duplicates, by message.
-    came = own.withColumn("hash", F.xxhash64("queue", "message_id"))
-    numbers = came.groupBy(*TOPIC, "hash").agg(F.min("sequence").alias("lowest"), F.max("sequence").alias("highest"))
-    several = numbers.where(F.col("lowest") != F.col("highest")).select(*TOPIC, "hash").hint("shuffle_hash")
+    came = own.withColumn("hash", F.xxhash64("message_id"))
+    numbers = came.groupBy(*SUBSCRIBER, "hash").agg(
+        F.min("sequence").alias("lowest"), F.max("sequence").alias("highest")
+    )
+    several = numbers.where(F.col("lowest") != F.col("highest")).select(*SUBSCRIBER, "hash").hint("shuffle_hash")
     delivery = F.struct("occurred_at", "event_id", "day")
-    messages = came.join(several, on=[*TOPIC, "hash"], how="inner").groupBy(*SUBSCRIBER, "message_id")
+    messages = came.join(several, on=[*SUBSCRIBER, "hash"], how="inner").groupBy(*SUBSCRIBER, "message_id")
     found = messages.agg(
         F.min(delivery).alias("first"),
         F.max(delivery).alias("again"),
@@ -238,13 +256,17 @@ def _audited(facts: DataFrame, days: DataFrame) -> DataFrame:
         .groupBy("day")
         .agg(F.count("*").alias("number"))
     )
-    audited = days.join(came, on="day", how="left")
-    return audited.select(
+    return day_rows(days.join(came, on="day", how="left"), AUDITED, F.coalesce("number", F.lit(0)))
+
+
+def day_rows(days: DataFrame, finding: str, number: Column) -> DataFrame:
+    """Return a row of the audit for each of the days, without a queue."""
+    return days.select(
         "day",
         *(F.lit(None).cast("string").alias(name) for name in SUBSCRIBER),
-        F.lit(AUDITED).alias("finding"),
+        F.lit(finding).alias("finding"),
         *(F.lit(None).cast("long").alias(name) for name in ("first_sequence", "last_sequence")),
-        F.coalesce("number", F.lit(0)).alias("number"),
+        number.cast("long").alias("number"),
         *(F.lit(None).cast("long").alias(name) for name in CAUSES),
         *(F.lit(None).cast("timestamp" if name.endswith("_at") else "string").alias(name) for name in EVIDENCE),
     )

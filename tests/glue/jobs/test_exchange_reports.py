@@ -9,6 +9,7 @@ import pytest
 
 from glue_jobs import cost_report, delivery_report, order_audit, topic_report
 from glue_jobs.shared.lake import Lake
+from glue_jobs.texts.order_text import NOT_AUDITED
 
 pytestmark = [pytest.mark.spark, pytest.mark.release]
 
@@ -156,3 +157,34 @@ def test_days_without_an_audit_are_audited_with_the_next_ones(lake, run, remembe
     gaps = [(f"{row.day:%d}", row.first_sequence, row.number) for row in audit.where("finding = 'gap'").collect()]
     assert days == ["18", "19", "20", "21"]
     assert gaps == [("21", 3, 1)]
+
+
+def test_a_day_whose_audit_failed_twice_is_left_out_until_its_own_audit(lake, run, remembered, at, monkeypatch):
+    """Its messages do not count as missing, and those before it have no gap."""
+
+    def event(sequence: int, moment: str) -> dict[str, object]:
+        of_copy = {"kind": "routed", "outcome": "delivered", "source": "x.fifo", "topic": "wx", "destination": "q_a"}
+        own = {"event_id": f"a{sequence}", "occurred_at": at(moment), "capability": "exchange", "sequence": sequence}
+        return own | of_copy
+
+    def findings() -> list[tuple[str, str, int | None]]:
+        found = lake.spark.table(lake.name("order_audit")).where("finding <> 'seen'").collect()
+        return sorted((f"{row.day:%d}", row.finding, row.first_sequence) for row in found)
+
+    remembered(event(1, "2026-11-18 10:00:00"), event(3, "2026-11-19 10:00:00"))
+    remembered(event(5, "2026-11-20 10:00:00"), event(7, "2026-11-20 11:00:00"))
+    run(order_audit, "--day", "2026-11-18")
+    with monkeypatch.context() as killed:
+        killed.setattr(order_audit, "order_facts", lambda *_, **__: 1 / 0)
+        for _ in range(order_audit.ATTEMPTS):
+            with pytest.raises(ZeroDivisionError):
+                run(order_audit, "--day", "2026-11-19")
+
+    report = run(order_audit, "--day", "2026-11-20")
+
+    assert findings() == [("18", "audited", None), ("19", "left_out", None), ("20", "audited", None), ("20", "gap", 6)]
+    assert NOT_AUDITED in (report / "text" / "day=2026-11-19.txt").read_text()
+    assert NOT_AUDITED in (report / "picture" / "day=2026-11-19.svg").read_text()
+    run(order_audit, "--day", "2026-11-20", "--days", "2")
+    own = [("19", "audited", None), ("19", "gap", 2), ("20", "audited", None), ("20", "gap", 4), ("20", "gap", 6)]
+    assert findings() == [("18", "audited", None), *own]

@@ -1,5 +1,6 @@
 """The rules of the order audit; every expected row is counted by hand."""
 
+import re
 from collections.abc import Callable
 from datetime import date
 
@@ -11,7 +12,7 @@ from pyspark.sql import functions as F
 from glue_jobs.transforms.order import (
     COLUMNS,
     NUMBERS_OF_A_DAY,
-    facts_by_topic,
+    facts_by_queue,
     last_positions,
     order_audit,
     order_facts,
@@ -31,7 +32,7 @@ def audit(spark: SparkSession, history: Callable[..., DataFrame]) -> Callable[..
     def of(*rows: dict[str, object], days: tuple[date, ...] = (DAY,), before: DataFrame | None = None) -> DataFrame:
         facts = history(*rows).transform(order_facts, days[0], last=days[-1])
         known = last_positions(before) if before else facts.limit(0)
-        return order_audit(facts_by_topic(facts, known), frame(spark, [(day,) for day in days], "day date"))
+        return order_audit(facts_by_queue(facts, known), frame(spark, [(day,) for day in days], "day date"))
 
     return of
 
@@ -179,3 +180,12 @@ def test_findings_belong_to_the_day_of_their_later_event(audit, event, at):
     found = audit(*rows, days=(DAY, NEXT_DAY)).where("finding in ('gap', 'duplicate')").select("day", "finding")
 
     assert sorted(map(tuple, found.collect())) == [(NEXT_DAY, "duplicate"), (NEXT_DAY, "gap")]
+
+
+def test_the_queues_of_one_topic_are_not_one_task(history, event):
+    """One source may send 6,000 copies a second of one topic to its hundred queues."""
+    facts = history(event(1)).transform(order_facts, DAY, last=DAY)
+
+    plan = facts_by_queue(facts, facts.limit(0))._jdf.queryExecution().analyzed().toString()
+
+    assert re.search(r"RepartitionByExpression \[exchange#\d+, topic#\d+, queue#\d+\]", plan)
