@@ -71,6 +71,10 @@ class MemoryGroups:
         self.removed_at.append(self.clock.now())
         return existed
 
+    def remove_all(self, realm, user, groups):
+        for group in groups:
+            self.remove(realm, group, user)
+
 
 def grant(grants, realm, principal, right, uri, *, match="prefix"):
     """Add a grant to those of a principal."""

@@ -39,10 +39,12 @@ from signalbox.live.rights.principals import GroupName, PrincipalName, group_of
 from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
-# Of the lists of one principal as JSON: DynamoDB's items have at most 400 KB, and its lists are a little longer.
-MAXIMUM_BYTES = 256_000
+# Of the lists of one principal as JSON, and of the names of a user's groups: each change writes all of them.
+MAXIMUM_BYTES = 32_768
 RIGHTS = ("grants", DENIES, LIMITED, GROUPS)  # the lists of a user's items in a realm
 MAXIMUM_GROUPS = 1_000  # of a user in a realm: they are read for each batch of events that is posted
+# Two commands are handled at a time, and all realms share the table, which takes 4,000 when it is new.
+UNITS_A_SECOND, SMALL_BYTES = 1_000, 2_048
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,9 @@ class DynamoGrants:
         to_writes = _user_writes if group_of(principal) is None else _group_writes
         newest = max((at for at in (sent_at, replacing.changed_at) if at), default=None)
         writes = to_writes(realm, principal, granted, replacing, _sent(newest))
-        return all(self.table.transact(*writes))
+        is_saved = all(self.table.transact(*writes))
+        _pace(self.table, size)
+        return is_saved
 
     def of_groups(self, realm: ExchangeName) -> GroupGrants:
         """Return the grants and denies of all groups in a realm."""
@@ -132,11 +136,17 @@ class DynamoGroups:
 
     def add(self, realm: ExchangeName, group: GroupName, user: UserName, *, sent_at: datetime | None = None) -> bool:
         """Add a user to a group by a command; return whether the user was no member. Raises `TooManyGroups`."""
-        changed = _sent(sent_at)
-        if group in self.of_user(realm, user):
+        changed, present = _sent(sent_at), self.of_user(realm, user)
+        if group in present:
             if changed:
                 self.table.write(Update(principal_key(realm, user), sets=changed))
             return False
+        size = _size([*present, group])
+        if size > MAXIMUM_BYTES:
+            raise TooManyGroups(
+                f"the names of the groups of user {str(user)!r} in {str(realm)!r} would take {size} bytes; they may "
+                f"take {MAXIMUM_BYTES}"
+            )
         change = Update(
             principal_key(realm, user),
             sets={"realm": realm, "user": user, **changed},
@@ -148,14 +158,22 @@ class DynamoGroups:
             raise TooManyGroups(
                 f"user {str(user)!r} is in {MAXIMUM_GROUPS} groups of {str(realm)!r}, which is the maximum"
             )
+        _pace(self.table, size)
         return True
 
     def remove(self, realm: ExchangeName, group: GroupName, user: UserName, *, sent_at: datetime | None = None) -> bool:
         """Remove a user from a group by a command; return whether the user was a member."""
-        existed = group in self.of_user(realm, user)
+        present = self.of_user(realm, user)
         change = Update(principal_key(realm, user), takes={GROUPS: {group}}, sets=_sent(sent_at))
         self.table.transact(change, Delete(member_key(realm, group, user)))
-        return existed
+        _pace(self.table, _size(present))
+        return group in present
+
+    def remove_all(self, realm: ExchangeName, user: UserName, groups: Collection[GroupName]) -> None:
+        """Remove a user from groups, and from none of them before the last write. Raises `ItemBusy`."""
+        self.table.write_all(Delete(member_key(realm, group, user)) for group in groups)
+        if groups:
+            self.table.write(Update(principal_key(realm, user), takes={GROUPS: set(groups)}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +218,16 @@ def _group_writes(
     item = group_grants_item(realm, principal, granted, version=replacing.version + 1) | changed
     raised = Update(group_grants_version_key(realm), adds={"version": 1})
     return [Put(item, _is_as_read(replacing)), raised]
+
+
+def _pace(table: DynamoTable, size: int) -> None:
+    """Wait after a transaction with a large item until its command may write as much again."""
+    if size > SMALL_BYTES:
+        table.backoff.clock.sleep(2 * size / 1024 / UNITS_A_SECOND)
+
+
+def _size(groups: Iterable[GroupName]) -> int:
+    return sum(len(group.encode()) for group in groups)
 
 
 def _is_as_read(replacing: StoredGrants) -> Expression:

@@ -49,7 +49,7 @@ class CachedGroupGrants:
         if newest.version >= number:
             return newest
         found = group_grants(table, realm, version)
-        if found.size + sum(one.size for one in self._newest.values()) > MAXIMUM_GRANTS:
+        if found.size + sum(one.size for one in tuple(self._newest.values())) > MAXIMUM_GRANTS:
             self._newest.clear()
         self._newest[realm] = found
         return found

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from signalbox.control.delivery import ONCE, Delivery
@@ -32,6 +33,7 @@ from signalbox.live.rights.grants import GrantSet
 from signalbox.live.rights.principals import EVERYONE, PrincipalName, group_of, principal_of, user_of
 from signalbox.live.wamp.authentication import StoredSecret
 from signalbox.nearest import suggestion
+from signalbox.parallel import ParallelMap
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
 
@@ -104,26 +106,31 @@ class _Execution:
 
     def _grants(self, command: ListGrants) -> object:
         realms = [command.realm] if command.realm else self._realms()
+        # The realms of others at a time, each of which is some reads; of an own one all users are read at a time.
+        others = [one for one in realms if not self._may_configure(one)]
+        found = dict(zip(others, self._parallel_map(partial(self._visible_grants, command), others), strict=True))
         return [
             document
             for realm in realms
-            for principal, granted in self._visible_grants(realm, command.principal)
+            for principal, granted in (found[realm] if realm in found else self._visible_grants(command, realm))
             for document in _documents(realm, principal, granted)
         ]
 
-    def _visible_grants(
-        self, realm: ExchangeName, wanted: PrincipalName | None
-    ) -> Iterator[tuple[PrincipalName, GrantSet]]:
+    def _visible_grants(self, command: ListGrants, realm: ExchangeName) -> list[tuple[PrincipalName, GrantSet]]:
+        wanted = command.principal
         may_see, own = self._may_configure(realm), self._own_principals(realm)
         named = (self._users(realm) if may_see else own) if wanted is None else [wanted]
         visible = [one for one in named if group_of(one) is None and (may_see or one in own)]
-        found = self.changes.notices.sessions.parallel_map(
-            lambda one: self.store.grants.find(realm, one).granted, visible
-        )
-        yield from zip(visible, found, strict=True)
-        for principal, granted in sorted(self.store.grants.of_groups(realm).by_principal.items()):
-            if (may_see or principal in own) and wanted in (None, principal):
-                yield principal, granted
+        found = self._parallel_map(lambda one: self.store.grants.find(realm, one).granted, visible)
+        of_groups = sorted(self.store.grants.of_groups(realm).by_principal.items())
+        return [
+            *zip(visible, found, strict=True),
+            *(one for one in of_groups if (may_see or one[0] in own) and wanted in (None, one[0])),
+        ]
+
+    @property
+    def _parallel_map(self) -> ParallelMap:
+        return self.changes.notices.sessions.parallel_map
 
     def _users(self, realm: ExchangeName) -> Sequence[PrincipalName]:
         names = {one.name for one in self.store.users.every()} | set(self.store.grants.grantees(realm))

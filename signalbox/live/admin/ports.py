@@ -22,7 +22,7 @@ class GrantsTooLarge(RejectedError):
 
 
 class TooManyGroups(RejectedError):
-    """Raised when a user would be in more groups of the stage in a realm than the maximum."""
+    """Raised when a user would be in too many groups of the stage in a realm, by number or by bytes of their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,9 @@ class Groups(Protocol):
 
     def remove(self, realm: ExchangeName, group: GroupName, user: UserName, *, sent_at: datetime | None = None) -> bool:
         """Remove a user from a group by a command; return whether the user was a member."""
+
+    def remove_all(self, realm: ExchangeName, user: UserName, groups: Collection[GroupName]) -> None:
+        """Remove a user from groups, and from none of them before the last write."""
 
 
 class Secrets(Protocol):

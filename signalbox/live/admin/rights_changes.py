@@ -141,8 +141,13 @@ class RightsChanges:
 
     def end_realm(self, realm: ExchangeName) -> None:
         """Remove all grants, denies and members of groups of a deleted realm: the next one of its name has none."""
+        groups_of: dict[UserName, list[GroupName]] = {}
         for group, user in self.store.groups.members(realm):
-            self.store.groups.remove(realm, group, user)
+            groups_of.setdefault(user, []).append(group)
+        # of many users at a time: a realm may have any number
+        list(
+            self.notices.sessions.parallel_map(lambda one: self.store.groups.remove_all(realm, *one), groups_of.items())
+        )
         users, groups = self.store.grants.grantees(realm), self.store.grants.of_groups(realm).by_principal
         for principal in (*map(PrincipalName, users), *groups):
             self._replace(realm, principal, GrantSet(), replacing=self.store.grants.find(realm, principal))
@@ -152,8 +157,7 @@ class RightsChanges:
         for realm in realms:
             stored, groups = self.store.grants.find(realm, principal), self.store.groups.of_user(realm, user)
             self._replace(realm, principal, GrantSet(), replacing=stored)
-            for group in groups:
-                self.store.groups.remove(realm, group, user)
+            self.store.groups.remove_all(realm, user, groups)
             self.record([events.rights_ended(user, realm, by=self.by, at=self.notices.clock.now())])
             numbers = {"grants": len(stored.grants), "denies": len(stored.denies)}
             yield {"exchange": realm, **numbers, "groups": sorted(groups)}

@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,6 +17,7 @@ from signalbox.aws.live.grants import DynamoGrants, DynamoGroups, DynamoSecrets
 from signalbox.aws.live.group_grants import CachedGroupGrants
 from signalbox.aws.live.items import ended_tokens_key, grants_key, group_grants_version_key, principal_key, secret_key
 from signalbox.aws.live.recent import Recent
+from signalbox.aws.shared.settings import BACKOFF
 from signalbox.live.admin.ports import GrantsTooLarge, StoredGrants, TooManyGroups
 from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.rights.principals import EVERYONE, GroupName, principal_of
@@ -172,12 +175,12 @@ def test_a_thousand_groups_have_grants(grants):
 
 
 def test_grants_that_fit_into_no_item_are_refused(grants):
-    many = [Grant(Right.READ, TopicPattern(MatchPolicy.EXACT, f"{'a' * 200}.{number}")) for number in range(1_200)]
+    many = [Grant(Right.READ, TopicPattern(MatchPolicy.EXACT, f"{'a' * 200}.{number}")) for number in range(150)]
     with pytest.raises(GrantsTooLarge, match=r"the grants of '@lab' in 'xtrial\.fifo' take"):
         grants.save(REALM, principal_of(LAB), GrantSet(tuple(many)), replacing=StoredGrants())
 
-    assert grants.save(REALM, principal_of(LAB), GrantSet(tuple(many[:900])), replacing=StoredGrants())
-    assert len(grants.find(REALM, principal_of(LAB)).grants) == 900
+    assert grants.save(REALM, principal_of(LAB), GrantSet(tuple(many[:120])), replacing=StoredGrants())
+    assert len(grants.find(REALM, principal_of(LAB)).grants) == 120
 
 
 def test_members_of_groups_are_listed_and_are_groups_of_the_user(groups):
@@ -204,6 +207,57 @@ def test_the_number_of_groups_of_a_user_is_limited(groups, monkeypatch):
     with pytest.raises(TooManyGroups, match="is in 1 groups"):
         groups.add(REALM, GroupName("lab2"), BOB)
     assert groups.members(REALM) == [("lab", BOB)]
+
+
+def test_the_names_of_the_groups_of_a_user_take_so_many_bytes(groups, monkeypatch):
+    monkeypatch.setattr(adapter, "MAXIMUM_BYTES", 8)
+    groups.add(REALM, LAB, BOB)
+
+    with pytest.raises(TooManyGroups, match="would take 9 bytes; they may take 8"):
+        groups.add(REALM, GroupName("grün1"), BOB)
+    assert groups.members(REALM) == [("lab", BOB)]
+
+
+def test_a_thousand_groups_of_a_cluster_fit(live_table):  # noqa: F811
+    names = {f"zzzzz-j7d0g-{number:015d}" for number in range(adapter.MAXIMUM_GROUPS - 1)}
+    live_table.put_item(Item=principal_key(REALM, BOB) | {"groups": names})
+
+    assert DynamoGroups(paced(live_table, [])).add(REALM, GroupName("zzzzz-j7d0g-aaaaaaaaaaaaaaa"), BOB)
+
+
+def paced(table, pauses):
+    """Return a table whose pauses are noted instead."""
+    clock = SimpleNamespace(sleep=pauses.append)
+    return replace(table, backoff=replace(BACKOFF, clock=clock))
+
+
+def test_changes_of_large_items_take_as_long_as_their_units_of_the_table(live_table):  # noqa: F811
+    pauses: list[float] = []
+    table = paced(live_table, pauses)
+    groups, grants = DynamoGroups(table), DynamoGrants(table)
+    groups.add(REALM, LAB, BOB)
+    assert pauses == []
+    names = {f"{number:02d}" + "x" * 126 for number in range(80)}
+    live_table.put_item(Item=principal_key(REALM, BOB) | {"groups": names})
+
+    groups.add(REALM, LAB, BOB)
+    groups.remove(REALM, LAB, BOB)
+    many = [Grant(Right.READ, TopicPattern(MatchPolicy.EXACT, f"{'a' * 200}.{number}")) for number in range(100)]
+    grants.save(REALM, EVERYONE, GrantSet(tuple(many)), replacing=StoredGrants())
+
+    assert [round(pause, 3) for pause in pauses] == [0.02, 0.02, 0.049]
+
+
+def test_all_groups_of_a_user_end_with_one_write_of_their_item(groups):
+    for number in range(30):
+        groups.add(REALM, GroupName(f"lab{number}"), BOB)
+    groups.add(REALM, LAB, "ann@x.org")
+
+    groups.remove_all(REALM, BOB, sorted(groups.of_user(REALM, BOB)))
+    groups.remove_all(REALM, BOB, [])
+
+    assert groups.of_user(REALM, BOB) == frozenset()
+    assert groups.members(REALM) == [("lab", "ann@x.org")]
 
 
 def test_groups_and_denies_of_a_user_do_not_overwrite_each_other(grants, groups):

@@ -374,6 +374,21 @@ def test_grants_are_listed_for_their_user_and_for_the_owner_of_the_exchange(stag
     assert stage.ask("grants", user="alice") == []
 
 
+def test_the_grants_of_realms_of_others_are_read_several_realms_at_a_time(stage):
+    stage.ask("grant", **LOGS)
+    stage.ask("grant", **{**LOGS, "exchange": OTHER})
+    together: list[object] = []
+
+    def parallel_map(function, values):
+        together.append(list(values))
+        return [function(one) for one in together[-1]]
+
+    stage.notices = replace(stage.notices, sessions=replace(stage.notices.sessions, parallel_map=parallel_map))
+
+    assert [grant["exchange"] for grant in stage.ask("grants", by="bob")] == [OWN, OTHER]
+    assert together == [[OWN, OTHER], ["bob"], ["bob"]]
+
+
 def test_a_user_of_an_identity_provider_needs_no_record(stage):
     grant = {"user": "ann@x.org", "exchange": OTHER, "uri": "a"}
 
