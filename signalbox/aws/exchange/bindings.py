@@ -20,6 +20,8 @@ from signalbox.aws.shared.expressions import EXISTS, IS_NEW, Check, Delete, Expr
 from signalbox.exchange.model.records import Binding, BindOutcome, ResourceKind, ResourceRef
 from signalbox.sarracenia.rights.names import ExchangeName
 
+# Each change writes the records of its exchanges, with the index of all exchanges; two commands are handled at a time.
+UNITS_A_SECOND = 500
 STAYS = EXISTS & attr(IS_DELETING).not_exists()
 
 
@@ -39,7 +41,7 @@ class DynamoBindings:
         writes += [_next_version(resource, STAYS) for resource in _exchanges(binding)]
         if binding.target.kind is ResourceKind.QUEUE:
             writes.append(Check(record_key(binding.target), STAYS))
-        is_new, _, *stay = self.table.transact(*writes)
+        is_new, _, *stay = self.table.transact(*writes, units_a_second=UNITS_A_SECOND)
         if not all(stay):
             return BindOutcome.REFUSED
         return BindOutcome.BOUND if is_new else BindOutcome.ALREADY_BOUND
@@ -50,6 +52,7 @@ class DynamoBindings:
             Delete(binding_key(binding), EXISTS),
             Delete(back_reference_key(binding)),
             *(_next_version(resource, EXISTS) for resource in _exchanges(binding)),
+            units_a_second=UNITS_A_SECOND,
         )
         if was_there and not all(others):
             # A record is removed after its bindings, so they are being removed at this moment.

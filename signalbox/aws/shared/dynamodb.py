@@ -27,6 +27,7 @@ EXCEPTION = "Exception"  # ends the code of a single write's error, and not the 
 MAXIMUM_KEYS = 100  # of BatchGetItem
 MAXIMUM_WRITES = 25  # of BatchWriteItem
 MAXIMUM_TRANSACTION = 100  # of TransactWriteItems
+SMALL_TRANSACTION = 24  # units
 
 
 class ItemBusy(Contended):
@@ -213,19 +214,21 @@ class DynamoTable:
                 return
         raise ItemBusy(f"table {self.name!r} did not take {len(left)} writes")
 
-    def transact(self, *writes: Write) -> Sequence[bool]:
+    def transact(self, *writes: Write, units_a_second: int | None = None) -> Sequence[bool]:
         """Execute all writes or none; return, in their order, whether the condition of each held.
 
-        Raises `ItemBusy`.
+        With `units_a_second`, wait after a large transaction until as many units may be written again, those of indexes
+        included. Raises `ItemBusy`.
         """
-        return transact([(self, write) for write in writes])
+        return transact([(self, write) for write in writes], units_a_second=units_a_second)
 
 
-def transact(writes: Sequence[tuple[DynamoTable, Write]]) -> Sequence[bool]:
+def transact(writes: Sequence[tuple[DynamoTable, Write]], *, units_a_second: int | None = None) -> Sequence[bool]:
     """Execute all writes to tables or none, as `DynamoTable.transact` does. Raises `ItemBusy`."""
+    counted: Any = {} if units_a_second is None else {"ReturnConsumedCapacity": "TOTAL"}
     items: Any = [{write.operation: table.request(write)} for table, write in writes]
     try:
-        writes[0][0].client.transact_write_items(TransactItems=items)
+        answer = writes[0][0].client.transact_write_items(TransactItems=items, **counted)
     except ClientError as error:
         codes = reasons(error)
         if not BUSY.isdisjoint(codes) or error.response["Error"]["Code"] == TRANSACTION_CONFLICT + EXCEPTION:
@@ -234,6 +237,9 @@ def transact(writes: Sequence[tuple[DynamoTable, Write]]) -> Sequence[bool]:
         if CONDITION_FAILED not in codes:
             raise
         return [code != CONDITION_FAILED for code in codes]
+    units = sum(one["CapacityUnits"] for one in answer.get("ConsumedCapacity", [])) if units_a_second else 0
+    if units_a_second and units > SMALL_TRANSACTION:
+        writes[0][0].backoff.clock.sleep(units / units_a_second)
     return [True] * len(writes)
 
 

@@ -1,6 +1,7 @@
 """The store of bindings: one transaction for each change, with the versions of both ends."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import boto3
 import pytest
@@ -269,6 +270,28 @@ class Refusing:
 
 def refusing(*reasons: str) -> DynamoTable:
     return DynamoTable(Refusing(*reasons), "Exchanges")  # type: ignore[arg-type]  # its only call
+
+
+class Counting:
+    """A client whose transactions take so many units of each table."""
+
+    def __init__(self, units: float) -> None:
+        self.units = units
+
+    def transact_write_items(self, *, ReturnConsumedCapacity: str, **_: object) -> object:  # noqa: N803 - botocore's
+        assert ReturnConsumedCapacity == "TOTAL"
+        return {"ConsumedCapacity": [{"CapacityUnits": self.units}]}
+
+
+@pytest.mark.parametrize(("units", "pauses"), [(24.0, []), (94.0, [0.188, 0.188])])
+def test_changes_of_large_exchanges_take_as_long_as_their_units(units, pauses) -> None:
+    found: list[float] = []
+    backoff = replace(AT_ONCE, clock=SimpleNamespace(sleep=found.append))
+    bindings = DynamoBindings(DynamoTable(Counting(units), "Exchanges", backoff))  # type: ignore[arg-type]  # its only call
+
+    assert (bindings.bind(TO_EXCHANGE), bindings.unbind(TO_EXCHANGE)) == (BindOutcome.BOUND, True)
+
+    assert found == pauses
 
 
 def test_a_transaction_conflict_is_retryable(aws) -> None:
