@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-TOP, LARGEST = 10, 1000  # the second is the most that Spark limits in each task
+TOP = 10
 
 
 def section(frame: DataFrame, name: str, *, among: Sequence[str], keys: Collection[str] = ()) -> Column:
@@ -28,12 +28,10 @@ def in_sections(frame: DataFrame, sections: Sequence[Column]) -> DataFrame:
 def ranked(groups: DataFrame, amount: Column, keys: Sequence[str], *, whole: Collection[str]) -> DataFrame:
     """Add `rank`, from 1 by the largest `amount` and then by `keys`, and `of`, the size of the section of the day.
 
-    Sections not in `whole` are cut after the first ten, and all after the first thousand.
+    Sections not in `whole` are cut after the first ten.
     """
-    order = Window.partitionBy("day", "section").orderBy(amount.desc(), *(F.col(key).asc_nulls_first() for key in keys))
+    of_section = Window.partitionBy("day", "section")
+    order = of_section.orderBy(amount.desc(), *(F.col(key).asc_nulls_first() for key in keys))
     rank = F.row_number().over(order.rowsBetween(Window.unboundedPreceding, 0))
-    # By the first filter, each task passes on only its own largest groups: a section may have millions.
-    largest = groups.withColumn("rank", rank).where(F.col("rank") <= LARGEST)
-    shown = largest.where(F.col("section").isin(*whole) | (F.col("rank") <= TOP))
-    sizes = groups.groupBy("day", "section").agg(F.count("*").alias("of"))
-    return shown.join(F.broadcast(sizes), on=["day", "section"])
+    found = groups.withColumn("rank", rank).withColumn("of", F.count("*").over(of_section))
+    return found.where(F.col("section").isin(*whole) | (F.col("rank") <= TOP))

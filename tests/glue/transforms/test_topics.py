@@ -100,10 +100,3 @@ def test_a_summary_has_the_total_all_hours_all_exchanges_and_the_top_topics_and_
 
 def test_a_summary_without_events_is_empty(hourly):
     assert topic_summary(hourly()).collect() == []
-
-
-def test_each_task_passes_on_its_largest_topics_alone(hourly, event):
-    """A day may have millions of topics, and one task ranks them."""
-    plan = topic_summary(hourly(event("m1")))._jdf.queryExecution().optimizedPlan().toString()
-
-    assert plan.count("Window [") == plan.count("WindowGroupLimit [") == 1
