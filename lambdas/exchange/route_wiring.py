@@ -1,9 +1,13 @@
 """The dependencies of the function `route`, created once for each function instance, with cached tries."""
 
+import logging
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
 
 from lambdas.exchange import wiring
 from lambdas.shared import instance
@@ -45,6 +49,16 @@ from signalbox.live.router.distributor import Distributor
 from signalbox.live.router.write_limits import PublisherLimits, Share
 from signalbox.queues import QueueName
 
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
+logger = logging.getLogger(__name__)
+
+MESSAGES: "list[QueueAttributeNameType]" = [
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+]
 SEEN_WITHIN = timedelta(hours=1)  # a copy that waits, or one before it, if no pause between attempts is longer
 
 
@@ -202,7 +216,18 @@ def refusals() -> Refusals:
     """Return the refusals that this function instance sees. Their numbers are written as the counters are."""
     pause = instance.settings().seconds("ROUTE_RETRY_SECONDS")
     stored = DynamoWaitingCopies(_table_once(), tried_within=SEEN_WITHIN + 2 * pause)
-    return Refusals(stored, instance.CLOCK.now, parallel_map)
+    return Refusals(stored, instance.CLOCK.now, _retrying, parallel_map)
+
+
+def _retrying() -> int:
+    """Return about how many messages are in the retry queues; 0 if SQS does not say."""
+    urls = [instance.settings().text(f"EXCHANGE_{kind}RETRY_QUEUE_URL") for kind in ("", "ORDERED_")]
+    try:
+        pages = [instance.sqs_once().get_queue_attributes(QueueUrl=url, AttributeNames=MESSAGES) for url in urls]
+    except (BotoCoreError, ClientError):
+        logger.warning("the number of messages in the retry queues is not known", exc_info=True)
+        return 0
+    return sum(int(number) for page in pages for number in page["Attributes"].values())
 
 
 def _table_once() -> DynamoTable:

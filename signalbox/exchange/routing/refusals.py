@@ -35,17 +35,20 @@ class Refusals:
     """The refusals that a function instance sees, and the waiting copies of each owner: a user, or an existing queue.
 
     A copy is counted before it is sent to a retry queue. The numbers may be wrong by those that an instance had not
-    stored at its end.
+    stored at its end: killed functions leave too many. So no copy ends while fewer messages than the places of one
+    exchange are in the retry queues, which `retrying` returns.
     """
 
     stored: WaitingCopies
     now: Callable[[], datetime]
+    retrying: Callable[[], int]
     parallel_map: ParallelMap = serial_map
     _taken: deque[datetime] = field(default_factory=lambda: deque(maxlen=WITNESSES), init=False)
     _moved: defaultdict[DeclaredName, WaitingChanges] = field(default_factory=lambda: defaultdict(Counter), init=False)
     _seen: dict[DeclaredName, Mapping[int, int]] = field(default_factory=dict, init=False)
     _seen_at: dict[DeclaredName, datetime] = field(default_factory=dict, init=False)
     _busy_until: datetime = field(default=LONG_AGO, init=False)
+    _retrying: tuple[datetime, int] = field(default=(LONG_AGO, 0), init=False)
 
     def witness(self, sent: SentBatch, *, is_filled_by_users: bool) -> None:
         """Note whether SQS took a call to a queue of the stage.
@@ -125,7 +128,8 @@ class Refusals:
 
     def _placed(self, copies: Sequence[Copy], excess: int) -> Sequence[Copy]:
         """Return the copies that may wait, without the last ones, which are not counted any more."""
-        number = max(0, len(copies) - max(0, excess)) if self._is_sqs_there() else len(copies)
+        ends = excess > 0 and self._is_sqs_there() and self._are_many_retried()
+        number = max(0, len(copies) - excess) if ends else len(copies)
         self.count(copies[number:], -1)
         return copies[:number]
 
@@ -134,6 +138,12 @@ class Refusals:
         seen, moved = self._seen.get(owner, {}), self._moved[owner]
         of_share = seen.get(share, 0) + sum(number for (_, other), number in moved.items() if other == share)
         return -((MOST_WAITING - of_share - sum(seen.values()) - sum(moved.values())) // 2)
+
+    def _are_many_retried(self) -> bool:
+        now = self.now()
+        if now - self._retrying[0] >= STORED_EVERY:
+            self._retrying = now, self.retrying()
+        return self._retrying[1] >= MOST_WAITING // 2
 
     def _is_sqs_there(self) -> bool:
         return len(self._taken) == WITNESSES and self.now() - self._taken[0] < LATELY

@@ -373,13 +373,15 @@ class World:
     limited: set[str] = field(default_factory=set)
     written: Counter[str] = field(default_factory=Counter)
     part_copies: int = PART_COPIES
+    retrying: int = 100_000
+    """The messages in the retry queues."""
 
     def __post_init__(self) -> None:
         self.holds = MemoryKeyHolds(self.burn)
         self.heads, self.sqs = MemoryHeads(self.burn, holds=self.holds), NaiveSqs(self.burn, self.now)
         self.table.heads, self.sent = self.heads, MemorySentCopies(self.burn)
         self.sqs.make(RETRIES, ORDERED_RETRIES, DEAD)
-        self.refusals = Refusals(self.table, self.now)
+        self.refusals = Refusals(self.table, self.now, lambda: self.retrying)
         self.limits = CopyLimits(MemoryCopyCounter(), self.now)
         self.dispatcher = CopyDispatcher(
             self.sqs, self.table, self.refusals, RETRIES, ORDERED_RETRIES, DEAD, lambda: range(1)

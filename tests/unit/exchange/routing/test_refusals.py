@@ -398,7 +398,7 @@ def test_copies_in_the_hands_of_a_function_count_before_they_are_sent(hundred, e
 
 def test_function_instances_that_find_the_same_places_do_not_all_take_them(hundred) -> None:
     copies = [one_copy(number) for number in range(200)]
-    others = refusals.Refusals(hundred.table, hundred.now)
+    others = refusals.Refusals(hundred.table, hundred.now, lambda: hundred.retrying)
     for _ in range(refusals.WITNESSES):
         others.witness(SentBatch(), is_filled_by_users=False)
     for instance in (hundred.refusals, others):
@@ -407,6 +407,21 @@ def test_function_instances_that_find_the_same_places_do_not_all_take_them(hundr
     ended = [len(instance.reserve(copies)) for instance in (hundred.refusals, others)]
 
     assert ended == [151, 200]
+
+
+def test_numbers_that_killed_functions_left_end_no_copy(hundred) -> None:
+    """A few thousand copies waited, and valid ones became dead letters."""
+    hundred.refusals.reserve([one_copy(number) for number in range(200)])  # a kill before they are sent
+    hundred.refusals.flush()
+    hundred.retrying = refusals.MOST_WAITING // 2 - 1
+    hundred.moment += refusals.STORED_EVERY.total_seconds()
+
+    assert not hundred.refusals.reserve([one_copy(200)])
+
+    hundred.retrying += 1
+    assert not hundred.refusals.reserve([one_copy(201)])  # the number of messages is some seconds old
+    hundred.moment += refusals.STORED_EVERY.total_seconds()
+    assert len(hundred.refusals.reserve([one_copy(202)])) == 1
 
 
 def test_copies_from_one_exchange_leave_places_to_those_from_others(hundred) -> None:
