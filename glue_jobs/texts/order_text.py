@@ -32,7 +32,7 @@ def _lines(audit: Sequence[ReportRow], counts: dict[str, ReportRow]) -> Iterator
 
 
 def conclusion(counts: dict[str, ReportRow]) -> str:
-    """Return what is known of a day without findings."""
+    """Return the conclusion of a day without findings."""
     return NOT_AUDITED if LEFT_OUT in counts else NO_FINDINGS
 
 

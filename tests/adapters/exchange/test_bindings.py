@@ -273,7 +273,7 @@ def refusing(*reasons: str) -> DynamoTable:
 
 
 class Counting:
-    """A client whose transactions take so many units of each table."""
+    """A client whose transactions take the same number of units of each table."""
 
     def __init__(self, units: float) -> None:
         self.units = units

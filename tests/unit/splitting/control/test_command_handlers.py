@@ -329,7 +329,7 @@ def test_status_of_all_splits_has_those_that_are_unreadable_and_asks_for_no_queu
     """From some 2,500 temporary queues on, it took longer than the function may run, at each receive."""
     stage = ControlStage().ready("ann")
     stage.memory.splits.unreadable = [UnreadableSplit("lambda/other-app", "version 2")]
-    stage.queues.observe = lambda *_, **__: pytest.fail("asked for queues")
+    stage.queues.observe = lambda *_, **__: pytest.fail("queues were read")
 
     split, unreadable = stage.ask("status")
 
