@@ -107,7 +107,7 @@ def count() -> Iterator[Calls]:
 
 def _counted(queues: int, *, is_for_all: bool) -> Calls:
     table, sender = _Table([_bound(number, is_for_all=is_for_all) for number in range(queues)]), CountingSender()
-    refusals = Refusals(None, lambda: NOW)  # type: ignore[arg-type] # no queue refuses
+    refusals = Refusals(None, lambda: NOW, lambda: 0)  # type: ignore[arg-type] # no queue refuses
     dispatcher = CopyDispatcher(sender, table, refusals, NOWHERE, NOWHERE, NOWHERE, lambda: range(1))
     settings = CopySettingsCache(table)
     senders = TrustedSenders("AROA", "AROB")
