@@ -221,7 +221,7 @@ def refusals() -> Refusals:
 
 def _retrying() -> int:
     """Return about how many messages are in the retry queues; 0 if SQS does not say."""
-    urls = [instance.settings().text(f"EXCHANGE_{kind}RETRY_QUEUE_URL") for kind in ("", "ORDERED_")]
+    urls = map(instance.settings().text, ("EXCHANGE_RETRY_QUEUE_URL", "EXCHANGE_ORDERED_RETRY_QUEUE_URL"))
     try:
         pages = [instance.sqs_once().get_queue_attributes(QueueUrl=url, AttributeNames=MESSAGES) for url in urls]
     except (BotoCoreError, ClientError):
