@@ -14,13 +14,12 @@ from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
 from signalbox.aws.exchange.key_holds import DynamoKeyHolds
 from signalbox.aws.exchange.routing_table import (
-    DynamoCopyCounter,
     DynamoCounterWriter,
     DynamoHeads,
     DynamoRoutingTable,
     DynamoWaitingCopies,
 )
-from signalbox.aws.exchange.sent_copies import DynamoSentCopies
+from signalbox.aws.exchange.sent_copies import DynamoCopyCounter, DynamoSentCopies
 from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes

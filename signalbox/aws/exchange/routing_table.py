@@ -9,7 +9,7 @@ therefore collected. Batches of more than ten messages share these costs.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import dropwhile, islice
@@ -57,7 +57,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 SENDER, DETOUR = "sender#", "detour:"
 FIRST_WORDS_READ = 25  # bindings, of 200 bytes and more: one or two units
-COUNTERS_KEPT_FOR, COPIES_KEPT_FOR = timedelta(hours=2), timedelta(hours=1)
+COUNTERS_KEPT_FOR = timedelta(hours=2)
 WAITING_KEPT_FOR = timedelta(days=15)  # longer than SQS keeps a copy that waits behind others
 SHARE = "share"
 
@@ -223,24 +223,6 @@ class DynamoWaitingCopies:
         for item in dropwhile(lambda one: one["seen_at"] < milliseconds(now - self.tried_within), items):
             found.update({int(name[len(SHARE) :]): int(item[name]) for name in item if name.startswith(SHARE)})
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class DynamoCopyCounter:
-    """`CopyCounter` over the table `Exchanges`: an item for each pair and period."""
-
-    table: DynamoTable
-    now: Callable[[], datetime]
-
-    def add(self, pair: str, copies: int, *, period: int) -> int:
-        """Add to the copies of a pair, and return their sum; log a failure, and return 0."""
-        key, until = {"pk": f"copies#{pair}", "sk": str(period)}, ttl(self.now() + COPIES_KEPT_FOR)
-        try:
-            item = self.table.written(Update(key, sets=until, adds={"copies": copies})) or {}
-        except (ClientError, BotoCoreError) as error:
-            logger.warning("the copies of %s are not counted: %s", pair, error)
-            return 0
-        return int(item["copies"])
 
 
 def head_update(exchange: ExchangeName, change: HeadChange) -> Update:

@@ -17,12 +17,12 @@ from signalbox.aws.exchange.items import head_key
 from signalbox.aws.exchange.routing_table import (
     FIRST_WORDS_READ,
     WAITING_KEPT_FOR,
-    DynamoCopyCounter,
     DynamoCounterWriter,
     DynamoHeads,
     DynamoRoutingTable,
     DynamoWaitingCopies,
 )
+from signalbox.aws.exchange.sent_copies import DynamoCopyCounter
 from signalbox.aws.shared.dynamodb import ItemBusy
 from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.bindings import DeclaredName
