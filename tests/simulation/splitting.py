@@ -1,6 +1,7 @@
 """The stage of splitting: deployed consumers that read parameters or run in pods, and sessions of developers."""
 
 import json
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ from tests.simulation.clients import shared_client
 from tests.simulation.functions import Mapping_
 from tests.simulation.mappings import SimulatedLambda, SimulatedSsm
 from tests.simulation.pods import CLUSTERS, IMAGES, REGISTRY, TARGET, DeployedPods
-from tests.simulation.queue import SimulatedQueue
+from tests.simulation.queue import DEDUPLICATION_SECONDS, SimulatedQueue
 from tests.simulation.services import Answer, Refusal, arn_of
 from tests.simulation.sqs import URL
 from tests.simulation.table import Index, Table
@@ -208,15 +209,18 @@ class SplittingWorld(World):
     def _producer(self, queue: str) -> None:
         kernel, number = self.kernel, 0
         authors = (*DEVELOPERS, OTHERS)
+        ids = deque[tuple[float, str]]()
         while kernel.now < self.end - QUIET_SECONDS:
             kernel.sleep(kernel.between(0.1, 1) if kernel.random() < 0.5 else kernel.between(1, 30))
             number += 1
             group, author = f"g{kernel.number(GROUPS)}", authors[kernel.number(len(authors))]
             body = json.dumps({"queue": queue, "number": number, "author": author, "group": group})
-            order = {"MessageGroupId": group, "MessageDeduplicationId": f"{number}"} if is_fifo(queue) else {}
+            once = ids.popleft()[1] if ids and kernel.now - ids[0][0] > DEDUPLICATION_SECONDS else f"{number}"
+            order = {"MessageGroupId": group, "MessageDeduplicationId": once} if is_fifo(queue) else {}
             attributes = {"author": {"DataType": "String", "StringValue": author}}
             self.account.sent[body] = (queue, group)
             self._send(queue, MessageBody=body, MessageAttributes=attributes, **order)
+            ids.append((kernel.now, once))
 
     def _send(self, queue: str, **message: Any) -> None:
         for _ in range(3):

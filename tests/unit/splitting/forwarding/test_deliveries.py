@@ -4,7 +4,8 @@ import pytest
 
 from signalbox.messages import Message, outgoing, size_bytes
 from signalbox.sending import MAXIMUM_ENTRIES
-from signalbox.splitting.forwarding.deliveries import return_request
+from signalbox.splitting.forwarding.deliveries import deliveries, return_request
+from signalbox.splitting.model.claims import Decision
 
 FULL = {
     "MessageId": "m",
@@ -33,6 +34,24 @@ def test_a_message_is_forwarded_as_it_was_sent():
         "MessageSystemAttributes": {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1"}},
     }
     assert outgoing(Message.parse({"Body": "b"})) == {"MessageBody": "b"}
+
+
+def test_no_two_messages_are_forwarded_with_one_deduplication_id():
+    """The original queue accepts an id again after five minutes; both messages may be forwarded within a second."""
+
+    def forwarded_ids(message_id):
+        sent = deliveries(
+            Message.parse(FULL | {"MessageId": message_id}),
+            Decision(None, ("ann",), ()),
+            deployed="deployed.fifo",
+            sessions={"ann": "ann.fifo"},
+        )
+        return [one.message.deduplication_id for one in sent]
+
+    first, again, second = (forwarded_ids(message_id) for message_id in ("m-1", "m-1", "m-2"))
+
+    assert first == again
+    assert len({*first, *second}) == 2
 
 
 def test_a_returned_message_has_a_new_deduplication_id_that_retries_repeat():

@@ -282,11 +282,12 @@ def test_a_permanently_refused_message_is_dead_lettered_and_delays_nothing():
     stage = SplitterStage()
     stage.sender.refused_bodies = {"bad": "InvalidMessageContents"}
 
-    bad = message("bad", group="a")
-    done = stage.forward(bad, message("2", group="a"), original=FIFO)
+    done = stage.forward(message("bad", group="a"), message("2", group="a"), original=FIFO)
 
     assert done.not_done == ()
-    assert stage.dead_letters.messages == [(bad, FIFO, "InvalidMessageContents")]
+    assert [(one.message_id, *reason) for one, *reason in stage.dead_letters.messages] == [
+        ("id-bad", FIFO, "InvalidMessageContents")
+    ]
     assert [(one.kind, one.outcome, one.reason) for one in done.events] == [
         ("dead_letter", "dead", "InvalidMessageContents"),
         ("routed", "deployed", None),
