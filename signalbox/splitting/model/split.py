@@ -143,6 +143,10 @@ class SplitSession:
             return False
         return self.phase in MATCHING or self.may_own(original)
 
+    def gets_copies(self, original: QueueName) -> bool:
+        """Return whether the session gets copies of a queue's messages: it mirrors the queue, or replays kept ones."""
+        return self.replay is not None or original not in self.stolen
+
     def may_own(self, original: QueueName) -> bool:
         """Return whether the session may own messages of a queue."""
         return self.has_matched and original in self.stolen

@@ -14,7 +14,7 @@ from signalbox.queues import QueueName
 from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import Sample
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.split import Phase, SplitQueue, SplitSession
+from signalbox.splitting.model.split import Phase, Replay, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import SentBack
 from tests.adapters.shared.stubs import ARNS, URLS, StubbedClient, attributes_of, error
@@ -122,6 +122,13 @@ def test_the_dead_letter_queue_of_the_original_is_copied(queues: SqsSplitQueues,
     redrive = json.loads(attributes_of(queues.sqs, TEMPORARY)["RedrivePolicy"])
     assert redrive["deadLetterTargetArn"] == ARNS + "dead"
     assert notes == ()
+
+
+@pytest.mark.parametrize("given", [{"stolen": frozenset()}, {"replay": Replay(START, START, {})}])
+def test_a_copy_never_becomes_a_dead_letter_of_the_original(queues: SqsSplitQueues, original_with_redrive, given):
+    queues.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=replace(SESSION, **given))
+
+    assert "RedrivePolicy" not in attributes_of(queues.sqs, TEMPORARY)
 
 
 class DeadLettersAnswer(StubbedClient):
