@@ -213,4 +213,4 @@ QUEUE_RECORD = FORMS.record(
     sparse=["owner", "consumed_at", "is_deleting", "dead_letters"],
     flat=["settings"],
 )
-USER_RECORD = FORMS.record(User)
+USER_RECORD = FORMS.record(User, sparse=["commands_from"])

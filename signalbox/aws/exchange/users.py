@@ -37,10 +37,11 @@ class UserTaken(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class AccessKey:
-    """An access key of a user. IAM returns the secret only when it is created."""
+    """An access key of a user, with IAM's time of its creation. IAM returns the secret only then."""
 
     access_key_id: str
     secret_access_key: str = field(repr=False)
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class ExchangeUsers:
             for key in newest_first[KEYS_KEPT:]:
                 self.iam.delete_access_key(UserName=user, AccessKeyId=key["AccessKeyId"])
             made = self.iam.create_access_key(UserName=user)["AccessKey"]
-        return AccessKey(made["AccessKeyId"], made["SecretAccessKey"])
+        return AccessKey(made["AccessKeyId"], made["SecretAccessKey"], made["CreateDate"])
 
     def has_key(self, name: UserName) -> bool:
         """Return whether a user has a key. Raises `RejectedError` and `UnavailableError`."""
@@ -170,7 +171,8 @@ def register(
     """
     known = records.find(name)
     user_id = identities.make(name, role, ownership)
-    user = User(name, role, ownership, known.created_at if known else now, user_id)
+    created_at, commands_from = (known.created_at, known.commands_from) if known else (now, None)
+    user = User(name, role, ownership, created_at, user_id, commands_from)
     records.put(user)
     return user
 

@@ -77,8 +77,8 @@ class UserAdmin:
         reply = client_of(self.deployment).ask_object("unbind_user", fields)
         return {name: value for name, value in reply.items() if name != "user"}
 
-    def issue_key(self, document: Mapping[str, object], *, as_json: bool) -> None:
-        """Create an access key, store it for other commands, and print it."""
+    def issue_key(self, document: Mapping[str, object], *, as_json: bool) -> "AccessKey":
+        """Create an access key, store it for other commands, print it and return it."""
         from signalbox.aws.rendezvous.credentials import ClientCredentials
         from signalbox.cli.shared.user_keys import keep_user_key
 
@@ -87,6 +87,7 @@ class UserAdmin:
         print_user({**document, **self._key_document(key)}, as_json=as_json)
         say("the secret is not shown again" + ("" if kept is None else f"; commands find it in {kept}"))
         say(f"in {self.deployment.place}")
+        return key
 
     def _key_document(self, key: "AccessKey") -> dict[str, object]:
         from signalbox.sarracenia.broker_url import BrokerAccount

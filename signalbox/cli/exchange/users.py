@@ -1,6 +1,7 @@
 """`signalbox user`: manages the users of the exchange and of live."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -116,8 +117,9 @@ def rotate(*, name: Name, options: OutputOptions) -> None:
     users = UserAdmin.of(name, options)
     known = users.known()
     document: dict[str, object] = {"user": name, "role": known.role.value, "ownership": known.ownership.value}
-    users.issue_key(document, as_json=options.as_json)
-    say("the previous key works until the next rotation")
+    key = users.issue_key(document, as_json=options.as_json)
+    users.records.put(replace(known, commands_from=key.created_at))
+    say("the previous key works until the next rotation; `signalbox user secret` replaces the secret of live")
 
 
 @app.command(name="list")

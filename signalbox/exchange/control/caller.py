@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import chain
 from typing import TypeVar
 
@@ -142,7 +143,9 @@ def find_caller(users: Users, name: UserName | None) -> Caller:
     return Caller(user)
 
 
-def prove_sender(users: Users, name: UserName | None, *, sender_id: str, router_id: str) -> None:
+def prove_sender(
+    users: Users, name: UserName | None, *, sender_id: str, router_id: str, sent_at: datetime | None
+) -> None:
     """Compare the SenderId of a command with the owner of its control queue, a user or the administrators for None.
 
     IAM permits the user alone to send there, and this does not trust it alone. Raises `UnprovenSender`, also for a copy
@@ -156,6 +159,9 @@ def prove_sender(users: Users, name: UserName | None, *, sender_id: str, router_
         raise UnprovenSender(
             f"{sender_id!r} sent a command to the control queue of user {str(name)!r}, who has another id"
         )
+    if user.commands_from is not None and (sent_at is None or sent_at < user.commands_from):
+        rotated = f"when the keys of user {str(name)!r} were rotated"
+        raise UnprovenSender(f"the command was sent before {user.commands_from.isoformat()}, {rotated}")
 
 
 def _prove_administrator(users: Users, principal: str, router_id: str) -> None:

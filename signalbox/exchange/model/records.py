@@ -187,7 +187,8 @@ class BindOutcome(StrEnum):
 class User:
     """A user; the SenderId of the user's SQS messages begins with `user_id`, the unique id of the IAM identity.
 
-    A live-only user has neither an IAM identity nor a control queue, and only joins realms.
+    A live-only user has neither an IAM identity nor a control queue, and only joins realms. Commands that were sent
+    before `commands_from`, the last rotation, are refused: SQS delivers them up to 15 minutes after a key is deleted.
     """
 
     name: UserName
@@ -195,6 +196,7 @@ class User:
     ownership: Ownership
     created_at: datetime
     user_id: str | None
+    commands_from: datetime | None = None
 
     @property
     def is_live_only(self) -> bool:

@@ -3,12 +3,15 @@
 import json
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 
+from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.exchange.items import rights_version_key, rights_version_of
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared import confirmation, deployment, settling
@@ -16,7 +19,7 @@ from signalbox.clients.deployment import AwsDeployment
 from signalbox.errors import RejectedError
 from signalbox.live.rights.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.sarracenia.broker_url import BrokerAccount
-from signalbox.sarracenia.rights.names import InvalidUserName
+from signalbox.sarracenia.rights.names import InvalidUserName, UserName
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, function
 from tests.cli.exchange.stage import CONTROL, signalbox
 from tests.cli.shared.stage import FakeStage, reply_queue_url, serving
@@ -181,6 +184,19 @@ def test_a_rotation_makes_another_key_and_keeps_it(here):
     assert second["access_key_id"] != first["access_key_id"]
     assert json.loads((here / "users" / "alice.json").read_text())["access_key_id"] == second["access_key_id"]
     assert "the previous key works until the next rotation" in result.stderr
+
+
+def test_a_rotation_refuses_the_commands_that_were_sent_before(here, exchange_table):  # noqa: F811
+    """The thief of a key may have sent some with a delay of 15 minutes."""
+    records = DynamoUsers(exchange_table)
+    added()
+    before = records.find(UserName("alice"))
+
+    signalbox("user", "rotate", "alice")
+
+    after = records.find(UserName("alice"))
+    assert (before.commands_from, after) == (None, replace(before, commands_from=after.commands_from))
+    assert after.commands_from <= datetime.now(UTC)
 
 
 def test_a_missing_user_has_no_key_to_rotate(here):
