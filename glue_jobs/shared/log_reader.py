@@ -64,7 +64,8 @@ class LogTables:
 
     def heads(self) -> DynamoHeads:
         """Return the adapter of the topics' last numbers."""
-        return DynamoHeads(self._table(self.exchange_table))
+        table = self._table(self.exchange_table)
+        return DynamoHeads(table, table)
 
     def log(self) -> DynamoTopicLog:
         """Return the adapter of the topic logs."""

@@ -1,7 +1,6 @@
 """The dependencies of the function `route`, created once for each function instance, with cached tries."""
 
 import logging
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache, partial
@@ -12,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from lambdas.exchange import wiring
 from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
+from signalbox.aws.exchange.allowances import DynamoAllowanceCounter
 from signalbox.aws.exchange.key_holds import DynamoKeyHolds
 from signalbox.aws.exchange.routing_table import (
     DynamoCounterWriter,
@@ -19,13 +19,12 @@ from signalbox.aws.exchange.routing_table import (
     DynamoRoutingTable,
     DynamoWaitingCopies,
 )
-from signalbox.aws.exchange.sent_copies import DynamoCopyCounter, DynamoSentCopies
+from signalbox.aws.exchange.sent_copies import DynamoSentCopies
 from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.router_log import DynamoRouterLog
 from signalbox.aws.live.subscribers import DynamoSubscribers
-from signalbox.aws.live.write_limits import DynamoKilobyteCounter
 from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.exchange.messages.publications import TrustedSenders
@@ -36,7 +35,7 @@ from signalbox.exchange.routing.copy_keeper import CopyKeeper
 from signalbox.exchange.routing.copy_router import CopyRouter
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.key_holds import KeyHolder
-from signalbox.exchange.routing.limits import CopyLimits
+from signalbox.exchange.routing.limits import MOST_COPIES, MOST_HEADS, Allowance, Share
 from signalbox.exchange.routing.numbering import Numberer
 from signalbox.exchange.routing.refusals import Refusals
 from signalbox.exchange.routing.retries import Retrier
@@ -45,7 +44,7 @@ from signalbox.live.admin.denies import CachedDenies
 from signalbox.live.router.decoding import metadata_problem
 from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.router.distributor import Distributor
-from signalbox.live.router.write_limits import PublisherLimits, Share
+from signalbox.live.router.write_limits import MAXIMUM_KILOBYTES
 from signalbox.queues import QueueName
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def router() -> Router:
         CopyRouter(
             dispatcher(),
             refusals(),
-            CopyLimits(DynamoCopyCounter(_table_once(), instance.CLOCK.now), instance.CLOCK.now),
+            _allowance(_table_once(), "copies", MOST_COPIES),
             keeper(),
             copy_settings,
             wiring.names(),
@@ -89,13 +88,17 @@ def router() -> Router:
 
 def admits(publisher: str, heads: int) -> bool:
     """Count heads that messages of a publisher are to change; return whether that many may be changed now."""
-    return head_limits().admits([Share(publisher)], heads, at=instance.CLOCK.now())
+    return head_allowance().admits([Share(publisher)], heads, at=instance.CLOCK.now())
 
 
 @cache
-def head_limits() -> PublisherLimits:
-    """Return the limits of the heads that messages of a publisher change, one KB each."""
-    return PublisherLimits(DynamoKilobyteCounter(_table_once(), instance.CLOCK.now), nullcontext())
+def head_allowance() -> Allowance:
+    """Return the allowance of the heads that messages of a publisher change."""
+    return _allowance(_table_once(), "heads", MOST_HEADS)
+
+
+def _allowance(once: DynamoTable, kind: str, most: int) -> Allowance:
+    return Allowance(DynamoAllowanceCounter(once, kind, instance.CLOCK.now), most)
 
 
 @cache
@@ -181,7 +184,7 @@ def distributor() -> Distributor:
         now=instance.CLOCK.now,
         longest_write=timeout(),
         sent=sent_copies(),
-        limits=PublisherLimits(DynamoKilobyteCounter(table, instance.CLOCK.now), nullcontext()),
+        allowance=_allowance(instance.table("LIVE_TABLE", instance.ONCE), "written", MAXIMUM_KILOBYTES),
         is_late=instance.is_late,
     )
 

@@ -14,9 +14,9 @@ from lambdas.shared.records import in_flight, messages_of
 from signalbox.aws.live.inbox import InvalidTimer, timed_connection
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.errors import RejectedError
+from signalbox.exchange.routing.limits import PERIOD_SECONDS
 from signalbox.live.model.state import ConnectionId, Elapsed, FrameId, Lost
 from signalbox.live.ports import SessionPorts
-from signalbox.live.router.write_limits import PERIOD_SECONDS
 from signalbox.live.session.inbox import InvalidInboxMessage, readings
 from signalbox.live.session.inbox_processor import Arrival, InboxProcessor, OutOfTime, TooManyWrites
 from signalbox.messages import moment

@@ -7,6 +7,7 @@ from threading import Lock
 from lambdas.live import wiring
 from lambdas.shared import instance
 from lambdas.shared.threads import inner_map
+from signalbox.aws.exchange.allowances import DynamoAllowanceCounter
 from signalbox.aws.exchange.sender import SqsExchangeSender
 from signalbox.aws.live.accounts import DynamoAccounts, stage_pepper
 from signalbox.aws.live.issuers import IssuerKeys
@@ -17,13 +18,13 @@ from signalbox.aws.live.overview_calls import SqsOverviewCalls
 from signalbox.aws.live.sessions import DynamoRealmSessions
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.live.tokens import JwtVerifier
-from signalbox.aws.live.write_limits import DynamoKilobyteCounter
 from signalbox.exchange.model.names import StageNames
+from signalbox.exchange.routing.limits import Allowance
 from signalbox.history.event import HistoryEvent
 from signalbox.live.ports import LiveStore, LiveSubscribers, SessionPorts
 from signalbox.live.procedures.realm_subscribers import CachedRealmSubscribers
 from signalbox.live.router.directory import CachedSubscriberDirectory
-from signalbox.live.router.write_limits import PublisherLimits
+from signalbox.live.router.write_limits import MAXIMUM_KILOBYTES
 from signalbox.live.wamp.codec import MAXIMUM_ID
 
 NONCE_BYTES, PEPPER_BYTES = 32, 32
@@ -51,7 +52,11 @@ def ports() -> SessionPorts:
             instance.sqs(), settings.text("LIVE_INBOX_URL").rpartition("/")[0] + "/", instance.backoff()
         ),
         overview_calls=SqsOverviewCalls(instance.sqs(), settings.text("LIVE_OVERVIEW_URL")),
-        limits=PublisherLimits(DynamoKilobyteCounter(table, instance.CLOCK.now), Lock()),
+        allowance=Allowance(
+            DynamoAllowanceCounter(instance.table("LIVE_TABLE", instance.ONCE), "written", instance.CLOCK.now),
+            MAXIMUM_KILOBYTES,
+            Lock(),
+        ),
         names=StageNames(settings.text("STAGE"), settings.text("EXCHANGE_PREFIX")),
         pepper=pepper(),
         now=instance.CLOCK.now,

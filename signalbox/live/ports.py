@@ -26,7 +26,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 if TYPE_CHECKING:
     from signalbox.exchange.model.ports import Sender
-    from signalbox.live.router.write_limits import PublisherLimits
+    from signalbox.exchange.routing.limits import Allowance
 
 
 class RecordTooLarge(RejectedError):
@@ -250,7 +250,7 @@ class SessionPorts:
     timers: Timers
     sender: "Sender"
     overview_calls: OverviewCalls
-    limits: "PublisherLimits"
+    allowance: "Allowance"
     names: StageNames
     pepper: str
     now: Callable[[], datetime]

@@ -15,6 +15,7 @@ from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.limits import Allowance
 from signalbox.history.event import HistoryEvent
 from signalbox.live.arvados.rows import row_of
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
@@ -37,7 +38,6 @@ from signalbox.live.ports import (
 )
 from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants, Rights
 from signalbox.live.rights.principals import GroupName
-from signalbox.live.router.write_limits import PublisherLimits
 from signalbox.live.session.inbox import signal_body
 from signalbox.live.session.inbox_processor import InboxProcessor
 from signalbox.live.session.records import session_document, session_of
@@ -48,8 +48,8 @@ from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
+from tests.fakes.allowances import MemoryAllowanceCounter
 from tests.fakes.exchange import MemoryExchanges, MemorySender, MemoryUsers
-from tests.fakes.live_limits import MemoryKilobytes
 
 START = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
 REALM = ExchangeName("xs_trial.fifo")
@@ -425,15 +425,15 @@ class MemoryLive:
     sender: MemorySender = field(default_factory=MemorySender)
     overview_calls: MemoryOverviewCalls = field(default_factory=MemoryOverviewCalls)
     tokens: MemoryTokens = field(default_factory=MemoryTokens)
-    kilobytes: MemoryKilobytes = field(default_factory=MemoryKilobytes)
-    limits: PublisherLimits = field(init=False)
+    kilobytes: MemoryAllowanceCounter = field(default_factory=MemoryAllowanceCounter)
+    allowance: Allowance = field(init=False)
     recorded: list[HistoryEvent] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1_000))
     accounts: MemoryAccounts = field(init=False)
 
     def __post_init__(self) -> None:
         self.accounts = MemoryAccounts(self.exchanges, self.users)
-        self.limits = self.kilobytes.instance()
+        self.allowance = self.kilobytes.instance()
         self.declare(LiveSettings())
         for role in (Role.ADMIN, Role.SOURCE, Role.SUBSCRIBER):
             self.add_user(role.value, role)
@@ -452,7 +452,7 @@ class MemoryLive:
             timers=self.timers,
             sender=self.sender,
             overview_calls=self.overview_calls,
-            limits=self.limits,
+            allowance=self.allowance,
             names=StageNames("signalbox", "stage-"),
             pepper=PEPPER,
             now=self.now,

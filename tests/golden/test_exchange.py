@@ -100,7 +100,7 @@ def write_exchanges(table) -> None:
     DynamoUsers(table).put(USER)
     DynamoUsers(table).put_live_only([LIVE_ONLY])
     DynamoCounterWriter(table).add({PLAIN.resource: COUNTS, PLAIN_QUEUE.resource: {"redelivered": 2}}, at=AT)
-    heads = DynamoHeads(table)
+    heads = DynamoHeads(table, table)
     heads.save("xs_live.fifo", HeadChange("a.b", HEAD, Head()))
     heads.start_detour("xs_live.fifo", "a.b", "trial-q_alice_all.fifo", last=2)
     DynamoKeyHolds(table).hold("xs_live.fifo", "a.b", messages=["m-3", "m-4"], now=AT, until=AT + 30 * SECOND)
@@ -266,7 +266,7 @@ def test_golden_bindings_counters_and_heads_are_read(exchange_table) -> None:
     assert settings == {"q_alice_all.fifo": CopySettings(20.5 * SECOND, owner="alice"), "q_plain": CopySettings()}
     assert [table.created_at(name) for name in ("q_plain", "q_gone")] == [PLAIN_QUEUE.created_at, None]
     assert DynamoCounters(exchange_table).since(PLAIN.resource, AT) == [COUNTED]
-    assert DynamoHeads(exchange_table).read("xs_live.fifo", ["a.b"]) == {"a.b": HEAD}
+    assert DynamoHeads(exchange_table, exchange_table).read("xs_live.fifo", ["a.b"]) == {"a.b": HEAD}
     holds = DynamoKeyHolds(exchange_table)
     assert holds.hold("xs_live.fifo", "a.b", messages=["m-9"], now=AT, until=AT + SECOND) is None
     held = holds.hold("xs_live.fifo", "a.b", messages=["m-3"], now=AT, until=AT + SECOND)

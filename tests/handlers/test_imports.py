@@ -31,7 +31,7 @@ BUDGET = {
     "exchange.control": (LIVE, 151),
     "live.connect": (LIVE, 58),
     "live.receive": (LIVE, 56),
-    "live.session": (LIVE, 120),
+    "live.session": (LIVE, 121),
     "live.deliver": (LIVE, 96),
     "live.page": (LIVE, 30),
     # It summarizes every capability.

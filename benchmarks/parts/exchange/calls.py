@@ -16,7 +16,7 @@ from signalbox.exchange.routing.batch_report import Reporter
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
 from signalbox.exchange.routing.copy_router import CopyRouter
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
-from signalbox.exchange.routing.limits import CopyLimits
+from signalbox.exchange.routing.limits import MOST_COPIES, Allowance
 from signalbox.exchange.routing.numbering import Numberer
 from signalbox.exchange.routing.ports import CopySettings, KeysOfExchange, RoutingSnapshot
 from signalbox.exchange.routing.refusals import Refusals
@@ -118,7 +118,7 @@ def _counted(queues: int, *, is_for_all: bool) -> Calls:
         CopyRouter(
             dispatcher,
             refusals,
-            CopyLimits(None, lambda: NOW),  # type: ignore[arg-type] # no user has declared a queue
+            Allowance(None, MOST_COPIES),  # type: ignore[arg-type] # no user has declared a queue
             None,
             settings,
             StageNames("benchmark"),

@@ -130,11 +130,11 @@ class DynamoHeads:
     """`Heads` over the table `Exchanges`: an item for each key, with an attribute for each detour.
 
     The newest messages have consecutive numbers up to the head's, so their ids are stored as a list; with it, the item
-    fits into one write unit. `once` is the table with a client of one attempt, for those that save heads.
+    fits into one write unit. `once` is the table with a client of one attempt, which saves heads.
     """
 
     table: DynamoTable
-    once: DynamoTable | None = None
+    once: DynamoTable
 
     def read(self, exchange: ExchangeName, keys: Iterable[RoutingKey]) -> Mapping[RoutingKey, Head]:
         """Return the stored heads of keys; a new key has none."""
@@ -146,7 +146,7 @@ class DynamoHeads:
         It has one attempt; one without an answer may have applied nevertheless.
         """
         try:
-            return (self.once or self.table).write_unless_busy(head_update(exchange, change))
+            return self.once.write_unless_busy(head_update(exchange, change))
         except (ClientError, BotoCoreError) as error:
             if isinstance(error, ClientError) and not is_retryable(error):
                 raise

@@ -1,13 +1,10 @@
-"""The DynamoDB stores of copies: those that unfinished publications have sent, and the numbers of all in a period."""
+"""The copies that unfinished publications have sent, in the table `Exchanges`."""
 
 import hashlib
-import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import count, islice
-
-from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.exchange.items import sent_key, sent_sort_key
 from signalbox.aws.shared.dynamodb import DynamoTable, ttl
@@ -15,29 +12,8 @@ from signalbox.aws.shared.expressions import Update, attr
 from signalbox.exchange.routing.ports import AnyCopy, SentCopy
 from signalbox.messages import MessageId
 
-COPIES_KEPT_FOR = timedelta(hours=1)
 LONGEST_IN_QUEUE = timedelta(days=14)  # SQS deletes a message after this time at most
 DIGESTS_OF_WRITE = 10_000  # to an item that has fewer: with twice as many it has 340 KB, of 400 that are permitted
-
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class DynamoCopyCounter:
-    """`CopyCounter` over the table `Exchanges`: an item for each pair and period."""
-
-    table: DynamoTable
-    now: Callable[[], datetime]
-
-    def add(self, pair: str, copies: int, *, period: int) -> int:
-        """Add to the copies of a pair, and return their sum; log a failure, and return 0."""
-        key, until = {"pk": f"copies#{pair}", "sk": str(period)}, ttl(self.now() + COPIES_KEPT_FOR)
-        try:
-            item = self.table.written(Update(key, sets=until, adds={"copies": copies})) or {}
-        except (ClientError, BotoCoreError) as error:
-            logger.warning("the copies of %s are not counted: %s", pair, error)
-            return 0
-        return int(item["copies"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,11 +215,6 @@ def opened_key(connection: ConnectionId, at: datetime) -> Item:
     return {"pk": opened_partition(at), "sk": connection}
 
 
-def written_key(share: str, period: int) -> Item:
-    """Return the key of the KB that were published in a share and a period."""
-    return {"pk": f"written#{share}", "sk": number_key(period)}
-
-
 def second_key(at: datetime) -> Item:
     """Return the key of the counters of a second; `at` is in the second."""
     return {"pk": f"second#{int(at.timestamp())}", "sk": "connections"}

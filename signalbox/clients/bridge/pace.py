@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
-from signalbox.live.router.write_limits import MAXIMUM_KILOBYTES, PERIOD_SECONDS
+from signalbox.exchange.routing.limits import PERIOD_SECONDS
+from signalbox.live.router.write_limits import MAXIMUM_KILOBYTES
 
 # A period has room for this rate, for what a second without messages leaves, and for one large retained event.
 RATE = 0.8 * MAXIMUM_KILOBYTES / PERIOD_SECONDS  # KB a second

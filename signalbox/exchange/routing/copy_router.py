@@ -15,7 +15,7 @@ from signalbox.exchange.routing.batch_reader import Entry
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DeadLetter, DispatchResult
 from signalbox.exchange.routing.copy_keeper import NOTHING_KEPT, CopyKeeper
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
-from signalbox.exchange.routing.limits import CopyLimits
+from signalbox.exchange.routing.limits import Allowance, copies_above
 from signalbox.exchange.routing.ports import Heads, SentCopies, SentCopy
 from signalbox.exchange.routing.refusals import Refusals
 from signalbox.history.event import HistoryEvent
@@ -101,7 +101,7 @@ class CopyRouter:
 
     dispatcher: CopyDispatcher
     refusals: Refusals
-    limits: CopyLimits
+    allowance: Allowance
     keeper: CopyKeeper | None
     copy_settings: CopySettingsCache
     names: StageNames
@@ -150,7 +150,7 @@ class CopyRouter:
 
     def _within_limits(self, copies: Sequence[Copy], outcome: DispatchResult) -> Sequence[Copy]:
         """Return the copies that may be sent. Of the others, one of each publication for a user is a dead letter."""
-        above = self.limits.above(copies)
+        above = copies_above(self.allowance, copies, at=self.now())
         if not above:
             return copies
         self.dispatcher.give_up((first for first, *_ in above), outcome, reason=TOO_MANY_A_SECOND)

@@ -147,13 +147,6 @@ class WaitingCopies(Protocol):
         """
 
 
-class CopyCounter(Protocol):
-    """The copies in a period of each pair of a publisher and a user, of all function instances."""
-
-    def add(self, pair: str, copies: int, *, period: int) -> int:
-        """Add to the copies of a pair, and return their sum. Never raises: return 0 if nothing was added."""
-
-
 Counts = Mapping[ResourceRef, Mapping[str, int]]
 """Increments of the counters of exchanges and queues."""
 

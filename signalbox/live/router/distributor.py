@@ -11,6 +11,7 @@ from signalbox.exchange.model.events import ADMINISTRATOR
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.copy_router import PART_COPIES, parts
+from signalbox.exchange.routing.limits import Allowance, Share
 from signalbox.exchange.routing.ports import Delivery, Distribution, HeadChange, SentCopies
 from signalbox.exchange.routing.ports import NumberedPublication as ToConnections
 from signalbox.live.log.documents import event_document, json_text
@@ -29,7 +30,7 @@ from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.decoding import kilobytes, logged_event, publication_metadata
 from signalbox.live.router.directory import SubscriberLookup
 from signalbox.live.router.publication_metadata import AcknowledgementTarget
-from signalbox.live.router.write_limits import ABOVE_LIMIT, PublisherLimits, Share
+from signalbox.live.router.write_limits import ABOVE_LIMIT
 from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.codec import serialize, size_bytes
 from signalbox.live.wamp.messages import PublicationId, Published
@@ -136,7 +137,7 @@ class Distributor:
     now: Callable[[], datetime] = field(kw_only=True)
     longest_write: timedelta = field(kw_only=True)
     sent: SentCopies = field(kw_only=True)
-    limits: PublisherLimits = field(kw_only=True)
+    allowance: Allowance = field(kw_only=True)
     is_late: Callable[[], bool] = field(kw_only=True)
     part_copies: int = PART_COPIES
 
@@ -151,7 +152,7 @@ class Distributor:
         if publication.notes is not None or publisher in (ADMINISTRATOR, message.system_attributes.get("SenderId")):
             return True
         written = kilobytes(publication) if attempt(message) == 1 else 0
-        return self.limits.admits([Share(publisher)], written, at=message.sent_at)
+        return self.allowance.admits([Share(publisher)], written, at=message.sent_at)
 
     def store(self, exchange: ExchangeRecord, published: Sequence[ToConnections]) -> Delivery:
         """Append publications to the logs; return their distribution in their order."""

@@ -30,7 +30,7 @@ from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.ports import RecordTooLarge, SessionPorts, Stored
 from signalbox.live.procedures import meta_events
 from signalbox.live.router.publication_metadata import message_for, publication_of
-from signalbox.live.router.write_limits import kilobytes_of, shares_of
+from signalbox.live.router.write_limits import admits_record, kilobytes_of, shares_of
 from signalbox.live.session import inbox
 from signalbox.live.session.decision_context import ContextReader
 from signalbox.live.session.effect_executor import FrameEffects
@@ -128,7 +128,7 @@ class InboxProcessor:
             return
         is_counted = stored.session.state is SessionState.JOINED and stored.killed is None
         now = self.ports.now()
-        if is_counted and not self.ports.limits.admits_record(stored.session, stored.kilobytes, at=now):
+        if is_counted and not admits_record(self.ports.allowance, stored.session, stored.kilobytes, at=now):
             raise TooManyWrites(f"the record of connection {self.connection!r} has {stored.kilobytes} KB")
         batch: list[_Decision] = []
         for arrival in arrivals:
@@ -180,7 +180,7 @@ class InboxProcessor:
                     message = message_for(said, order_by=live.order_by, deduplication_id="")
                     kilobytes = kilobytes_of(size_bytes(message), is_retained=effect.is_retained)
                     shares = shares_of(outcome.session, message.group_id)
-                    return not self.ports.limits.admits(shares, kilobytes, at=at)
+                    return not self.ports.allowance.admits(shares, kilobytes, at=at)
         return False
 
     def _reserve(self, outcome: Outcome) -> None:

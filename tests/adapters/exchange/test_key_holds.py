@@ -77,7 +77,7 @@ def test_a_changed_hold_is_not_released(holds) -> None:
 
 
 def test_a_head_counts_as_before_while_it_is_held(exchange_table) -> None:
-    holds, heads = DynamoKeyHolds(exchange_table), DynamoHeads(exchange_table)
+    holds, heads = DynamoKeyHolds(exchange_table), DynamoHeads(exchange_table, exchange_table)
     assert held(holds, by="a")
     counted = numbered(Head(), [MessageId("m1")])
 
@@ -144,7 +144,7 @@ def test_a_head_is_stored_with_its_hold_only_if_nobody_holds_its_key(exchange_ta
 
 
 def test_a_head_is_stored_with_the_hold_that_replaces_its_routers_own(exchange_table) -> None:
-    holds, heads = DynamoKeyHolds(exchange_table), DynamoHeads(exchange_table)
+    holds, heads = DynamoKeyHolds(exchange_table), DynamoHeads(exchange_table, exchange_table)
     assert held(holds, by="ab")
     a, b = map(MessageId, "ab")
     first = numbered(Head(), [b])

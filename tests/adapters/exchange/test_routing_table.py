@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
+from signalbox.aws.exchange.allowances import DynamoAllowanceCounter
 from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
@@ -22,7 +23,6 @@ from signalbox.aws.exchange.routing_table import (
     DynamoRoutingTable,
     DynamoWaitingCopies,
 )
-from signalbox.aws.exchange.sent_copies import DynamoCopyCounter
 from signalbox.aws.shared.dynamodb import ItemBusy
 from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.bindings import DeclaredName
@@ -56,7 +56,7 @@ QUEUE, OTHER = QueueName("q_a.fifo"), QueueName("q_b.fifo")
 
 @pytest.fixture(params=STORES)
 def heads(request) -> Heads:
-    return MemoryHeads() if request.param == "memory" else DynamoHeads(request.getfixturevalue("exchange_table"))
+    return MemoryHeads() if request.param == "memory" else DynamoHeads(*[request.getfixturevalue("exchange_table")] * 2)
 
 
 def counted(head: Head, *messages: str) -> Head:
@@ -80,7 +80,7 @@ def test_a_head_is_found_as_it_was_saved(heads) -> None:
 
 
 def test_ids_of_sqs_take_16_bytes_each_in_a_head(exchange_table) -> None:
-    heads = DynamoHeads(exchange_table)
+    heads = DynamoHeads(exchange_table, exchange_table)
     ids = [MessageId("0b1a1b9e-6f5c-4f0a-9d3e-2f6f7b0c9a11"), MessageId("0B1A1B9E-6F5C-4F0A-9D3E-2F6F7B0C9A11")]
     heads.save(LOG, HeadChange(KEY, Head(2, {one: number for number, one in enumerate(ids, start=1)}), Head()))
 
@@ -109,7 +109,7 @@ def test_the_empty_key_and_every_other_have_heads_of_their_own(heads) -> None:
 
 
 def test_a_head_ends_unless_it_is_that_of_a_live_exchange(exchange_table) -> None:
-    heads, first = DynamoHeads(exchange_table), counted(Head(), "m1")
+    heads, first = DynamoHeads(exchange_table, exchange_table), counted(Head(), "m1")
     ends = []
     for head, replacing, end in ((first, Head(), NOW), (counted(first, "m2"), first, None)):
         heads.save(LOG, HeadChange(KEY, head, replacing, expires_at=end))
@@ -306,12 +306,13 @@ def test_numbers_of_waiting_copies_that_dynamodb_does_not_take_are_unknown(excha
     assert "the numbers of waiting copies of q_alice are not known" in caplog.text
 
 
-def test_copies_are_counted_for_each_pair_and_period_and_wait_for_no_table(exchange_table, caplog) -> None:
-    counter = DynamoCopyCounter(exchange_table, lambda: NOW)
+def test_an_allowance_is_counted_for_each_share_and_period_and_waits_for_no_table(exchange_table, caplog) -> None:
+    counter = DynamoAllowanceCounter(exchange_table, "copies", lambda: NOW)
 
     assert [counter.add("mallory alice", 50, period=7) for _ in range(2)] == [50, 100]
     assert (counter.add("mallory alice", 60, period=8), counter.add("alice alice", 60, period=7)) == (60, 60)
-    assert DynamoCopyCounter(replace(exchange_table, name="Missing"), lambda: NOW).add("a b", 50, period=7) == 0
+    assert replace(counter, kind="heads").add("mallory alice", 60, period=7) == 60
+    assert replace(counter, table=replace(exchange_table, name="Missing")).add("a b", 50, period=7) == 0
     assert "the copies of a b are not counted" in caplog.text
 
 
@@ -388,7 +389,7 @@ def test_counters_of_earlier_versions_are_read_as_those_of_their_minute(exchange
 
 
 def test_a_head_that_cannot_be_written_is_the_worlds_fault(exchange_table) -> None:
-    heads = DynamoHeads(exchange_table)
+    heads = DynamoHeads(exchange_table, exchange_table)
     exchange_table.delete()
 
     with pytest.raises(ClientError):
@@ -398,7 +399,7 @@ def test_a_head_that_cannot_be_written_is_the_worlds_fault(exchange_table) -> No
 def test_a_snapshot_has_the_requested_heads(exchange_table) -> None:
     DynamoExchanges(exchange_table).create(ExchangeRecord(LOG, None, NOW))
     head = counted(Head(), "m1")
-    DynamoHeads(exchange_table).save(LOG, HeadChange(KEY, head, Head()))
+    DynamoHeads(exchange_table, exchange_table).save(LOG, HeadChange(KEY, head, Head()))
     table = DynamoRoutingTable(exchange_table)
 
     read = table.snapshot([LOG], senders=["AIDAEVE"], heads=(LOG, [KEY, EMPTY]))

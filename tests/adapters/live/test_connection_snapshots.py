@@ -207,7 +207,7 @@ def test_a_state_of_many_topics_fits_whatever_their_names_and_a_larger_one_is_re
 
 def test_the_newest_number_of_a_topic_is_read_from_its_head(snapshots, exchange_table) -> None:
     change = HeadChange(TOPIC, numbered(Head(), [*map(MessageId, "abc")]), Head())
-    DynamoHeads(exchange_table).save(REALM, change)
+    DynamoHeads(exchange_table, exchange_table).save(REALM, change)
 
     assert (snapshots.newest(REALM, TOPIC), snapshots.newest(REALM, RoutingKey("other"))) == (3, 0)
 

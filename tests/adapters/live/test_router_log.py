@@ -11,7 +11,6 @@ from botocore.exceptions import ClientError
 from signalbox.aws.exchange.routing_table import DynamoHeads
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.router_log import DynamoRouterLog
-from signalbox.aws.live.write_limits import DynamoKilobyteCounter
 from signalbox.aws.shared.expressions import attr
 from signalbox.exchange.model.records import LiveSettings, Retention
 from signalbox.exchange.model.topics import RoutingKey
@@ -30,7 +29,7 @@ FIRST = numbered(Head(), [MessageId("m1")])
 
 @pytest.fixture
 def log(live_table, exchange_table) -> DynamoRouterLog:
-    return DynamoRouterLog(DynamoTopicLog(live_table), DynamoHeads(exchange_table))
+    return DynamoRouterLog(DynamoTopicLog(live_table), DynamoHeads(exchange_table, exchange_table))
 
 
 def event(number: int, topic: RoutingKey = TOPIC) -> LoggedEvent:
@@ -103,13 +102,6 @@ def test_no_large_event_is_written_if_a_head_has_changed(log: DynamoRouterLog) -
     assert not log.append_with(REALM, LARGE, live=LIVE, heads=[HeadChange(TOPIC, mine, Head())])
 
     assert logged(log) == []
-
-
-def test_what_is_published_is_counted_for_each_share_and_period(live_table) -> None:
-    counter = DynamoKilobyteCounter(live_table, lambda: NOW)
-
-    assert [counter.add("mallory", 50, period=7) for _ in range(3)] == [50, 100, 150]
-    assert (counter.add("mallory", 60, period=8), counter.add("alice", 60, period=7)) == (60, 60)
 
 
 @pytest.mark.parametrize(

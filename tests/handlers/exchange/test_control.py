@@ -171,7 +171,7 @@ def test_a_realm_that_is_declared_again_has_nothing_of_the_earlier_one(stage, li
         stage.result_of(user, "grant", **realm, uri="logs.a")
     stage.result("group_add", **realm, group="lab", users=["alice"])
     event = LoggedEvent(PublicationId(1), topic, NOW, sequence=1, is_retained=True)
-    log, heads = DynamoTopicLog(live_table), DynamoHeads(stage.table)
+    log, heads = DynamoTopicLog(live_table), DynamoHeads(stage.table, stage.table)
     count = {ResourceRef(ResourceKind.EXCHANGE, name): {"received": 1}}
 
     def write() -> None:

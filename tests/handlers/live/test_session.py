@@ -15,16 +15,16 @@ from lambdas.live.batches import redeliver
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.account_items import grants_item
 from signalbox.aws.live.issuers import IssuerKeys
-from signalbox.aws.live.items import written_key
 from signalbox.aws.live.json_documents import JsonDocuments
 from signalbox.aws.live.tokens import JwtVerifier
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings
+from signalbox.exchange.routing.limits import PERIOD_SECONDS
 from signalbox.live.model.state import ConnectionId, SessionState, opened
 from signalbox.live.procedures import realm_subscribers
 from signalbox.live.rights.grants import Grant
-from signalbox.live.router.write_limits import MAXIMUM_KILOBYTES, PERIOD_SECONDS
+from signalbox.live.router.write_limits import MAXIMUM_KILOBYTES
 from signalbox.live.session.connection import MAXIMUM_OF_NETWORK, MAXIMUM_PER_SECOND
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.networks import network_number
@@ -90,7 +90,7 @@ def test_frames_of_a_user_whose_large_records_are_written_too_often_wait(stage):
     wiring.sessions().save(replace(stored.session, user_agent=secrets.token_hex(20_480)), replacing=stored)
     period = int(datetime.now(UTC).timestamp()) // PERIOD_SECONDS
     for one in (period, period + 1):
-        stage.live.put_item(Item=written_key("records#source", one) | {"kilobytes": MAXIMUM_KILOBYTES})
+        stage.live.put_item(Item={"pk": "written#records#source", "sk": str(one), "amount": MAXIMUM_KILOBYTES})
     wiring.inbox().put_frame(ConnectionId("c1"), '[32,1,{},"trial.a"]', request="1")
 
     assert len(stage.process()) == 1

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from signalbox.clients.bridge.pace import RATE, Pace
-from signalbox.live.router.write_limits import Share
-from tests.fakes.live_limits import MemoryKilobytes
+from signalbox.exchange.routing.limits import Share
+from tests.fakes.allowances import MemoryAllowanceCounter
 
 START = datetime(2026, 11, 21, 20, 0, 7, tzinfo=UTC)
 LARGEST = 6 * 115  # KB of a retained event
@@ -33,10 +33,10 @@ def clock() -> Clock:
 @pytest.mark.parametrize("kilobytes", [1, 20, LARGEST])
 @pytest.mark.parametrize("is_log", [False, True])
 def test_a_bridge_never_publishes_what_its_realm_refuses(clock: Clock, kilobytes: int, *, is_log: bool) -> None:
-    limits, taken = MemoryKilobytes().instance(), []
+    allowance, taken = MemoryAllowanceCounter().instance(), []
     while clock.seconds < 40:
         clock.pace.wait(kilobytes, is_log=is_log)
-        taken.append(limits.admits([Share("bridge")], kilobytes, at=START + timedelta(seconds=clock.seconds)))
+        taken.append(allowance.admits([Share("bridge")], kilobytes, at=START + timedelta(seconds=clock.seconds)))
 
     assert all(taken)
     assert sum(taken) * kilobytes / clock.seconds == pytest.approx(RATE, rel=0.1)

@@ -23,7 +23,7 @@ from signalbox.exchange.routing.copy_keeper import CopyKeeper
 from signalbox.exchange.routing.copy_router import PART_COPIES, CopyRouter
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.key_holds import EndingHold, KeyHolder
-from signalbox.exchange.routing.limits import CopyLimits
+from signalbox.exchange.routing.limits import MOST_COPIES
 from signalbox.exchange.routing.numbering import Numberer
 from signalbox.exchange.routing.ports import (
     AnyCopy,
@@ -44,6 +44,7 @@ from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sending import Batch, Delivery, SentBatch
+from tests.fakes.allowances import MemoryAllowanceCounter
 from tests.fakes.kept import MemoryKeptMessages
 from tests.unit.exchange.routing.naive_sqs import START, VISIBILITY, NaiveQueue
 
@@ -271,15 +272,6 @@ class MemoryCounterWriter:
 
 
 @dataclass
-class MemoryCopyCounter:
-    counted: Counter[tuple[str, int]] = field(default_factory=Counter)
-
-    def add(self, pair: str, copies: int, *, period: int) -> int:
-        self.counted[pair, period] += copies
-        return self.counted[pair, period]
-
-
-@dataclass
 class MemorySentCopies:
     burn: Callable[[], None] = lambda: None
     copies: set[tuple[MessageId, str]] = field(default_factory=set)
@@ -382,7 +374,7 @@ class World:
         self.table.heads, self.sent = self.heads, MemorySentCopies(self.burn)
         self.sqs.make(RETRIES, ORDERED_RETRIES, DEAD)
         self.refusals = Refusals(self.table, self.now, lambda: self.retrying)
-        self.limits = CopyLimits(MemoryCopyCounter(), self.now)
+        self.allowance = MemoryAllowanceCounter().instance(MOST_COPIES)
         self.dispatcher = CopyDispatcher(
             self.sqs, self.table, self.refusals, RETRIES, ORDERED_RETRIES, DEAD, lambda: range(1)
         )
@@ -407,7 +399,7 @@ class World:
             CopyRouter(
                 self.dispatcher,
                 self.refusals,
-                self.limits,
+                self.allowance,
                 CopyKeeper(self.kept),
                 copy_settings,
                 NAMES,

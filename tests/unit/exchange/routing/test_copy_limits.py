@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from signalbox.exchange.routing.limits import KNOWN_PAIRS, PERIOD_SECONDS, CopyLimits
+from signalbox.exchange.routing.limits import PERIOD_SECONDS, copies_above
 from signalbox.queues import QueueName
-from tests.unit.exchange.routing.routing_world import DEAD, MemoryCopyCounter, World
+from tests.fakes.allowances import MemoryAllowanceCounter
+from tests.unit.exchange.routing.routing_world import DEAD, World
 from tests.unit.exchange.routing.test_refusals import one_copy
 
 QUEUES = [f"q_mallory_{number}" for number in range(20)]
@@ -22,7 +23,7 @@ def world() -> World:
         made.bind("xs", "#", queue=name)
         if name != "q_team":
             made.table.owners[name] = name.split("_")[1]
-    made.use(limits=CopyLimits(MemoryCopyCounter(), made.now, most=100, counted_together=20))
+    made.use(allowance=MemoryAllowanceCounter().instance(100))
     return made
 
 
@@ -77,14 +78,9 @@ def test_a_message_whose_dead_letter_no_queue_takes_comes_again(world) -> None:
     assert len(world.routed[0].not_done) == 6
 
 
-def test_an_instance_counts_copies_together_and_knows_a_limited_number_of_pairs(world) -> None:
-    counter = MemoryCopyCounter()
-    limits = CopyLimits(counter, world.now, most=100, counted_together=20)
+def test_copies_of_a_message_above_the_limit_are_together(world) -> None:
+    allowance = MemoryAllowanceCounter().instance(120)
     copies = [replace(one_copy(number), declared_by="a") for number in range(15)]
 
-    assert [len(limits.above(copies)) for _ in range(8)] == [0] * 7 + [15]
-    assert limits.above(copies) == [[copy] for copy in copies]
-    assert set(counter.counted.values()) == {120}
-    for number in range(KNOWN_PAIRS + 10):
-        limits.above([replace(copies[0], declared_by=f"user{number}")])
-    assert len(limits._uncounted) <= KNOWN_PAIRS
+    assert [len(copies_above(allowance, copies, at=world.now())) for _ in range(9)] == [0] * 8 + [15]
+    assert copies_above(allowance, copies, at=world.now()) == [[copy] for copy in copies]

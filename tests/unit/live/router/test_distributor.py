@@ -29,7 +29,7 @@ from signalbox.live.wamp.messages import PublicationId, RequestId, SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName
-from tests.fakes.live_limits import MemoryKilobytes
+from tests.fakes.allowances import MemoryAllowanceCounter
 from tests.fakes.parallel import last_first
 from tests.unit.exchange.routing.naive_sqs import START, as_received
 from tests.unit.exchange.routing.routing_world import MemorySentCopies
@@ -98,7 +98,7 @@ class World:
             now=lambda: self.now,
             longest_write=timedelta(seconds=40),
             sent=self.copies,
-            limits=MemoryKilobytes().instance(),
+            allowance=MemoryAllowanceCounter().instance(),
             is_late=lambda: self.is_late,
             part_copies=self.part_copies,
         )

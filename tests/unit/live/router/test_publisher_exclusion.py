@@ -24,8 +24,8 @@ from signalbox.live.wamp.codec import FORMATS
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
+from tests.fakes.allowances import MemoryAllowanceCounter
 from tests.fakes.live import REALM, MemoryLive
-from tests.fakes.live_limits import MemoryKilobytes
 from tests.unit.exchange.routing.naive_sqs import as_received
 from tests.unit.exchange.routing.routing_world import MemorySentCopies
 from tests.unit.live.session.conversation import FIRST, Client, published
@@ -89,7 +89,7 @@ class Realm:
                 now=lambda: self.live.moment,
                 longest_write=timedelta(),
                 sent=MemorySentCopies(),
-                limits=MemoryKilobytes().instance(),
+                allowance=MemoryAllowanceCounter().instance(),
                 is_late=lambda: False,
             ).store(exchange, [NumberedPublication(said, number)])
             assert delivery().failed == set()

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from signalbox.exchange.model.records import LiveSettings, OrderBy
+from signalbox.exchange.routing.limits import PERIOD_SECONDS
 from signalbox.live.model.state import ConnectionId, Killed, Lost, SessionState, opened
-from signalbox.live.router.write_limits import ABOVE_LIMIT, PERIOD_SECONDS
+from signalbox.live.router.write_limits import ABOVE_LIMIT
 from signalbox.live.session.inbox_processor import TooManyWrites
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.live import REALM, MemoryLive
@@ -189,4 +190,4 @@ def test_a_session_that_is_killed_ends_whatever_its_user_has_written(world: Memo
 def test_small_records_count_nothing(world: MemoryLive) -> None:
     calls(subscribed(world, "c1", kilobytes=2), 100)
 
-    assert world.kilobytes.written == {}
+    assert world.kilobytes.amounts == {}
