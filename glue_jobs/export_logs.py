@@ -137,7 +137,7 @@ class ExportRun:
 
 
 def next_part(topics: Iterator[ListedTopic], left: list[ListedTopic]) -> Sequence[ListedTopic]:
-    """Return the next topics: up to half of them are removed from those that earlier parts have `left`."""
+    """Return the topics of the next part; up to half of them are from `left`, and are removed from it."""
     again = left[: TOPICS_AT_ONCE // 2]
     del left[: len(again)]
     return [*again, *islice(topics, TOPICS_AT_ONCE - len(again))]

@@ -72,7 +72,7 @@ def write_report(run: ReportRun) -> None:
 
 
 class AuditState(NamedTuple):
-    """The last days that are done, that failed or are done, and that are left out or are to be; None without one."""
+    """The last audited day, the last one that was audited or failed, and the last one to leave out; None for none."""
 
     done: date | None
     failed: date | None

@@ -59,13 +59,13 @@ class Guarded:
 
 @dataclass(frozen=True, slots=True)
 class RedriveGuard:
-    """Restricts queues, also those made before, to the sources that they are made for."""
+    """Restricts each queue, new or existing, to be the dead-letter queue of its sources alone."""
 
     policies: RedrivePolicies
     parallel_map: ParallelMap = serial_map
 
     def restrict_all(self, sources: Mapping[QueueName, Sequence[QueueName]]) -> list[Guarded]:
-        """Restrict queues, several at a time, to the sources of each; a failure of one does not stop the others."""
+        """Restrict queues to their `sources`, several at a time; a failure of one does not stop the others."""
         return list(self.parallel_map(self._attempt, sources.items()))
 
     def _attempt(self, target: tuple[QueueName, Sequence[QueueName]]) -> Guarded:
@@ -76,10 +76,10 @@ class RedriveGuard:
             return Guarded(name, problem=str(error))
 
     def restrict(self, name: QueueName, *, sources: Sequence[QueueName] = ()) -> Guarded:
-        """Allow only `sources` to name a queue, and those that name it already, which are reported.
+        """Let only `sources`, and queues that already do so, use a queue as their dead-letter queue; report the latter.
 
-        Those keep their dead-letter queue: the owner of a queue that the stage took over may rely on it. A queue that
-        more than ten name keeps its policy. Raises `EffectRefused` and `EffectFailed`.
+        They keep it, since the owner of a queue that the stage took over may rely on it. A queue that more than ten
+        queues use keeps its policy. Raises `EffectRefused` and `EffectFailed`.
         """
         wanted = [self.policies.arn(source) for source in sources]
         policy = self.policies.policy(name)

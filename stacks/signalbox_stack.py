@@ -106,7 +106,7 @@ class SignalboxStack(Stack):
 
     @property
     def parts(self) -> Mapping[str, Part]:
-        """The capabilities but history by name."""
+        """The capabilities except history, by name."""
         found = (self.rendezvous, self.front, self.splitting, self.exchange, self.live)
         return {part.node.id.lower(): part for part in found if part is not None}
 

@@ -6,9 +6,9 @@
                                           small row groups; an id is in the bucket crc32(id) modulo their number
 
 A run of whole days replaces their segments by one, from the table of events. Any other run adds a segment to each day
-of its events, which replaces that of the same window. No object is ever changed: a run writes what the documents of a
-day say together, with its change, to a new document after the files that it names, and then deletes the documents that
-it has read. So the documents that exist say at each moment, together, what all runs have written, whether runs overlap
+of its events, which replaces that of the same window. No object is ever changed: a run writes the merged content of a
+day's documents, with its change, to a new document after the files that it names, and then deletes the documents that
+it has read. So the existing documents have at each moment, together, what all runs have written, whether runs overlap
 or are killed; readers (signalbox/history/index) join them. Files of a replaced segment are deleted when no run that
 has read an older document, and no reader of it, can still need them.
 """
@@ -131,7 +131,7 @@ class EventIndex:
 
 @dataclass(frozen=True, slots=True)
 class DayState:
-    """What the documents at `paths` say together of a day.
+    """The merged content of the documents at `paths`, which are of one day.
 
     Attributes:
         segments: the segments by folder
@@ -147,7 +147,7 @@ class DayState:
 
     @classmethod
     def join(cls, paths: Sequence[str], texts: Sequence[str]) -> "DayState":
-        """Join the texts of documents; events of a damaged one may be missing, so then no hour has been read."""
+        """Merge the texts of documents; if one is damaged, events may be missing, so no hour counts as read."""
         documents = [document for text in texts if (document := _parsed(text))]
         replaced = _latest(*(one.get("replaced", {}) for one in documents))
         segments = {one["folder"]: one for document in documents for one in document["segments"]}
@@ -155,7 +155,7 @@ class DayState:
         return cls(paths, {name: one for name, one in segments.items() if name not in replaced}, replaced, read_at)
 
     def document(self) -> str:
-        """Return the document that says the same."""
+        """Return the document with this content."""
         made = {"version": VERSION, "segments": [*self.segments.values()], "replaced": self.replaced}
         return json.dumps({**made, "read_at": self.read_at}, separators=(",", ":"))
 

@@ -27,7 +27,7 @@ NO_TOPIC = "(without a topic)"
 
 
 def kept_queue(name: str, names: StageNames) -> QueueName:
-    """Return the SQS name of a kept queue: of a declared one by its own name, or a queue that is split."""
+    """Return the SQS name of a kept queue, given the name of a declared queue or that of a split queue in SQS."""
     return names.queue(name) if name.startswith(DECLARED) else parse_any_queue_name(name)
 
 
@@ -39,7 +39,7 @@ class KeptFormat:
     into: str
 
     def read(self, message: Message) -> Replayable:
-        """Return the message of an exchange that a copy is of; other messages stay as they are, if they can.
+        """Return the publication of a copy, or a message of a split queue unchanged unless it goes into an exchange.
 
         Raises one of `UNREADABLE` for a message that an exchange cannot accept.
         """

@@ -66,7 +66,7 @@ def _no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
 
 
 def damaged_raw_files(spark: SparkSession, path: str, window: TimeWindow, *, file_format: str) -> list[str]:
-    """Return the raw files of the hours that the window overlaps from which no row can be read."""
+    """Return the unreadable raw files of the hours that the window overlaps."""
     read = read_raw(spark, path, window, file_format=file_format, skip_damaged=True)
     names = {_name_of(row.file) for row in read.select(F.input_file_name().alias("file")).distinct().collect()}
     files = (found for hour in _hours(spark, path.rstrip("/"), window) for found in glob_paths(spark, f"{hour}/[!_.]*"))

@@ -45,10 +45,10 @@ class LogTables:
     size_at_once: int = SIZE_AT_ONCE
 
     def topics(self, exchange: str | None, pattern: str, places: Mapping[str, str]) -> Iterator[ListedTopic]:
-        """Yield every log to export, of one or all live exchanges by rotation, with a matching topic.
+        """Yield the logs with a matching topic, of one exchange or of all live exchanges, from each owner in turn.
 
-        The rotation is that of the owners of exchanges, beginning with those of exchanges without a place, then in the
-        order of `places`. The topics of an exchange begin after its place.
+        Owners of exchanges without a place come first, the others in the order of `places`. The topics of an exchange
+        begin after its place.
         """
         wanted: BindingTrie[bool] = BindingTrie()
         wanted.add(Pattern.parse(pattern), True)  # noqa: FBT003 - the value of a match

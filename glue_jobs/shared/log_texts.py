@@ -30,7 +30,7 @@ def text_sizes(lake: Lake, rows: DataFrame) -> Sequence[Text]:
 
 
 def text_rounds(texts: Sequence[Text]) -> Iterator[Sequence[Text]]:
-    """Yield the texts that are written together, smaller ones first, and those of a topic together."""
+    """Yield the texts to write in one round: smaller texts first, and all texts of a topic in one round."""
     topics = [[*found] for _, found in groupby(texts, key=lambda text: text[:2])]
     sizes = sorted((sum(text[3] for text in found if text[3] <= MAXIMUM_SIZE), found) for found in topics)
     some, total = list[Text](), 0

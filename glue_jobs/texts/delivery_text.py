@@ -33,6 +33,6 @@ def _lines(summary: Sequence[ReportRow]) -> Iterator[str]:
 
 
 def path_label(row: ReportRow) -> str:
-    """Return source and destination; rendezvous answers have none, since they return to the offer's source."""
+    """Return source and destination, or the capability for rendezvous, whose answers return to the offer's source."""
     source = row["source"] or ABSENT
     return f"{source} → {row['destination']}" if row["destination"] else f"{source}, {row['capability']}"

@@ -63,7 +63,7 @@ def dead_letters() -> SqsDeadLetters:
 
 @cache
 def dead_letter_service() -> DeadLetterService:
-    """Return the service that records dead letters. Its events are no metrics, since it may write them again."""
+    """Return the service that records dead letters. It may write an event twice, so metrics do not count its events."""
     return DeadLetterService(ports(), instance.history().write)
 
 

@@ -34,9 +34,9 @@ def failed_messages(
 
 
 def redeliver(records: Iterable[Record], variable: str, *, since: datetime) -> None:
-    """Make messages visible for which an invocation has no time; `variable` has the URL of their queue.
+    """Return messages for which an invocation has no time to their queue, whose URL is in `variable`.
 
-    They wait as long as those before them took, so that others, who came later, go first.
+    They stay hidden as long as the messages before them took, so that messages of other connections go first.
     """
     pause = instance.CLOCK.now() - since
     hide(instance.sqs(), instance.settings().text(variable), {one["receiptHandle"]: pause for one in records})

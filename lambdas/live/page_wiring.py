@@ -22,7 +22,7 @@ def exchanges() -> DynamoExchanges:
 
 @cache
 def live_exchanges() -> Kept[Sequence[ExchangeRecord]]:
-    """Return the exchanges with live settings, kept for a time."""
+    """Return the live exchanges, which are cached for `REALMS_AGE`."""
     return Kept(lambda: [one for one in exchanges().every() if one.live], REALMS_AGE, instance.CLOCK.now)
 
 

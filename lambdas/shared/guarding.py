@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 def restrict(policies: RedrivePolicies, sources: Mapping[QueueName, Sequence[QueueName]], time: TaskTime) -> None:
-    """Restrict queues, also those made before, to the sources of each."""
+    """Allow each queue, new or existing, to be the dead-letter queue of its `sources` alone."""
     for part in time.parts(sources.items()):
         for guarded in RedriveGuard(policies, parallel_map).restrict_all(dict(part)):
             for remark in guarded.remarks():

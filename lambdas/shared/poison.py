@@ -17,7 +17,7 @@ from signalbox.errors import RejectedError, UnavailableError
 
 Record = dict[str, Any]
 Read = Callable[[Record], object]
-"""Reads a record; raises `RejectedError` if it is invalid, which is no poison. Its effects are lost."""
+"""Reads a record; raises `RejectedError` if it is invalid, which does not count as poison."""
 
 # The receives from which a message is suspect. It is read alone at every fifth receive: on a machine without processor
 # time the other four are for the function's own work.

@@ -18,7 +18,7 @@ def pool(size: int = THREADS) -> ThreadPoolExecutor:
 
 
 def inner_map(function: Callable[[Value], Answer], values: Iterable[Value], /) -> list[Answer]:
-    """Return the results of calls as `parallel_map` does, for its threads: these wait for others."""
+    """Do as `parallel_map` for a call within one of its threads: such a thread must not wait for its own pool."""
     return parallel_map(function, values, threads=INNER_THREADS)
 
 

@@ -48,9 +48,9 @@ class Sources:
     def with_queues(
         self, *, split: Iterable[QueueName], exchanges: Iterable[QueueName], declared: Iterable[QueueName]
     ) -> "Sources":
-        """Return the sources with the queues of exchanges, those that are split, and declared ones, each once.
+        """Return the sources with the queues of exchanges, the split and the declared queues added, each once.
 
-        As many are added as one call measures.
+        At most as many are added as one call can measure.
         """
         left = (MOST_MEASURES - len(list(measures(self)))) // MEASURES_OF_QUEUE
         published = tuple(sorted(exchanges))[:left]

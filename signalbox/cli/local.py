@@ -35,7 +35,7 @@ Kubernetes = Annotated[
     bool,
     typer.Option(
         "--kubernetes",
-        help="Show splitting on a Kubernetes cluster, and build it in 5 to 13 minutes (default: if it is built).",
+        help="Show splitting on a Kubernetes cluster, and build it in 5 to 13 minutes (default: only if it is built).",
     ),
 ]
 Seed = Annotated[

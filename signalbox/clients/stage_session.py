@@ -39,7 +39,7 @@ def new_session(key_id: str | None = None, secret: str | None = None, *, region:
 
 
 class LocalSession(boto3.Session):
-    """A session whose clients use one endpoint URL; boto3 takes it for each client only."""
+    """A session whose clients use one endpoint URL, which boto3 accepts for each client only."""
 
     def __init__(
         self,

@@ -44,14 +44,14 @@ class OrphanQueues:
         return list(self.queues.listed(prefix))
 
     def old(self, queue_urls: Sequence[QueueUrl], *, now: datetime) -> Iterator[QueueUrl]:
-        """Yield those of the queues that were not modified for a day; each costs a call, several at a time."""
+        """Yield the queues that were not modified for a day; each costs a call, several at a time."""
         modified = self.parallel_map(self.queues.modified_at, queue_urls)
         for url, modified_at in zip(queue_urls, modified, strict=True):
             if modified_at is not None and now - modified_at >= STRAY_AGE:
                 yield url
 
     def ours(self, queue_urls: Iterable[QueueUrl]) -> list[QueueUrl]:
-        """Return those of the queues that have the tags of this stage and capability."""
+        """Return the queues that have the tags of this stage and capability."""
         return [
             url for url in queue_urls if is_ours(self.queues.tags(url), stage=self.stage, capability=self.capability)
         ]

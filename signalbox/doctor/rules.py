@@ -94,7 +94,7 @@ SOURCES = "queue sources"
 
 @dataclass(frozen=True, slots=True)
 class QueueSources:
-    """A queue of the stage: whether any queue may use it as its dead-letter queue, and those of others that do."""
+    """A queue of the stage: whether any queue may use it as its dead-letter queue, and which foreign queues do."""
 
     name: str
     is_open: bool

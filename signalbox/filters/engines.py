@@ -63,7 +63,7 @@ class Engines:
     _worker: socket.socket | None = field(default=None, init=False, repr=False)
 
     def reserved(self, size: int) -> Reservation | None:
-        """Return memory of this process; None if its owner, or all owners together, have used theirs."""
+        """Reserve memory of this process; return None if its owner, or all owners together, have used their share."""
         if size > self.use.pattern_bytes or size > self.free_bytes:
             return None
         self.use.pattern_bytes -= size

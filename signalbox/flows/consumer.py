@@ -246,6 +246,6 @@ def wait_until(look: Callable[[], T], what: str, *, seconds: float = MAPPING_SEC
     deadline = time.monotonic() + seconds
     while not (found := look()):
         if time.monotonic() > deadline:
-            raise UnavailableError(f"not within {seconds:g} s: {what}")
+            raise UnavailableError(f"this did not happen within {seconds:g} s: {what}")
         time.sleep(0.1)
     return found

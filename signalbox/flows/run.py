@@ -34,7 +34,7 @@ class Run:
         while alive := [thread.name for thread in self._threads if thread.is_alive()]:
             if time.monotonic() - self.began > LONGEST_SECONDS:
                 for name in alive:
-                    self.trial.journal.fail(name, "the flow", TimeoutError(f"no end after {LONGEST_SECONDS:g} s"))
+                    self.trial.journal.fail(name, "the flow", TimeoutError(f"did not end within {LONGEST_SECONDS:g} s"))
                 self.stop()
                 return
             time.sleep(LOOK_SECONDS)  # signals are handled between two looks

@@ -44,7 +44,7 @@ class SplitConsumer(Protocol):
 
     @property
     def session(self) -> boto3.Session:
-        """The session with which its queues were made."""
+        """The boto3 session with which the consumer's queues were created."""
 
     @property
     def queues(self) -> Mapping[QueueName, str]:
@@ -88,7 +88,7 @@ class SharedQueues:
     consumer: SplitConsumer
     sessions: str
     restored: Callable[[], object]
-    """Returns what must be after the sessions as it was before."""
+    """Returns the state that must be the same before and after the sessions."""
     where: str = ""
     """The beginning of the rows."""
 

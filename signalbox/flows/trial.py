@@ -152,7 +152,7 @@ class Trial:
             if self.journal.stopping.wait(pause):
                 raise RunStopped("the run was interrupted")
             if time.monotonic() > deadline:
-                raise WrongResult(f"not within {seconds:g} s: {what}")
+                raise WrongResult(f"this did not happen within {seconds:g} s: {what}")
         return found
 
 

@@ -60,7 +60,7 @@ class KeepSettings(Protocol):
 
 
 def readable(settings: Mapping[str, KeepSetting | None], principal: str) -> list[KeepSetting]:
-    """Return the settings of the queues that are kept, of those of queues by name.
+    """Return the settings of the queues that are kept; `settings` has those of queues by name.
 
     Raises `ReplayRefused` if none is kept, or if the user or role with an IAM unique id may not read one that is.
     """

@@ -176,7 +176,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
         self._transport.receive_for(consumer, self.stage.queue_url(queue))
 
     def basic_cancel(self, consumer_tag: str) -> None:
-        """Stop a consumer. A program without an event loop gets what was received for it; else others get it."""
+        """Stop a consumer. Messages received for it go to a program without an event loop, else to other consumers."""
         consumer = self._consuming.pop(consumer_tag, None)
         if consumer is None:
             return
@@ -225,7 +225,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # kombu has no types
         self._transport.receipts.notify()
 
     def close(self) -> None:
-        """Stop all consumers; others get the unacknowledged messages."""
+        """Stop all consumers; other consumers get the unacknowledged messages."""
         if not self.closed:
             self.closed: bool = True
             for tag in list(self._consuming):

@@ -49,7 +49,7 @@ class Declarations:
                 self._known.add(declaration)
 
     def bind(self, fields: Mapping[str, object]) -> None:
-        """Declare a binding of what was sent before."""
+        """Declare a binding of an exchange and a queue whose declarations were sent before."""
         self.settle()
         self.send("bind", fields)
         self.settle()

@@ -94,9 +94,9 @@ class Sessions(Protocol):
         """Return the existing sessions of connections."""
 
     def save(self, session: Session, *, replacing: Stored) -> Stored | None:
-        """Store a changed record under the next version; return None if the stored one is not `replacing` any more.
+        """Store a changed record under the next version; return None if the stored record is not `replacing` any more.
 
-        It is not either once it has been killed. Raises `RecordTooLarge`.
+        A killed session is not `replacing` either. Raises `RecordTooLarge`.
         """
 
     def kill(self, connection: ConnectionId, killed: Killed) -> None:
@@ -204,7 +204,7 @@ class RealmSubscribers(Protocol):
         """
 
     def reserve(self, realm: ExchangeName, subscriber: Subscriber) -> None:
-        """Count a subscriber that is about to be attached, until it is."""
+        """Count a subscriber as stored until its subscription is stored."""
 
     def may_announce(self, realm: ExchangeName, user: str) -> bool:
         """Count a change of a user's subscriptions that has meta events; return False if the user has too many."""

@@ -40,7 +40,7 @@ class Offers(Protocol):
     ) -> RendezvousRecord | None:
         """Claim an offer for a proxy until `until`; return the record, or None if it is not `is_claimable`.
 
-        The same claim has the same answer again. `is_busy` is whether the pool has more than `BUSY_RECORDS`.
+        A repeated claim returns the same record. `is_busy` is whether the pool has more than `BUSY_RECORDS`.
         """
 
     def matched_by(self, sid: str, *, since: datetime) -> RendezvousRecord | None:

@@ -146,7 +146,7 @@ class OpenCall:
     name: str
     began_at: datetime
     messages: frozenset[MessageId]
-    """Those that are not finished."""
+    """The messages that no call has finished."""
 
 
 class Ledger(Protocol):

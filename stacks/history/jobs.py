@@ -35,7 +35,7 @@ DAILY = {
 }
 """The daily reports by table, each with the name, script and folder of its job."""
 REPORTED = {"rendezvous_daily": "rendezvous", "split_daily": "splitting", "cost_daily": "history"}
-"""The capability of a report; that of the others is exchange."""
+"""The capabilities of reports by table; the other reports are of the exchange."""
 DESCRIPTIONS = {
     "rendezvous_report": "The day's rendezvous statistics, as upstream's broker logs them",
     "split_report": "The day's messages of split queues by session, with returns and dead letters",

@@ -21,9 +21,9 @@ class Subscription:
     queue: str
     expires: timedelta
     message_ttl: timedelta
-    """Both are zero for never, which is sent to the stage to reset a setting that was removed from the options."""
+    """Both times are zero for never: the zero resets the stage's setting when the option is removed."""
     prefetch: int | None
-    """None is the stage's default; sr3's 0, no limit, is None too."""
+    """None selects the stage's default, and so does sr3's 0, which means no limit."""
     is_declared: bool
     bindings: tuple[Binding, ...]
     former_bindings: tuple[Binding, ...]

@@ -60,7 +60,7 @@ class DynamoBindings:
         return was_there
 
     def unbind_all(self, bindings: Sequence[Binding]) -> Iterator[Sequence[Binding]]:
-        """Remove different bindings, some 50 in a transaction, and yield those of each that existed.
+        """Remove different bindings, some 50 in a transaction; yield for each transaction the bindings that existed.
 
         Raises `ItemBusy`.
         """

@@ -29,7 +29,7 @@ class LambdaConnections:
     tags: Mapping[str, str]
 
     def every(self) -> Sequence[Connection]:
-        """Return all mappings of SQS queues, also those of others. Raises `EffectFailed`."""
+        """Return all mappings of SQS queues in the account. Raises `EffectFailed`."""
         with translate_read_errors("event source mappings"):
             return list(self._every())
 

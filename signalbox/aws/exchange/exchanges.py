@@ -107,7 +107,7 @@ class DynamoExchanges(_Records[ExchangeRecord]):
 
 @dataclass(frozen=True, slots=True)
 class DynamoQueues(_Records[DeclaredQueue]):
-    """`Queues` over the table `Exchanges`: those of a kind, `LEFT` or those that are declared."""
+    """`Queues` over the table `Exchanges`: the declared queues, or those of the kind `LEFT`."""
 
     kind: str = ResourceKind.QUEUE
     form: Record[DeclaredQueue] = QUEUE_RECORD
@@ -161,7 +161,7 @@ class DynamoUsers:
         return UserName(item["name"]) if item else None
 
     def note_administrator(self, user_id: str) -> None:
-        """Store the IAM unique id of an administrator; that of a user stays."""
+        """Store an IAM unique id as that of an administrator, unless it is stored already."""
         self.table.write(Put(sender_key(user_id) | {"name": ADMINISTRATOR}, IS_NEW))
 
     def every(self) -> Sequence[User]:

@@ -121,7 +121,7 @@ def sent_key(message_id: "MessageId", part: int = 0) -> Item:
 
 
 def sent_sort_key(part: int) -> str:
-    """Return the sort key of such an item; most publications have the first part only."""
+    """Return the sort key of an item of sent copies; most publications have the first part only."""
     return f"sent{part or ''}"
 
 

@@ -46,9 +46,9 @@ class DynamoKeyHolds:
         return None
 
     def release(self, exchange: ExchangeName, holds: Sequence[EndingHold]) -> None:
-        """Reduce holds to the messages that are left, or end those without any, in one call.
+        """Reduce holds to the messages that are left, or end holds without messages, in one call.
 
-        No effect on a hold that has changed. Raises `ItemBusy`.
+        A hold that has changed is left as it is. Raises `ItemBusy`.
         """
         updates = [_release(exchange, one) for one in holds]
         if len(updates) > 1:

@@ -172,8 +172,8 @@ class DynamoHeads:
 class DynamoCounterWriter:
     """`CounterWriter` over the table `Exchanges`: an item for each minute of an exchange or a queue.
 
-    Function instances share it, and write to it a few times in a minute. Earlier versions had items of their own, with
-    a number after the minute as a fraction: all are read as times in that minute.
+    Function instances share it, and write to it a few times in a minute. A sort key with a fraction after the minute,
+    of an earlier version, is read as a time in that minute.
     """
 
     table: DynamoTable

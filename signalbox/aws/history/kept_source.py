@@ -23,7 +23,7 @@ NO_LONGER_KEPT = "it is no longer kept"
 
 @dataclass(frozen=True, slots=True)
 class S3KeptSelections:
-    """Selections under the prefix of the records of replays; no selection replaces another one."""
+    """The stored selections of kept messages, next to the records of their replays; a selection is never replaced."""
 
     s3: "S3Client"
     bucket: str
@@ -60,7 +60,7 @@ class S3KeptSelections:
 
 @dataclass(slots=True)
 class KeptSource(Generic[Item]):
-    """`ReplaySource` of a selection from a position on; the item of a message that is no longer kept is None."""
+    """`ReplaySource` of a selection, from `position` on; the item of a message that is no longer kept is None."""
 
     reader: KeptReader
     selection: KeptSelection

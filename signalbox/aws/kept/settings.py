@@ -1,7 +1,7 @@
 """The settings of kept queues in the table `Splits`.
 
-The command writes them with the caller's own credentials, so that only who may write the tables can have messages
-kept or name their readers.
+The command writes them with the caller's own credentials: only a caller who may write the table can keep messages or
+name their readers.
 """
 
 from collections.abc import Sequence

@@ -52,7 +52,7 @@ def documents(grants: Iterable[Grant]) -> list[dict[str, str]]:
 
 
 def grants_of(item: Item | None, attribute: str = "grants") -> tuple[Grant, ...]:
-    """Return the grants of an item, or those of another of its lists; an absent item or list has none."""
+    """Return the grants in a list of an item, by default in `grants`; an absent item or list has none."""
     return tuple(GRANT.read(one) for one in (item or {}).get(attribute, ()))
 
 
@@ -69,7 +69,7 @@ def stage_groups_of(item: Item | None) -> frozenset[GroupName]:
 
 
 def granted_split(granted: GrantSet) -> tuple[tuple[Grant, ...], tuple[Grant, ...]]:
-    """Return the grants that no deny can touch, and the others."""
+    """Return the grants that no deny of the user overlaps, and those that one may overlap."""
     limited = tuple(
         grant
         for grant in granted.grants

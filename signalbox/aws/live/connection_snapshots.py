@@ -82,7 +82,7 @@ class DynamoConnectionSnapshots:
     def recent(self, requests: Sequence[SnapshotRequest]) -> Mapping[ConnectionId, ConnectionSnapshot]:
         """Read the snapshots of connections in one call, as far as their batches of items need them.
 
-        After a change of rights, a second call reads those that were known before it.
+        After a change of rights, a second call reads the items of rights that were cached before the change.
         """
         read_at, version, known = self.access.now(), self.access.version, dict[Address, Item]()
         wanted = [address for request in requests for address in self._state(request)]

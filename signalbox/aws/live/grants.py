@@ -75,7 +75,7 @@ class DynamoGrants:
         replacing: StoredGrants,
         sent_at: datetime | None = None,
     ) -> bool:
-        """Store them under the next version; return False if the stored ones are not `replacing` any more.
+        """Store grants under the next version; return False if the stored grants are not `replacing` any more.
 
         `sent_at` is when the command was sent.
 
@@ -135,7 +135,7 @@ class DynamoGroups:
         return _changed_at(self.table.get(principal_key(realm, user)) or {})
 
     def add(self, realm: ExchangeName, group: GroupName, user: UserName, *, sent_at: datetime | None = None) -> bool:
-        """Add a user to a group by a command; return whether the user was no member. Raises `TooManyGroups`."""
+        """Add a user to a group by a command; return whether the user was not a member. Raises `TooManyGroups`."""
         changed, present = _sent(sent_at), self.of_user(realm, user)
         if group in present:
             if changed:
@@ -170,7 +170,7 @@ class DynamoGroups:
         return group in present
 
     def remove_all(self, realm: ExchangeName, user: UserName, groups: Collection[GroupName]) -> None:
-        """Remove a user from groups, and from none of them before the last write. Raises `ItemBusy`."""
+        """Remove a user from groups; the last write ends all memberships at once. Raises `ItemBusy`."""
         self.table.write_all(Delete(member_key(realm, group, user)) for group in groups)
         if groups:
             self.table.write(Update(principal_key(realm, user), takes={GROUPS: set(groups)}))

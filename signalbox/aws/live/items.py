@@ -62,7 +62,7 @@ def grantee_key(realm: ExchangeName, user: str) -> Item:
 def principal_key(realm: ExchangeName, user: str) -> Item:
     """Return the key of a user's groups of the stage, denies, and grants that denies limit.
 
-    A version that knows no denies reads neither, and so sees no grant that a deny limits.
+    They are apart from the other grants: a version without denies does not read a grant that a deny limits.
     """
     return {"pk": f"grants#{realm}#{user}", "sk": PRINCIPAL}
 
@@ -211,7 +211,7 @@ def opened_partition(at: datetime) -> str:
 
 
 def opened_key(connection: ConnectionId, at: datetime) -> Item:
-    """Return the key of a connection among those."""
+    """Return the key of a connection in the partition of its minute."""
     return {"pk": opened_partition(at), "sk": connection}
 
 

@@ -62,9 +62,9 @@ class JsonDocuments:
 
 
 def is_permitted(text: str) -> bool:
-    """Return whether an address is outside of this machine and of its link.
+    """Return whether requests to an address are permitted: those to this machine and its link are not.
 
-    Addresses of this machine and its link have what AWS gives to the function alone. Private addresses are permitted:
+    At loopback and link-local addresses AWS gives the function its credentials. Private addresses are permitted, since
     an issuer may be in the company's network.
     """
     address = ip_address(text)

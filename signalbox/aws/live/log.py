@@ -89,7 +89,7 @@ class DynamoTopicLog:
 
     @property
     def is_large(self) -> bool:
-        """Return whether the request has read more than one may that never waits for others."""
+        """Return whether the request has read more than `SMALL`, above which requests wait for one another."""
         return self.budget is not None and self.budget.spent > SMALL
 
     def count_post(self, size: int) -> None:

@@ -66,9 +66,9 @@ class DynamoSessions:
         return [stored_of(item).session for item in self.table.get_all(keys)]
 
     def save(self, session: Session, *, replacing: Stored) -> Stored | None:
-        """Store a changed record under the next version; return None if the stored one is not `replacing` any more.
+        """Store a changed record under the next version; return None if the stored record is not `replacing` any more.
 
-        It is not either once it has been killed. Raises `RecordTooLarge`.
+        A killed session is not `replacing` either. Raises `RecordTooLarge`.
         """
         saved, killed = replace(replacing, session=session, version=replacing.version + 1), replacing.killed
         item = _item(session, version=saved.version) | ({KILLED: [killed.reason, killed.message]} if killed else {})

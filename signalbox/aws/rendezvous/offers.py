@@ -75,7 +75,7 @@ class DynamoOffers:
     ) -> RendezvousRecord | None:
         """Claim an offer for a proxy until `until`; return the record, or None if it is not `is_claimable`.
 
-        The same claim has the same answer again. `is_busy` is whether the pool has more than `BUSY_RECORDS`.
+        A repeated claim returns the same record. `is_busy` is whether the pool has more than `BUSY_RECORDS`.
         """
         # A call whose response is lost is repeated: the second one finds the claim of the first.
         is_ours = attr("sid").eq(proxy.sid) & attr("available_at").eq(milliseconds(until))

@@ -172,7 +172,7 @@ def _policy_id(stage: str) -> str:
 
 
 def client_queue_attributes(arn: str, *, message_id: str, stage: str) -> dict["QueueAttributeNameType", str]:
-    """Return the attributes of a client queue: retention, encryption, a policy that requires TLS, and its message.
+    """Return the attributes of a client queue: retention, encryption, a size limit and a policy that requires TLS.
 
     The policy names the stage. The size limit depends on the offer message, so SQS refuses to create the queue again
     for a copy of the message.

@@ -27,8 +27,8 @@ logger = logging.getLogger(__name__)
 class DynamoStatistics:
     """`Statistics`: one item per counter, so that an increment costs one write unit whatever their number.
 
-    Each function instance adds to one of `SHARDS` copies of a day's counters; readers add them up. The first shard has
-    the keys of versions without shards.
+    Each function instance adds to one of `SHARDS` copies of a day's counters; readers add them up. The key of the first
+    shard has no number.
     """
 
     table: DynamoTable

@@ -44,7 +44,7 @@ def metric_values(
 def metric(
     namespace: str, name: str, dimension: tuple[str, str], *, statistic: str, period: timedelta
 ) -> Mapping[str, object]:
-    """Return a metric with one dimension, as a query names it."""
+    """Return a metric with one dimension in the form of a `MetricStat` of a query."""
     dimensions = [{"Name": dimension[0], "Value": dimension[1]}]
     return {
         "Metric": {"Namespace": namespace, "MetricName": name, "Dimensions": dimensions},

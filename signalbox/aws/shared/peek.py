@@ -14,10 +14,10 @@ HELD_SECONDS = 60  # more than reading a queue takes
 
 
 def peek(sqs: "SQSClient", queue_url: str, *, most: int) -> "Iterator[MessageTypeDef]":
-    """Yield up to `most` messages of a queue, at most nine more, with all attributes; then they are visible again.
+    """Yield about `most` messages of a queue, at most nine more, with all attributes, and make them visible again.
 
-    The receive counts, but does not change when a message expires. Of a FIFO queue, SQS returns at most ten messages of
-    a group. Needs sqs:ReceiveMessage and sqs:ChangeMessageVisibility on the queue; raises the client's errors.
+    It counts as a receive, and does not delay their expiry. Of a FIFO queue, SQS returns at most ten messages of a
+    group. Needs sqs:ReceiveMessage and sqs:ChangeMessageVisibility on the queue; raises the client's errors.
     """
     receipts: list[str] = []
     try:

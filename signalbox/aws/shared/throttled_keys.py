@@ -15,7 +15,7 @@ from signalbox.backoff import Backoff
 
 
 def retry_throttled_keys(events: BaseEventHooks, backoff: Backoff) -> None:
-    """Let the SQS clients that send these events repeat calls that KMS throttled; a session's are its `events`."""
+    """Let SQS clients repeat calls that KMS throttled; `events` are those of their session."""
     handler = cast("Callable[..., None]", partial(retry_delay, backoff))  # the stubs give handlers no result
     events.register("needs-retry.sqs", handler)
 
@@ -23,6 +23,6 @@ def retry_throttled_keys(events: BaseEventHooks, backoff: Backoff) -> None:
 def retry_delay(
     backoff: Backoff, response: tuple[Any, dict[str, Any]] | None, attempts: int, **_: object
 ) -> float | None:
-    """Return the delay in seconds before the next attempt, or None if this is not for us; botocore calls it."""
+    """Return the delay in seconds before the next attempt, or None unless KMS throttled the call; botocore calls it."""
     code = response[1].get("Error", {}).get("Code") if response is not None else None
     return backoff.pause(attempts) if code in KEY_THROTTLED else None

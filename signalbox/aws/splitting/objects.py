@@ -25,7 +25,7 @@ ANY = "*"
 
 @dataclass(frozen=True, slots=True)
 class S3ObjectMetadata:
-    """`ObjectMetadata`: of objects in `buckets`, names of which `*` may end one; other buckets are not called.
+    """`ObjectMetadata` of the objects in `buckets`, whose names may end with `*`; other buckets are not called.
 
     No call begins later than `patience` after the first; `client` is called once for a batch.
     """

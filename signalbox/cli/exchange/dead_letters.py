@@ -50,7 +50,7 @@ def dead_letters(
     *,
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Only those of these exchanges and queues.", metavar="NAME", show_default=False),
+        typer.Argument(help="Show only dead letters of these names.", metavar="NAME", show_default=False),
     ] = None,
     maximum: Annotated[
         int, typer.Option("--max", help="Number of dead letters to show of each queue.", min=1, metavar="NUMBER")

@@ -49,7 +49,7 @@ def declare(
     ] = None,
     group_by: Annotated[
         GroupBy | None,
-        typer.Option(help="Whose bursts delay others less, in a standard queue: a publisher's or a topic's."),
+        typer.Option(help="Message group in a standard queue: a burst of one group delays the others less."),
     ] = None,
     options: UserOutputOptions,
 ) -> None:

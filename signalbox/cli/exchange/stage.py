@@ -51,8 +51,8 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800}
 def exchanges(options: UserOptions, *, says_where: bool = False, begins: str = "") -> "Iterator[ExchangeClient]":
     """Yield a client of a stage's exchanges.
 
-    With `says_where`, name the stage when the context ends without error; with `begins`, the text about what the
-    command takes, when it begins: such a command may run until it is interrupted.
+    With `says_where`, print the stage when the context ends without error. With `begins`, the name of what the command
+    reads, print that and the stage at the beginning: such a command may run until it is interrupted.
     """
     client, place = _client_and_place(options)
     where = place + ("" if options.user is None else f", as user {options.user}")

@@ -66,9 +66,10 @@ class UserAdmin:
         return client_of(self.deployment).ask_object("forget_user", {"user": self.name})
 
     def unbind(self, *, before: "User | None" = None) -> dict[str, Any]:
-        """Remove bindings to the user's queues and exchanges; return these, and the names of the others.
+        """Remove bindings to the user's queues and exchanges; return them, and the queues and exchanges that stay.
 
-        Those of a removed user; or those from exchanges that a user may not read any more with another role.
+        Without `before` the user was removed, and all bindings are. Otherwise the user's role has changed, and the
+        bindings from exchanges that the user may not read any more are removed.
         """
         from signalbox.cli.exchange.stage import client_of
 

@@ -128,7 +128,7 @@ class KeptQueues:
         return DynamoQueues(self._table("ExchangeTable"))
 
     def declared(self, name: str) -> str | None:
-        """Return a name if it is that of a declared queue, not of a queue in SQS."""
+        """Return the name of a declared queue, or None for the name of a queue in SQS."""
         return name if name.startswith(DECLARED) else None
 
     def sqs_name(self, name: str) -> "QueueName":

@@ -22,7 +22,7 @@ class IssuerOptions:
     issuer: Annotated[
         str | None,
         option(
-            help="Issuer whose users may join by their tokens, instead of those declared before; '' removes them.",
+            help="Issuer whose users may join by their tokens; it replaces all declared ones, and '' removes them.",
             metavar="URL",
         ),
     ] = None
@@ -49,7 +49,7 @@ class IssuerOptions:
     ] = None
     issuer_origin: Annotated[
         list[str] | None,
-        option(help="Origin of the issuer's endpoints that are not on its own; repeatable.", metavar="URL"),
+        option(help="Other origin than the issuer's, where some of its endpoints are; repeatable.", metavar="URL"),
     ] = None
     issuers: Annotated[
         Path | None,

@@ -85,7 +85,7 @@ class LazyCommands(Mapping[str, Any]):
 
 
 class LazyGroup(TyperGroup):
-    """A group of the commands that Typer adds, and then of those of its class, which are loaded when they are used."""
+    """A group of the commands that Typer adds, and of the commands of its class, which are loaded on first use."""
 
     parts: ClassVar[Sequence[LazyCommand]] = ()
 

@@ -271,7 +271,7 @@ def tail(
         typer.Option("--filter", help="Message attribute and regular expression; repeatable.", metavar="NAME=REGEX"),
     ] = None,
     jq_filter: Annotated[str | None, typer.Option("--jq", help="A jq program that outputs true for a message.")] = None,
-    config: Annotated[Path | None, typer.Option(help="A mirrord.json whose filters are used instead.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A mirrord.json, in place of --filter and --jq.")] = None,
     env: EnvironmentNames = None,
     count: Annotated[int | None, typer.Option(help="Number of messages after which to exit.", min=1)] = None,
     place: OutputOptions,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 NOISY, QUIET = "noisy", "quiet"
 BURST, IN_WORK, LATE = 200, 50, 5
-"""Messages of the burst, those of them that are in flight before the quiet group sends, and those of that group.
+"""The numbers of messages of the burst, of its messages in flight before the quiet group sends, and of that group.
 
 SQS counts a group as noisy with more than a tenth of the messages in flight, and at least 30.
 """
@@ -20,9 +20,9 @@ VISIBILITY_SECONDS = 300  # longer than the measurement, so that no message come
 
 
 def overtaken(sqs: "SQSClient", queue_url: str) -> int:
-    """Send a burst of one group, then messages of another; return how many of the burst came before the last of these.
+    """Send a noisy burst, then quiet messages; return how many messages of the burst arrive before the last quiet one.
 
-    Without fair queues it is about all that waited: `BURST` without `IN_WORK`. The messages stay in the queue.
+    Without fair queues these are all that wait: `BURST` minus `IN_WORK`. The messages stay in the queue.
     """
     _send(sqs, queue_url, NOISY, BURST)
     groups = _groups(sqs, queue_url)

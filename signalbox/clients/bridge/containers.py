@@ -38,7 +38,7 @@ class PostgresContainers:
             yield cls(connection)
 
     def containers(self, known: Sequence[str]) -> Sequence[ListedContainer]:
-        """Return those that run or have ended in the last ten minutes, and those that are known.
+        """Return the containers that run or have ended in the last ten minutes, and the `known` ones.
 
         A container that no request names any more, after a retry, has no owners.
         """

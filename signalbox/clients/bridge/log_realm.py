@@ -47,10 +47,10 @@ class LogRealm:
         self.realm.retain(self.topic, positions.document())
 
     def positions(self) -> LogPositions:
-        """Return the positions with what the realm's log has of them.
+        """Return the saved positions, advanced by what the realm's log has after them.
 
-        Positions are saved each few seconds, and a container's before its first line, so what was published after the
-        last save is in the log.
+        Positions are saved every few seconds, and a container's before its first line, so the log has what was
+        published after the last save.
         """
         stored, saved_at = LogPositions(), None
         for document, at in self.realm.retained(self.topic):

@@ -25,7 +25,7 @@ class ClusterContainers(Protocol):
     """The containers of a cluster."""
 
     def containers(self, known: Sequence[str]) -> Sequence[ListedContainer]:
-        """Return those that run or have ended in the last minutes, and those that are known."""
+        """Return the containers that run or have ended in the last minutes, and the `known` ones."""
 
 
 class Wanted(Protocol):
@@ -75,7 +75,7 @@ class LogRelay:
         return reduce(LogStatistics.add, (one.statistics for one in list(self._readers.values())), self._past)
 
     def figures(self) -> Mapping[str, int]:
-        """Return the statistics: the containers that are followed and those that are too many, and the sums."""
+        """Return the number of containers that are followed, of those above the limit, and the sums of statistics."""
         sums = {f"log_{name}": number for name, number in asdict(self.statistics).items()}
         return {"logs": len(self._readers), "logs_refused": self.refused, **sums}
 

@@ -76,7 +76,7 @@ class _NoRedirects(HTTPRedirectHandler):
     """Redirects are answers: one may lead from https to http, or to another host with what was sent."""
 
     def redirect_request(self, *_: object) -> None:
-        """Follow none."""
+        """Follow no redirect."""
 
 
 def _answer(url: str, body: bytes | None = None) -> dict[str, Any] | ErrorAnswer:

@@ -86,7 +86,7 @@ class PatternCursor:
         self.since = self.since or joined_at
 
     def omit_past(self, joined_at: datetime | None) -> None:
-        """Continue with the events after the next SUBSCRIBE alone, and later with those of a session's time."""
+        """Leave out past events: continue after the next SUBSCRIBE, and later with the events since a session."""
         self.backfill_start, self.get_retained, self.since, self.is_caught_up = None, False, joined_at, False
         self._numbers.clear()
 

@@ -76,7 +76,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class PermittedRecords:
-    """The exchanges and queues on which a caller has a right. Of others only those with similar names are read."""
+    """The exchanges and queues on which a caller has a right; only names with a permitted beginning are read."""
 
     store: ExchangeStore
     caller: Caller
@@ -148,7 +148,7 @@ def prove_sender(
 ) -> None:
     """Compare the SenderId of a command with the owner of its control queue, a user or the administrators for None.
 
-    IAM permits the user alone to send there, and this does not trust it alone. Raises `UnprovenSender`, also for a copy
+    IAM already permits only the user to send there; this is a second proof. Raises `UnprovenSender`, also for a copy
     from the router, whose role has the id `router_id`.
     """
     if name is None:

@@ -43,7 +43,7 @@ class Ways:
     alternates: set[ExchangeName] = field(default_factory=set)
 
     def passed(self, start: ExchangeName, *, around: Collection[ExchangeName] = ()) -> set[ExchangeName]:
-        """Return the exchanges that a message passes from `start` on, if it does not pass into those of `around`."""
+        """Return the exchanges that a message passes from `start` on without entering those in `around`."""
         found = {start}
         waiting = [start]
         while waiting:
@@ -58,9 +58,9 @@ class Ways:
         return Routes(queues, not passed.isdisjoint(self.alternates))
 
     def readers(self, realms: AbstractSet[ExchangeName]) -> Mapping[ExchangeName, Collection[DeclaredName]]:
-        """Return those of the live exchanges that a message passes, with the queues whose users' denies there count.
+        """Return the `realms` that a message passes, each with the queues to whose users its denies apply.
 
-        A queue that gets the message around all live exchanges but `root` depends on no deny of the others.
+        A queue that gets the message by a way whose only live exchange is `root` depends on no other realm's denies.
         """
         realms &= self.passed(self.root)
         direct = self.passed(self.root, around=realms)
@@ -158,7 +158,7 @@ class RoutingGraph:
         self._compiled[exchange.name] = compiled if is_whole else _Compiled(exchange, is_whole=False)
 
     def use(self, names: Iterable[ExchangeName]) -> None:
-        """Forget exchanges, the least recently used first, while all weigh more than `of_all`; keep these."""
+        """Keep the named exchanges; forget others, least recently used first, while all weigh more than `of_all`."""
         used = {name: self._compiled.pop(name) for name in names if name in self._compiled}
         weight = sum(one.weight for one in (*self._compiled.values(), *used.values()))
         for name in list(self._compiled):

@@ -22,7 +22,7 @@ class BindingVerdict:
 def binding_verdicts(
     bindings_of: Callable[[str], Iterable[tuple[str, str, bool]]], exchanges: Iterable[str], key: RoutingKey
 ) -> list[BindingVerdict]:
-    """Return the verdicts on a key of the bindings of exchanges, and of those that matching bindings lead to.
+    """Return the verdicts of bindings on a key: those of `exchanges` and of the exchanges that matching ones lead to.
 
     `bindings_of` returns an exchange's bindings as target, pattern and whether the target is an exchange.
     """

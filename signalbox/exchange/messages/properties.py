@@ -92,7 +92,7 @@ class MessageProperties:
         """Return the message for the exchange's queue. Only an ordered exchange requires a de-duplication id.
 
         `publisher` is the user on whose behalf a trusted sender publishes; from other senders it is only a header.
-        `sender` is the user or the connection that sends the message; by publisher, the group is the one or the other.
+        `sender` is the user or the connection that sends the message: the group in an exchange ordered by publisher.
         """
         own = {TOPIC: _topic(self.key)}
         if publisher is not None:

@@ -88,7 +88,7 @@ def publisher_of(message: Message, users: Mapping[str, UserName], senders: Trust
 def publication(
     message: Message, properties: MessageProperties, routes: Routes, publisher: str, senders: TrustedSenders
 ) -> Publication:
-    """Return a publication; its metadata of live count if a session sent it."""
+    """Return a publication; the metadata of live is read only if a session sent the message."""
     return Publication(
         message,
         properties,

@@ -61,7 +61,7 @@ def replayed_copy(
     expires_at: datetime | None,
     group_by: GroupBy = GroupBy.PUBLISHER,
 ) -> Message:
-    """Return the copy for a declared queue, equal to the first one except for the mark."""
+    """Return the replayed copy for a declared queue; it equals the original copy except for the replay header."""
     sent_at = {"SentTimestamp": str(round(original.published_at.timestamp() * 1000))}
     copy = _marked(original, replay_id).properties.delivered(
         Message(original.message_id, original.properties.body, {}, sent_at, {}),
@@ -79,7 +79,7 @@ def replayed_copy(
 
 
 def replayed_message(message: Message, replay_id: str, *, into: str) -> Message:
-    """Return a message of a queue that is not declared: its own body, attributes and group, and the mark.
+    """Return a replayed message of a queue that is not declared: its body, attributes and group, and the replay header.
 
     In an ordered queue, the messages without a group are one group. A standard queue gets none.
     """

@@ -38,7 +38,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionCheck:
-    """The last check that found or made all connections to these functions."""
+    """The last check after which every queue on record was connected to the functions `readers`."""
 
     readers: Readers
     at: datetime
@@ -48,7 +48,7 @@ class AccountMappings(Protocol):
     """The event source mappings of the account and region."""
 
     def every(self) -> Sequence[Connection]:
-        """Return all mappings of SQS queues, also those of others. Raises `UnavailableError`."""
+        """Return all mappings of SQS queues in the account. Raises `UnavailableError`."""
 
     def connect_user(self, user: UserName) -> None:
         """Give a user's control queue the reader and the settings of the administrators' control queue. Idempotent.

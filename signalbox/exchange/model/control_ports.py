@@ -99,9 +99,9 @@ class ControlPorts:
         return created_at == exchange.created_at and at - seen_at < CONNECTED_FOR
 
     def leave_nothing_of(self, exchange: ExchangeRecord) -> None:
-        """Delete the data of an exchange that is not in use, which no other of its name may have. Raises `RealmLeft`.
+        """Delete the data of an unused exchange, which a later exchange of its name must not have. Raises `RealmLeft`.
 
-        The heads of an exchange that is not live end by themselves; one of its name continues their numbers.
+        The heads of an exchange that is not live end by themselves; a later exchange of its name continues the numbers.
         It is repeated before an exchange is created: a router that had begun a batch before the deletion may have
         written its events after it. SQS refuses the name of a deleted queue for a minute, longer than that takes.
         """

@@ -15,17 +15,17 @@ class Denies(Protocol):
     """The denies of one user in one realm: its own and those of its groups."""
 
     def match(self, right: Right, key: RoutingKey) -> bool:
-        """Return whether a deny takes a right to a topic away."""
+        """Return whether a deny removes a right to a topic."""
 
     def cover(self, right: Right, pattern: Pattern) -> bool:
-        """Return whether a deny takes the right to every topic that a binding's pattern matches away."""
+        """Return whether a deny removes the right to every topic that a binding's pattern matches."""
 
 
 class DenyReader(Protocol):
     """The stored denies of the stage's users."""
 
     def of(self, users: Collection[UserInRealm]) -> Mapping[UserInRealm, Denies]:
-        """Return the denies of those of the users who have any."""
+        """Return the denies by user; a user without denies is left out."""
 
 
 class NoDenies:

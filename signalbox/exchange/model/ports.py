@@ -92,7 +92,7 @@ class Bindings(Protocol):
         """Remove a binding, with the same changes of versions; return whether it existed."""
 
     def unbind_all(self, bound: Sequence[Binding]) -> Iterable[Sequence[Binding]]:
-        """Remove different bindings, some 50 in a transaction, and yield those of each that existed."""
+        """Remove different bindings, some 50 in a transaction; yield for each transaction the bindings that existed."""
 
     def of(self, exchange: ExchangeName, *, is_consistent: bool = True) -> Sequence[Binding]:
         """Return the bindings from an exchange."""

@@ -74,7 +74,7 @@ class ReadBatch:
         return {one.properties.key for one in found} - used - self.heads.keys()
 
     def without(self, refused: Collection[MessageId]) -> "tuple[ReadBatch, tuple[MessageId, ...]]":
-        """Return the batch without messages and those behind them in their groups, and which these are."""
+        """Return the batch without `refused` messages and those behind them in their groups, and the ids of these."""
         if not refused:
             return self, ()
         work = FifoBatch([(entry.message, entry) for entry in self.entries], is_fifo=True)

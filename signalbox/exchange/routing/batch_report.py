@@ -152,7 +152,7 @@ class CollectedCounters:
         report.count(counts)
 
     def write_due(self) -> None:
-        """Write the collected increments if they are due, 1,000 at most; the next call writes others of them."""
+        """Write the collected increments if they are due, 1,000 at most; the next call writes the next ones."""
         now = self.now()
         if not self._left and (self._due_at is None or now >= self._due_at):
             self._take()

@@ -128,8 +128,8 @@ class DispatchResult:
 class CopyDispatcher:
     """Sends copies to their queues, to a retry queue or to a dead-letter queue.
 
-    `attempts` are those of a call to a queue of the stage, with pauses. A copy is tried once: its repetition is that of
-    the retry queue.
+    `attempts` are those of a call to a queue of the stage, with pauses. A copy is tried once; the retry queue repeats
+    it.
     """
 
     sender: CopySender
@@ -144,7 +144,7 @@ class CopyDispatcher:
     def deliver(self, copies: Iterable[Copy], *, patience: Patience | None = None) -> DispatchResult:
         """Send copies to their queues; dead-letter those that SQS refuses permanently, or when the patience ends.
 
-        Those of `failed` that did not wait before have a place among the waiting ones.
+        A copy in `failed` that did not wait before has a reserved place among the waiting copies.
         """
         by_destination = {(copy.message_id, copy.destination): copy for copy in copies}
         outcome = DispatchResult()
@@ -165,7 +165,7 @@ class CopyDispatcher:
         return outcome
 
     def retry_later(self, copies: Iterable[Copy], outcome: DispatchResult) -> None:
-        """Send copies with a place to the retry queues, and add them to the result."""
+        """Send copies with a reserved place to the retry queues, and add them to the result."""
         waiting = {message.message_id: (copy, message) for copy in copies for message in (retry_message(copy),)}
         left = self._left(Delivery(message, self._retry_queue(copy)) for copy, message in waiting.values())
         stuck = [copy for copy, message in waiting.values() if message.message_id in left]
@@ -178,7 +178,7 @@ class CopyDispatcher:
         self._dead_letter_copies([DeadCopy(copy, reason, is_refused=True) for copy in copies], outcome)
 
     def follow(self, copies: Sequence[Copy], refused: DeadCopy) -> DispatchResult:
-        """Give up those of the copies behind a refused one that have waited as long; return them and the others."""
+        """Give up the copies behind a refused one that have waited as long as it; return the result for all of them."""
         outcome = DispatchResult()
         ended = [copy for copy in copies if self.refusals.has_waited(copy)]
         self.give_up(ended, outcome, reason=refused.reason)
@@ -186,9 +186,9 @@ class CopyDispatcher:
         return outcome
 
     def dead_letter(self, letters: Mapping[MessageId, DeadLetter]) -> Collection[MessageId]:
-        """Send dead letters by tens, and those that other queues do not take to that of the stage.
+        """Send dead letters, ten in a call; the stage's dead-letter queue gets those that another one does not take.
 
-        Return the ids of those that arrived nowhere.
+        Return the ids of the dead letters that neither queue took.
         """
         left = self._left(
             one.delivery(letter_id, dead_letter_name(one.next_to)) for letter_id, one in letters.items() if one.next_to

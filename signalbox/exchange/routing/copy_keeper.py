@@ -18,7 +18,7 @@ MILLISECOND = timedelta(milliseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class KeepResult:
-    """The publications of which a copy could not be stored, and the history events of the others."""
+    """The publications of which a copy could not be stored, and the history events of the stored copies."""
 
     failed: frozenset[MessageId]
     events: tuple[HistoryEvent, ...]
@@ -29,7 +29,7 @@ NOTHING_KEPT = KeepResult(frozenset(), ())
 
 @dataclass(slots=True)
 class CopyKeeper:
-    """Stores copies. Those stored later by an instance have later keys, which are the order of a FIFO queue."""
+    """Stores copies. An instance gives each object a later key than the one before, in a FIFO queue's order."""
 
     writer: KeptWriter
     parallel_map: ParallelMap = serial_map

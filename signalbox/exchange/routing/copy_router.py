@@ -1,4 +1,4 @@
-"""The router of copies: makes those of publications, keeps and sends them, and dead-letters rejected messages."""
+"""The router of copies: makes the copies of publications, keeps and sends them, and dead-letters rejected messages."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -201,7 +201,7 @@ class CopyRouter:
 
 
 def parts(copies: Iterable[Part], *, most: int = PART_COPIES) -> Iterator[list[Part]]:
-    """Yield copies in parts, which are sent between two looks at the time."""
+    """Yield copies in parts; the sender looks at the time after each part."""
     part: list[Part] = []
     size = 0
     for copy in copies:

@@ -21,7 +21,7 @@ class CopySettingsCache:
     _read_at: dict[DeclaredName, datetime] = field(default_factory=dict)
 
     def message_ttls(self, queues: Iterable[DeclaredName], *, now: datetime) -> Mapping[DeclaredName, timedelta]:
-        """Return the TTLs of those of the queues that have one."""
+        """Return the TTL of each queue that has one."""
         wanted = tuple(queues)
         self._refresh(wanted, now)
         found = ((queue, self._read[queue].message_ttl) for queue in wanted if queue in self._read)

@@ -36,9 +36,9 @@ class KeyHolds(Protocol):
         """
 
     def release(self, exchange: ExchangeName, holds: Sequence["EndingHold"]) -> None:
-        """Reduce holds to the messages that are left, or end those without any, in one call.
+        """Reduce holds to the messages that are left, or end holds without messages, in one call.
 
-        No effect on a hold that has changed.
+        A hold that has changed is left as it is.
         """
 
 

@@ -57,7 +57,7 @@ class BatchNumbers:
 
     @property
     def numbered(self) -> frozenset[MessageId]:
-        """Return the messages that have a number; others may come after those of other publishers."""
+        """Return the messages that have a number; only messages without one may be overtaken by other publishers'."""
         return self.known | self.sequences.keys()
 
     def fifo_batch(self, entries: Sequence[Entry]) -> FifoBatch[Entry]:

@@ -143,7 +143,7 @@ class WaitingCopies(Protocol):
     def add_waiting(self, owner: DeclaredName, changes: WaitingChanges, *, now: datetime) -> Mapping[int, int] | None:
         """Add to an owner's numbers, and return those of all shares. Never raises: return None if nothing was added.
 
-        Days count from the first one on that was changed lately, perhaps by 0: of earlier ones nothing waits.
+        Days before the first one that was changed lately, even by 0, do not count: no copy of theirs waits any more.
         """
 
 

@@ -34,9 +34,9 @@ LONG_AGO = datetime.min.replace(tzinfo=UTC)
 class Refusals:
     """The refusals that a function instance sees, and the waiting copies of each owner: a user, or an existing queue.
 
-    A copy is counted before it is sent to a retry queue. The numbers may be wrong by those that an instance had not
-    stored at its end: killed functions leave too many. So no copy ends while fewer messages than the places of one
-    exchange are in the retry queues, which `retrying` returns.
+    A copy is counted before it is sent to a retry queue. A killed instance loses the changes that it has not stored, so
+    the numbers may be too high. Therefore no copy ends while the retry queues have fewer messages, as `retrying`
+    returns, than one exchange has places.
     """
 
     stored: WaitingCopies
@@ -90,7 +90,7 @@ class Refusals:
         return ended
 
     def count(self, copies: Iterable[Copy], change: int) -> None:
-        """Count copies that are to wait, with the change 1, that wait no more, with -1, or that still do, with 0."""
+        """Count copies: `change` is 1 for those that begin to wait, -1 at the end of their wait, 0 in between."""
         for copy in copies:
             self._moved[copy.owner][copy.published_at.date(), _share(copy)] += change
 

@@ -57,7 +57,7 @@ def number_before(first_use: datetime, *, created_at: datetime) -> int:
 def head_end(last_use: datetime, *, retention: timedelta) -> datetime:
     """Return when a head ends that gets no number after its last use.
 
-    A message may wait for its retention in the exchange, and then its copy in a retry queue. Another day, and numbers
-    of the day are above those of the head.
+    A message may wait for its retention in the exchange, and then its copy in a retry queue. A day later, the numbers
+    of a new head are above those of this one.
     """
     return last_use + 2 * retention + DAY

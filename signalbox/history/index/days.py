@@ -1,7 +1,7 @@
 """The documents of a day in the index: the files that hold its events, and the raw hours that have been read.
 
-Compaction writes them (glue_jobs/shared/event_index.py). None is ever changed: a run writes a new one, and then deletes
-those that it contains, so those that exist at a moment are valid together.
+Compaction writes them (glue_jobs/shared/event_index.py). A document is never changed: a run writes a new one, and then
+deletes the documents whose content it has, so the documents that exist at a moment are valid together.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -73,7 +73,7 @@ class IndexedDay:
 
     @classmethod
     def join(cls, documents: Sequence["IndexedDay | None"]) -> "IndexedDay":
-        """Join the documents of a day; with None, a damaged one, events may be missing, so no hour has been read."""
+        """Merge the documents of a day; if one is damaged (None), events may be missing: no hour counts as read."""
         readable = [one for one in documents if one is not None]
         replaced = frozenset(folder for one in readable for folder in one.replaced)
         segments = {one.folder: one for document in readable for one in document.segments if one.folder not in replaced}

@@ -78,8 +78,8 @@ class ChangeMembers(Command):
 class SetUserGroups(Command):
     """`user_groups {exchange, groups}`: set the groups of the stage of up to 20 users: {user: [group, ...], ...}.
 
-    Result: {exchange, changed, left}, the number of changed memberships and of those that the same command, sent
-    again, changes: one command changes at most 200, first those that end. They end as by `group_remove`.
+    Result: {exchange, changed, left}: the number of changed memberships, and of those left for the same command, sent
+    again. One command changes at most 200, removals first, which have the effects of `group_remove`.
     """
 
     realm: ExchangeName

@@ -34,11 +34,11 @@ class UserDenies:
     rights: Rights
 
     def match(self, right: Right, key: RoutingKey) -> bool:
-        """Return whether a deny takes a right to a topic away."""
+        """Return whether a deny removes a right to a topic."""
         return self.rights.is_denied(right, key)
 
     def cover(self, right: Right, pattern: Pattern) -> bool:
-        """Return whether a deny takes the right to every topic that a binding's pattern matches away."""
+        """Return whether a deny removes the right to every topic that a binding's pattern matches."""
         return self.rights.denies_all(right, _widened(pattern))
 
 
@@ -55,7 +55,7 @@ class StoredDenies:
     parallel_map: ParallelMap = serial_map
 
     def of(self, users: Collection[UserInRealm]) -> Mapping[UserInRealm, Denies]:
-        """Return the denies of those of the users who have any."""
+        """Return the denies by user; a user without denies is left out."""
         realms = list(dict.fromkeys(realm for realm, _ in users))
         known = dict(zip(realms, self.parallel_map(self._realm, realms), strict=True))
         asked = [one for one in users if known[one[0]].may_deny(one[1])]
@@ -105,7 +105,7 @@ class CachedDenies:
     _read: dict[UserInRealm, tuple[datetime, Denies | None]] = field(default_factory=dict)
 
     def of(self, users: Collection[UserInRealm]) -> Mapping[UserInRealm, Denies]:
-        """Return the denies of those of the users who have any. Raises `DeniesUnread`."""
+        """Return the denies by user; a user without denies is left out. Raises `DeniesUnread`."""
         now = self.now()
         oldest = now - KEPT_FOR
         stale = [one for one in users if one not in self._read or self._read[one][0] <= oldest]

@@ -59,7 +59,7 @@ class Grants(Protocol):
         replacing: StoredGrants,
         sent_at: datetime | None = None,
     ) -> bool:
-        """Store them under the next version; return False if the stored ones are not `replacing` any more.
+        """Store grants under the next version; return False if the stored grants are not `replacing` any more.
 
         `sent_at` is when the command was sent.
 
@@ -89,13 +89,13 @@ class Groups(Protocol):
         """Return when the last command that changed the groups of a user was sent."""
 
     def add(self, realm: ExchangeName, group: GroupName, user: UserName, *, sent_at: datetime | None = None) -> bool:
-        """Add a user to a group by a command; return whether the user was no member. Raises `TooManyGroups`."""
+        """Add a user to a group by a command; return whether the user was not a member. Raises `TooManyGroups`."""
 
     def remove(self, realm: ExchangeName, group: GroupName, user: UserName, *, sent_at: datetime | None = None) -> bool:
         """Remove a user from a group by a command; return whether the user was a member."""
 
     def remove_all(self, realm: ExchangeName, user: UserName, groups: Collection[GroupName]) -> None:
-        """Remove a user from groups, and from none of them before the last write."""
+        """Remove a user from groups; the last write ends all memberships at once."""
 
 
 class Secrets(Protocol):

@@ -100,7 +100,7 @@ class RightsChanges:
         return {**document, "changed": changed, "unchanged": [user for user in command.users if user not in changed]}
 
     def set_groups(self, command: SetUserGroups) -> dict[str, object]:
-        """Set the groups of users; a command changes a part of them, first those that end."""
+        """Set the groups of users; one command changes at most `MAXIMUM_CHANGES` memberships, removals first."""
         groups, realm = self.store.groups, command.realm
         self._refuse_overtaken_groups(realm, command.groups)
         present = {user: frozenset(groups.of_user(realm, user)) for user in command.groups}

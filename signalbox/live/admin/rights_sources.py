@@ -1,4 +1,4 @@
-"""Everything that decides on the rights of one user in a realm, as administration reads, changes and explains it."""
+"""The sources of a user's rights in a realm, such as role, grants and groups, as commands read and explain them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

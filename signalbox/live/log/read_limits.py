@@ -27,7 +27,7 @@ class PastTooLarge(RejectedError):
 
 
 class ReadsBusy(UnavailableError):
-    """Raised when the function instance has no memory or time for past events, or none for more of one user: retry."""
+    """Raised when the function instance has no memory or time left for past events, or for a user's: retry later."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +58,7 @@ class InstanceReads:
             for paid in [one for one, at in self._paid_at.items() if at <= now]:
                 del self._paid_at[paid]
             if (self._paid_at.get(reader, now) - now) * PER_SECOND > CREDIT:
-                raise ReadsBusy("this user has read as much as one may in some seconds: try again")
+                raise ReadsBusy("this user has no reads of past events left for some seconds: try again")
         budget = ReadBudget(self, reader, is_late)
         budget.look_at_time()
         return budget
@@ -92,7 +92,7 @@ class InstanceReads:
 
 @dataclass(slots=True, eq=False)
 class ReadBudget:
-    """What a request of a reader has spent, and how many posts of its events follow, or other calls.
+    """The cost of what a request of a reader has read, and the number of its posts and other calls.
 
     Nothing more is spent when the invocation `is_late`: a client may send ten calls in a frame, and ten frames.
     """

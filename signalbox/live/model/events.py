@@ -76,7 +76,7 @@ def dropped(session: Session, error: str, cause: Cause) -> HistoryEvent:
 
 
 def frame_refused(session: Session, cause: Cause) -> HistoryEvent:
-    """Return the event of a frame of a client that is no request of its protocol."""
+    """Return the event of a client's frame that is not a request of the client's protocol."""
     listener = session.listener
     return HistoryEvent(
         event_id=f"frame:refused:{cause.frame}",

@@ -75,7 +75,7 @@ class OutboxState:
 
 
 def mark_of(topic: RoutingKey) -> TopicMark:
-    """Return a short text for a topic, since a record has thousands; a given one is found in 2^64 attempts."""
+    """Return a short hash of a topic, since a record has thousands; a topic of a given hash takes 2^64 tries."""
     digest = blake2b(topic.encode(errors="surrogatepass"), digest_size=8).digest()
     return TopicMark(urlsafe_b64encode(digest)[:11].decode())
 

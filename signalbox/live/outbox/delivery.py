@@ -36,7 +36,7 @@ class EventDialect(Protocol):
         """Return the message that carries an event."""
 
     def deferred(self, candidate: SubscriptionEvent, outbox: OutboxState) -> OutboxState:
-        """Return the state after a live event was left to the past events that are still to be posted."""
+        """Return the state after a live event was deferred: the pending backfill or catch-up will include it."""
 
     def posted(self, frame: Frame, snapshot: ConnectionSnapshot, *, now: datetime) -> OutboxState | None:
         """Return the state after a frame was posted, or None if it is the same."""

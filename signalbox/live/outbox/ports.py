@@ -51,7 +51,7 @@ class TopicLog(Protocol):
 
     @property
     def is_large(self) -> bool:
-        """Return whether the request has read more than one may that never waits for others."""
+        """Return whether the request has read more than `SMALL`, above which requests wait for one another."""
 
     def count_post(self, size: int) -> None:
         """Count a post that follows the request, with its size in bytes, as a part of what its reader may read."""

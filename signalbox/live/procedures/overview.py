@@ -126,7 +126,7 @@ def _page(context: OverviewContext, prefix: str, after: str) -> tuple[list[Mappi
                 return page, True
             if left < 0:
                 raise InvalidArgument(
-                    "prefix: too many topics that this user may not receive have it: give a longer one"
+                    "prefix: too many topics that begin with it are denied to this user: give a longer one"
                 )
             if context.rights.may_receive(topic.name):
                 page.append({"topic": topic.name, "retained_at": topic.retained_at and rfc3339(topic.retained_at)})

@@ -101,7 +101,7 @@ class CachedRealmSubscribers:
         return room
 
     def reserve(self, realm: ExchangeName, subscriber: Subscriber) -> None:
-        """Count a subscriber that is about to be attached, until it is."""
+        """Count a subscriber as stored until its subscription is stored."""
         with self.exclusive:
             count = self._counts.get(realm)
             is_pattern = subscriber.pattern.match is not MatchPolicy.EXACT

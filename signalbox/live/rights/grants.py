@@ -18,7 +18,7 @@ from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_p
 class Grant:
     """The right to the topics of a realm that a pattern matches: to subscribe (`READ`) or to publish (`WRITE`).
 
-    As a deny it takes the right away.
+    As a deny it removes that right.
     """
 
     right: Right
@@ -186,7 +186,7 @@ class Rights:
         return not self.denies_all(Right.READ, pattern)
 
     def denies_all(self, right: Right, pattern: TopicPattern) -> bool:
-        """Return whether a deny takes a right to every topic that a pattern can match away."""
+        """Return whether a deny removes a right to every topic that a pattern can match."""
         return any(True for _ in self._covering((right, True), pattern))
 
     def may_receive(self, topic: RoutingKey) -> bool:
@@ -214,7 +214,7 @@ class Rights:
         return (self.is_admin and not self.is_denied(Right.READ, topic)) or self._may(Right.READ, topic)
 
     def is_denied(self, right: Right, topic: RoutingKey) -> bool:
-        """Return whether a deny takes a right to a topic away."""
+        """Return whether a deny removes a right to a topic."""
         return any(True for _ in self._matching((right, True), topic))
 
     def _may(self, right: Right, topic: RoutingKey) -> bool:

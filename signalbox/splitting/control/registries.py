@@ -46,7 +46,7 @@ class RegistryService:
         """Remove a target's registry; a running split keeps it. Raises `NoRegistry` if there is none."""
         if self.stored.find(target) is None:
             known = ", ".join(str(one.target) for one in self.stored.every()) or "none"
-            raise NoRegistry(f"{target} has no registry; those that have one: {known}")
+            raise NoRegistry(f"{target} has no registry; targets with a registry: {known}")
         self.stored.remove(target)
 
     def every(self) -> list[dict[str, object]]:

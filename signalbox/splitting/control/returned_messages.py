@@ -44,7 +44,7 @@ class MessageReturner:
     def step(self, *, to_original: bool) -> bool:
         """Return some messages, in order; return whether all of them were returned and there may be more.
 
-        Copies of kept messages are deleted.
+        Copies that a replay of kept messages sent are deleted.
 
         Messages of a session are matched again against the sessions that can receive them; where a filter uses the
         metadata of S3 objects, by the function `split`, which alone can read it.

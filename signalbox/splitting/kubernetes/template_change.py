@@ -26,7 +26,7 @@ class TemplateChange:
     def applied(self, workload: Document) -> dict[str, object]:
         """Return the document for server-side apply, which contains exactly the fields that Signalbox manages.
 
-        With the version that was read, so that a change in between is not overwritten.
+        It has the version that was read, so that it overwrites no change in between.
         """
         metadata = workload["metadata"]
         containers = [

@@ -34,8 +34,8 @@ class ForwardingState(StrEnum):
 class Forwarder:
     """A queue's forwarder and the moment of its last state change.
 
-    `unfinished` has for each message with which no call has finished when the last one began, which is recorded while
-    `Split.is_closing`; `stop_requested_at` is when the forwarder was last to stop.
+    `unfinished` has the begin of each call with unfinished messages; calls are recorded while `Split.is_closing`.
+    `stop_requested_at` is the time of the last request to stop.
     """
 
     state: ForwardingState = ForwardingState.ABSENT

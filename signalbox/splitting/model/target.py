@@ -41,7 +41,7 @@ ALIASES = {
     "ro": TargetKind.ROLLOUT,
     "rollouts": TargetKind.ROLLOUT,
 }
-"""What kubectl also takes for the kinds of Kubernetes."""
+"""The plural and short names of Kubernetes kinds that kubectl accepts, too."""
 KUBERNETES = frozenset({TargetKind.DEPLOYMENT, TargetKind.STATEFUL_SET, TargetKind.ROLLOUT})
 UNSUPPORTED_KUBERNETES_KINDS = frozenset(
     {"daemonset", "ds", "pod", "po", "job", "cronjob", "cj", "replicaset", "rs", "service", "svc"}

@@ -151,7 +151,7 @@ def test_the_end_of_a_run_interrupts_its_waits():
 
 
 def test_a_condition_that_is_never_met_is_a_wrong_result():
-    with pytest.raises(WrongResult, match="not within 0 s: it rains"):
+    with pytest.raises(WrongResult, match="this did not happen within 0 s: it rains"):
         trial().wait_until(lambda: False, "it rains", seconds=0)
 
 

@@ -21,7 +21,7 @@ class ApiAddress:
 
 @dataclass(frozen=True, slots=True)
 class Remedies:
-    """What an operator can do when a cluster is not reached, not trusted, or refuses; each is a clause of a text."""
+    """What an operator can do when a cluster is not reached, not trusted, or refuses; each is a clause of an error."""
 
     unreachable: str
     untrusted: str
@@ -30,7 +30,7 @@ class Remedies:
 
 
 class ClusterAccess(Protocol):
-    """The connection and the token of one cluster, kept for a time; with `again` they are read at once.
+    """The cached connection and token of one cluster; `again` reads them anew.
 
     Both methods raise `ClusterUnavailable` and `ClusterRefused`.
     """

@@ -54,9 +54,9 @@ def switch_errors(target: Target) -> Iterator[None]:
 
 @contextmanager
 def queues_of_split(target: Target, known: Container[QueueName]) -> Iterator[Callable[[Iterable[QueueName]], None]]:
-    """Yield a check of the queues that a target reads; raise `UnresolvedQueue` for others than those of its split.
+    """Yield a check of the queues that a target reads; raise `UnresolvedQueue` for queues outside its split.
 
-    The text is the same for a value without a queue's name and quotes none: the value may be a secret by now.
+    The error is the same for a value without a queue's name, and quotes no value, since the value may be a secret.
     """
     refusal = UnresolvedQueue(
         f"{target} was changed and reads other queues than those of its split; the session can start when it reads "

@@ -43,7 +43,7 @@ class TemplateFunction:
         return replace(settings, timeout=timeout, memory_mb=memory, environment=variables)
 
     def mapping(self, queue: str) -> MappingSettings | None:
-        """Return the settings of the mapping on a queue; a template's only mapping without a name is that of any."""
+        """Return the settings of the mapping on a queue; the only mapping without a queue's name applies to any."""
         for one in self.mappings:
             if one.queue == queue:
                 return one.settings

@@ -145,7 +145,7 @@ def test_a_page_ends_after_a_small_part_of_what_an_instance_may_read():
 def test_topics_that_the_caller_may_not_receive_are_read_up_to_the_same_limit():
     topics = MemoryTopics([f"t{number}." for number in range(9)], cost=SMALL // 2)
 
-    with pytest.raises(InvalidArgument, match="prefix: too many topics that this user may not receive"):
+    with pytest.raises(InvalidArgument, match="prefix: too many topics that begin with it are denied"):
         call(list_topics, rights=reading(TopicPattern(MatchPolicy.WILDCARD, ".x")), topics=topics)
     assert len(topics.read) == 1 + 3 + 1
 

@@ -124,10 +124,10 @@ def test_a_registry_is_removed_and_a_running_split_keeps_it():
 def test_a_missing_registry_is_not_removed_and_the_others_are_named():
     stage = ControlStage()
 
-    with pytest.raises(NoRegistry, match="lambda/other-app has no registry; those that have one: lambda/meme-app"):
+    with pytest.raises(NoRegistry, match="lambda/other-app has no registry; targets with a registry: lambda/meme-app"):
         stage.ask("remove", target=str(OTHER_APP))
     stage.ask("remove", target=str(APP))
-    with pytest.raises(NoRegistry, match="those that have one: none"):
+    with pytest.raises(NoRegistry, match="targets with a registry: none"):
         stage.ask("remove", target=str(APP))
 
 
