@@ -55,7 +55,7 @@ class FifoBatch(Generic[Work]):
         return [work for _, work in behind]
 
     def fail(self, message_id: MessageId) -> None:
-        """Record a retryable failure: SQS must deliver the message again. Messages without one are done."""
+        """Record a retryable failure: SQS must deliver the message again. Messages without a failure are done."""
         self._failed.add(message_id)
 
     def recall(self, message_ids: Collection[MessageId]) -> None:

@@ -37,7 +37,7 @@ def repeat_on_conflict(write: Callable[[], Result]) -> Result:
 
 
 def is_conflict(error: Py4JJavaError) -> bool:
-    """Return whether Iceberg rejected a commit because of another one."""
+    """Return whether Iceberg rejected a commit because of another commit."""
     return any(name in CONFLICTS for name in _class_names(error))
 
 

@@ -27,7 +27,7 @@ def parallel_map(
 ) -> list[Answer]:
     """Return the results of concurrent calls, in the order of `values`.
 
-    All have ended when this ends, however it does: a copy that is sent later could overtake another.
+    All calls have ended when it returns or raises, since a copy that is sent later could overtake another.
     """
     found = list(values)
     if len(found) == 1:

@@ -73,7 +73,7 @@ class ControlClient:
         return request_id
 
     def result(self, request_id: str, *, timeout: timedelta | None = None) -> object:
-        """Return the result of a command that was sent, of a list the first page. Raises the errors of `ask`."""
+        """Return the result of a sent command, or the first page of a list. Raises the errors of `ask`."""
         return self._answer(request_id, timeout=timeout).value()
 
     def _answer(self, request_id: str, *, timeout: timedelta | None) -> ControlReply:

@@ -24,7 +24,7 @@ class Delivery:
         return cls(sent_at, int(attributes.get(RECEIVES, "1")) > 1)
 
     def is_overtaken(self, changed_at: datetime | None) -> bool:
-        """Return whether the command comes again after a command that was sent later has changed the same."""
+        """Return whether the command is redelivered after a later command has made its change, at `changed_at`."""
         return self.is_repeated and bool(self.sent_at and changed_at and self.sent_at < changed_at)
 
 

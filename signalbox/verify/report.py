@@ -52,7 +52,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, the answer with which the stage works, and what is wrong after another one."""
+    """A question, the answer with which the stage works, and what is wrong if AWS answers otherwise."""
 
     text: str
     expected: str

@@ -52,7 +52,7 @@ class _Records(Generic[Stored]):
         return self.form.read(item) if item else None
 
     def every(self, *, prefix: str = "") -> Sequence[Stored]:
-        """Return all records whose names begin so, by name, eventually consistent."""
+        """Return all records with a prefix, by name, eventually consistent."""
         begins = attr("pk").begins_with(named_key(self.kind, prefix)["pk"])
         return list(map(self.form.read, self.table.of_kind(self.kind, begins)))
 

@@ -96,9 +96,9 @@ class DynamoRoutingTable:
         return map(binding_of, self.table.query(of_exchange & attr("sk").begins_with(beginning)))
 
     def first_words(self, exchange: ExchangeName, *, around: str) -> Sequence[str]:
-        """Return the places of the first words of some bindings, sorted: the last one before a place, and from it on.
+        """Return places of first words of bindings, sorted: the last before the place `around`, and from `around` on.
 
-        `FIRST_PLACE` is before, and `LAST_PLACE` behind all. They are at least as new as the last snapshot.
+        `FIRST_PLACE` is before, and `LAST_PLACE` behind all. The result is at least as new as the last snapshot.
         """
         before = self._first_words(exchange, BINDING, BINDING + around, most=1, ScanIndexForward=False)
         places = self._first_words(exchange, BINDING + around, BINDING + LAST_PLACE, most=FIRST_WORDS_READ)
@@ -143,7 +143,7 @@ class DynamoHeads:
     def save(self, exchange: ExchangeName, change: HeadChange) -> bool:
         """Store a head's numbers, not its detours, and a hold of its key; return whether the change applied.
 
-        It has one attempt; one without an answer may have applied nevertheless.
+        The write has one attempt, and may have applied if it fails without an answer.
         """
         try:
             return self.once.write_unless_busy(head_update(exchange, change))
@@ -205,7 +205,7 @@ class DynamoWaitingCopies:
     tried_within: timedelta
 
     def add_waiting(self, owner: DeclaredName, changes: WaitingChanges, *, now: datetime) -> Mapping[int, int] | None:
-        """Add to an owner's numbers, and return those of all shares; log a failure, and return None."""
+        """Add to an owner's numbers of waiting copies; return the sum of each share, or None after a logged failure."""
         sets = {"seen_at": milliseconds(now)} | ttl(now + WAITING_KEPT_FOR)
         days = {
             day: {share: number for (other, share), number in changes.items() if other == day} for day, _ in changes

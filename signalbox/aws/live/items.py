@@ -186,7 +186,7 @@ def topic_sort_key(topic: RoutingKey) -> str:
 
 
 def last_topic(prefix: str) -> RoutingKey:
-    """Return a text than which no topic with a prefix is greater: it has 255 bytes at most."""
+    """Return a text that is greater than all topics with a prefix, which have at most 255 bytes."""
     return RoutingKey(prefix + 64 * "\U0010ffff")
 
 

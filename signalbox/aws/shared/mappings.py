@@ -22,8 +22,8 @@ NOT_YET_THERE = "NonExistentQueue"  # in the text of the error
 class EventSourceMappings:
     """The mappings from queues to one function; `queue_arn_prefix` is the ARN of a queue up to its name.
 
-    Who reports single messages as failed switches off Lambda's own slowing-down: for a queue, at most `concurrency`
-    functions run at once.
+    Lambda does not slow down for functions that report single messages as failed, so at most `concurrency` of them run
+    at once for a queue.
     """
 
     functions: "LambdaClient"

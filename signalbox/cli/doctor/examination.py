@@ -54,7 +54,7 @@ class Examination:
     look: Callable[[], Finding]
 
     def finding(self) -> Finding:
-        """Return the finding; a call that is denied or fails is one, too."""
+        """Return the finding of the check, or that its call was denied or failed."""
         try:
             return self.look()
         except CallDenied as denied:

@@ -1,4 +1,4 @@
-"""The settings that a stage keeps: a deployment that leaves one out does not take it back."""
+"""The settings that a stage keeps: a deployment that leaves a setting out keeps its value."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -152,7 +152,7 @@ class AppExchange:
 
 @dataclass(frozen=True, slots=True)
 class AppExchanges:
-    """Applies the declarations of exchanges. Each call may be repeated, and its opposite takes it back."""
+    """Applies the declarations of exchanges. Each call may be repeated, and is undone by its opposite."""
 
     ports: ControlPorts
     execute: Execute

@@ -31,7 +31,7 @@ Record = TypeVar("Record", ExchangeRecord, DeclaredQueue)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A user, or without one an administrator. The control queue of a command identifies its caller."""
+    """The sender of a command, a user or an administrator (None), whom the command's control queue identifies."""
 
     user: User | None
 

@@ -102,8 +102,8 @@ class ControlPorts:
         """Delete the data of an unused exchange, which a later exchange of its name must not have. Raises `RealmLeft`.
 
         The heads of an exchange that is not live end by themselves; a later exchange of its name continues the numbers.
-        It is repeated before an exchange is created: a router that had begun a batch before the deletion may have
-        written its events after it. SQS refuses the name of a deleted queue for a minute, longer than that takes.
+        The deletion is repeated before an exchange is created: a router that began a batch before the first one may
+        write the batch's events after it. SQS refuses a deleted queue's name for a minute, longer than a batch takes.
         """
         if not exchange.resource.is_ordered:
             return

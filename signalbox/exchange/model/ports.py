@@ -35,7 +35,7 @@ class Exchanges(Protocol):
         """Return an exchange, or None."""
 
     def every(self, *, prefix: str = "") -> Sequence[ExchangeRecord]:
-        """Return all exchanges whose names begin so, by name; a new one may be missing for a second."""
+        """Return all exchanges with a prefix, by name; a new exchange may be missing for a second."""
 
     def create(self, exchange: ExchangeRecord) -> bool:
         """Store a new record; return whether none existed."""
@@ -63,7 +63,7 @@ class Queues(Protocol):
         """Return a queue, or None."""
 
     def every(self, *, prefix: str = "") -> Sequence[DeclaredQueue]:
-        """Return all queues whose names begin so, by name; a new one may be missing for a second."""
+        """Return all queues with a prefix, by name; a new queue may be missing for a second."""
 
     def create(self, queue: DeclaredQueue) -> bool:
         """Store a new record; return whether none existed."""

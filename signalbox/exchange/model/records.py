@@ -208,7 +208,7 @@ class User:
 class QueueSpec:
     """The settings of an SQS queue to create; `resource` is the exchange or declared queue that it belongs to.
 
-    SQS dead-letters a message after `maximum_receives`, or never. With `is_on_record` it may exist, and is the stage's.
+    SQS dead-letters a message after `maximum_receives`, or never. With `is_on_record` an existing queue is the stage's.
     """
 
     name: QueueName

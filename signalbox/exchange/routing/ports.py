@@ -59,9 +59,9 @@ class RoutingTable(Protocol):
         """
 
     def first_words(self, exchange: ExchangeName, *, around: str) -> Sequence[str]:
-        """Return the places of the first words of some bindings, sorted: the last one before a place, and from it on.
+        """Return places of first words of bindings, sorted: the last before the place `around`, and from `around` on.
 
-        `FIRST_PLACE` is before, and `LAST_PLACE` behind all. They are at least as new as the last snapshot.
+        `FIRST_PLACE` is before, and `LAST_PLACE` behind all. The result is at least as new as the last snapshot.
         """
 
     def copy_settings(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, CopySettings]:
@@ -77,7 +77,7 @@ class Heads(Protocol):
     def save(self, exchange: ExchangeName, change: "HeadChange") -> bool:
         """Store a head's numbers, not its detours, and a hold of its key; return whether the change applied.
 
-        It has one attempt; one without an answer may have applied nevertheless.
+        The write has one attempt, and may have applied if it fails without an answer.
         """
 
     def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
@@ -141,7 +141,7 @@ class WaitingCopies(Protocol):
     """The numbers of copies of the owners of queues that wait in the retry queues."""
 
     def add_waiting(self, owner: DeclaredName, changes: WaitingChanges, *, now: datetime) -> Mapping[int, int] | None:
-        """Add to an owner's numbers, and return those of all shares. Never raises: return None if nothing was added.
+        """Add to an owner's numbers of waiting copies; return the sum of each share, or None if that failed.
 
         Days before the first one that was changed lately, even by 0, do not count: no copy of theirs waits any more.
         """

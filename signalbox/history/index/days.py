@@ -94,7 +94,7 @@ class IndexedDay:
 
 @dataclass(frozen=True, slots=True)
 class RawHours:
-    """The raw hours of a day from `first` on that the index may not have, up to `last`."""
+    """The raw hours of a day, from `first` to `last`, of which the index may lack events."""
 
     day: date
     first: int

@@ -37,7 +37,7 @@ class GrantsChanged(Contended):
 
 
 class Overtaken(RejectedError):
-    """Raised for a command that SQS delivers again after one that was sent later changed the same."""
+    """Raised for a redelivered command if a command that was sent later has changed the same rights or groups."""
 
 
 class TooManyGrants(RejectedError):
@@ -134,7 +134,7 @@ class RightsChanges:
         return {"user": user, **listed(ended=ended), "notified_sessions": notified}
 
     def refuse_anonymous(self, realm: ExchangeRecord) -> None:
-        """End the admission of sessions without a secret: the next user of the name is another one."""
+        """End the admission of sessions without a secret, since the next user of the name is another person."""
         live = None if realm.live is None else replace(realm.live, anonymous=None)
         if self.store.exchanges.save(replace(realm, live=live), replacing=realm) is None:
             raise GrantsChanged(f"another command changed exchange {str(realm.name)!r}: send yours again")
@@ -180,7 +180,7 @@ class RightsChanges:
             self.refuse_overtaken(self.store.groups.changed_at(realm, user), f"the groups of {str(user)!r}")
 
     def refuse_overtaken(self, changed_at: datetime | None, what: str) -> None:
-        """Raise `Overtaken` if the command comes again, and a later one changed the same."""
+        """Raise `Overtaken` for a redelivered command if a later command has changed `what`."""
         if self.delivery.is_overtaken(changed_at):
             raise Overtaken(
                 f"a command that was sent after this one changed {what}: send yours again if it shall still be executed"

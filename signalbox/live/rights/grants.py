@@ -59,7 +59,7 @@ class GroupGrants:
 
     @property
     def size(self) -> int:
-        """Return the number of grants and denies, of the groups that have them, and one for the realm."""
+        """Return the size in memory: one for the realm, and one for each group, grant and deny."""
         return 1 + sum(1 + len(one.grants) + len(one.denies) for one in self.by_principal.values())
 
     def index(self, kind: Kind) -> PatternIndex[PrincipalName]:

@@ -115,7 +115,7 @@ class _GrowingBatch:
     is_sent: bool = False
 
     def ends_with(self, event: _DecodedEvent) -> bool:
-        """Return whether the last event is this one, for another pattern: the batch has its text once."""
+        """Return whether this event is the last of the batch, for another pattern; the batch has its text once."""
         return bool(self.copies) and self.copies[-1].decoded is event
 
 

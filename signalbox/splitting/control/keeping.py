@@ -24,7 +24,7 @@ class NothingIsKept(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class KeepService:
-    """Applies stored settings. Who may write them decides what is kept: this service changes none."""
+    """Applies the stored settings of kept queues, and changes none: their writers decide what is kept."""
 
     splits: Splits
     kept: KeptStore | None

@@ -1,4 +1,4 @@
-"""Optimistic updates of a split's record, and the heartbeats apart from it."""
+"""Optimistic updates of a split's record, and the heartbeats, which are stored outside it."""
 
 from collections.abc import Callable
 from datetime import datetime

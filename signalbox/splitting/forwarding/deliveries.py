@@ -55,6 +55,6 @@ def marked(message: Message, queue: QueueName, *, at: datetime) -> Message | Non
 
 
 def is_replayed(message: Message, queue: QueueName) -> bool:
-    """Return whether a message was replayed into this queue, and not only has the mark of another one."""
+    """Return whether a message has the mark of a replay into this queue, not one of a replay into another queue."""
     mark = message.attributes.get(MARK)
     return mark is not None and mark.text is not None and mark.text.endswith(f" {queue}")

@@ -102,7 +102,7 @@ class _Request:
 class ClusterClient:
     """`KubernetesApi` of one cluster.
 
-    When a connection fails or a token is refused, it is read again, and the call is repeated once if it has changed.
+    When the connection fails or the token is refused, both are read anew, and a call is repeated once if they changed.
     """
 
     cluster: str

@@ -99,7 +99,7 @@ class Workloads:
         return workload
 
     def has_namespace(self, target: Target) -> bool:
-        """Return whether a target's namespace exists, also if it is unknown."""
+        """Return whether a target's namespace exists; True if the stage may not read it."""
         try:
             return self._api(target).get(f"/api/v1/namespaces/{target.namespace}") is not None
         except ClusterRefused:
