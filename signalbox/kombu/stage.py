@@ -74,7 +74,7 @@ class Declarations:
                 raise errors[0]
 
     def ask(self, command: str, fields: Mapping[str, object]) -> Any:
-        """Return the result of a command after all declarations; one that deletes makes them unknown."""
+        """Return the result of a command after all declarations; after a deletion, none of them counts as declared."""
         with self._lock, amqp_errors(command):
             self.settle()
             if command.startswith(("delete", "unbind")):

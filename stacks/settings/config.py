@@ -123,7 +123,7 @@ class Config(Choices):
 
     @property
     def offer_age_limit_seconds(self) -> int:
-        """The age of an offer from which the queue has no working reader, in seconds."""
+        """The age in seconds of an offer at which the queue counts as without a working reader."""
         return self.offer_patience_seconds + OFFER_AGE_GRACE_SECONDS
 
     @property

@@ -19,7 +19,7 @@ def output_folder(deployment: "Deployment", given: Path | None, name: str) -> Pa
 
 
 def check_writable(folder: Path) -> None:
-    """Create a folder, and save from now on for this command's user alone: the files have others' messages.
+    """Create a folder, and let only this command's user read what is saved: the files have others' messages.
 
     Raises `RejectedError` before the work if its results cannot be saved.
     """

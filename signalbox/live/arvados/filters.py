@@ -91,7 +91,7 @@ def _with_floats(value: object) -> object:
     try:
         return float(value)
     except OverflowError as error:
-        raise ValueError("filters: a number is too large") from error
+        raise ValueError("filters: a number is too large for a 64-bit float") from error
 
 
 def _conditions(filters: list[list[object]]) -> Iterator[Condition]:

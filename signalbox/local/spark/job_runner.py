@@ -19,7 +19,7 @@ from signalbox.local.spark.jobs import REFUSAL
 def main(commands: Sequence[Sequence[str]]) -> None:
     """Run each script with its arguments; the first that fails ends the process.
 
-    What the script refuses is a text in the file `REFUSAL` of the working folder, without the way to it.
+    The reason for an input that the script refuses is in the file `REFUSAL` of the working folder, without a traceback.
     """
     for command in commands:
         sys.argv = list(command)
