@@ -164,7 +164,7 @@ class ExchangeWorld(World):
                 continue
             names = sorted({name for queues in BOUND.values() for name in queues} - set(EXISTING))
             queue = self.sqs.queues[names[int(kernel.draw(f"{key} queue") * len(names))]]
-            begin = START + kernel.draw(f"{key} begin") * self.weather.faults_for
+            begin = START + kernel.draw(f"{key} begin") * self.fault_plan.faults_for
             end = min(begin + 1200 ** kernel.draw(f"{key} length"), self.faults_end)
             kernel.at(begin, partial(self._refuse, key, queue, end))
 

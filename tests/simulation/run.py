@@ -14,7 +14,7 @@ from tests.simulation.live import LiveWorld
 from tests.simulation.rendezvous import RendezvousWorld
 from tests.simulation.revocation import RevocationWorld
 from tests.simulation.splitting import SplittingWorld
-from tests.simulation.world import World, weather_of
+from tests.simulation.world import World, fault_plan_of
 
 CAPABILITIES: dict[str, tuple[Any, Any]] = {
     "rendezvous": (RendezvousWorld, guarantees.RENDEZVOUS),
@@ -73,12 +73,12 @@ def run(capability: str, seed: int, *, chosen: frozenset[str] | None = None, has
 
 def is_long(seed: int) -> bool:
     """Return whether the faults of a seed last for hours."""
-    return weather_of(Kernel(seed)).faults_for > 3600
+    return fault_plan_of(Kernel(seed)).faults_for > 3600
 
 
 def is_calm(seed: int) -> bool:
     """Return whether a seed has few faults, or none but outages."""
-    return weather_of(Kernel(seed)).factor < 1
+    return fault_plan_of(Kernel(seed)).factor < 1
 
 
 def unexpected_errors(world: World) -> list[str]:

@@ -22,9 +22,9 @@ from tests.simulation.splitting import DEVELOPERS, FOREIGN, OTHERS, PARAMETERS, 
 from tests.simulation.splitting import PREFIX as SPLIT_PREFIX
 from tests.simulation.splitting import REPLIES as SPLIT_REPLIES
 from tests.simulation.sqs import URL
-from tests.simulation.world import Weather, World
+from tests.simulation.world import FaultPlan, World
 
-CALM = Weather(faults_for=30, calm_for=600, factor=0, outages=0, longest_outage=0)
+CALM = FaultPlan(faults_for=30, calm_for=600, factor=0, outages=0, longest_outage=0)
 CLIENT_IDS = ("client1", "client2")
 REPLIES = ("no reply", "one reply", "two replies", "three replies")
 # The times at which each proxy polls.
@@ -44,7 +44,7 @@ class SmallWorld(World):
     """Queues whose messages matter no more."""
 
     def __init__(self, kernel: ExploringKernel) -> None:
-        super().__init__(0, kernel=kernel, weather=CALM)  # type: ignore[call-arg]
+        super().__init__(0, kernel=kernel, fault_plan=CALM)  # type: ignore[call-arg]
         calls = ExploredCalls(kernel)
         calls.services = self.calls.services
         self.calls = calls

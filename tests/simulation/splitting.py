@@ -131,7 +131,7 @@ class SplittingWorld(World):
 
     def __init__(self, seed: int, **options: Any) -> None:
         super().__init__(seed, **options)
-        self.weather = replace(self.weather, calm_for=CALM_SECONDS)
+        self.fault_plan = replace(self.fault_plan, calm_for=CALM_SECONDS)
         self.account = SplittingAccount()
         self.has_deployments = self.kernel.draw("deployments") < 0.3
         self.drains_in_time = self.kernel.draw("drain time-out") > 0.3

@@ -1,4 +1,4 @@
-"""One run: a stage of functions and services, its clients, its weather, and what it is checked for."""
+"""One run: a stage of functions and services, its clients, its faults, and what it is checked for."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -40,8 +40,8 @@ class SimulatedFirehose:
 
 
 @dataclass(frozen=True)
-class Weather:
-    """The times of a run: faults for a time, then calm in which everything ends."""
+class FaultPlan:
+    """The faults of a run: for how long, how many, and for how long none follow, so that everything ends."""
 
     faults_for: float
     calm_for: float
@@ -50,14 +50,14 @@ class Weather:
     longest_outage: float
 
 
-def weather_of(kernel: Kernel) -> Weather:
-    """Return the weather of a seed: of most seeds short and usual, of a few a long one with outages of hours."""
-    kind = kernel.draw("weather")
+def fault_plan_of(kernel: Kernel) -> FaultPlan:
+    """Return the faults of a seed: of most seeds for a quarter of an hour, of a few for hours with long outages."""
+    kind = kernel.draw("weather")  # the key decides which seeds are long
     factor = (0.0, 0.3, 1.0, 1.0, 3.0)[int(kernel.draw("factor") * 5)]
     outages = int(kernel.draw("outages") * 4)
     if kind < 0.1:
-        return Weather(4 * 3600, 1500, factor, outages, 2 * 3600)
-    return Weather(900, 900, factor, outages, 600 if kind < 0.5 else 60)
+        return FaultPlan(4 * 3600, 1500, factor, outages, 2 * 3600)
+    return FaultPlan(900, 900, factor, outages, 600 if kind < 0.5 else 60)
 
 
 class World:
@@ -73,7 +73,7 @@ class World:
         chosen: frozenset[str] | None = None,
         has_story: bool = False,
         kernel: Kernel | None = None,
-        weather: Weather | None = None,
+        fault_plan: FaultPlan | None = None,
     ) -> None:
         self.kernel = kernel or Kernel(seed, chosen=chosen, has_story=has_story)
         PRESENT.world = self
@@ -83,16 +83,16 @@ class World:
         self.firehose = SimulatedFirehose(self.kernel)
         self.calls.services |= {"sqs": self.sqs, "dynamodb": self.dynamodb, "firehose": self.firehose}
         self.functions: dict[str, Function] = {}
-        self.weather = weather or weather_of(self.kernel)
-        self.kernel.rates = Rates() if self.weather.factor == 0 else USUAL_RATES.times(self.weather.factor)
-        self.faults_end = START + self.weather.faults_for
+        self.fault_plan = fault_plan or fault_plan_of(self.kernel)
+        self.kernel.rates = Rates() if self.fault_plan.factor == 0 else USUAL_RATES.times(self.fault_plan.factor)
+        self.faults_end = START + self.fault_plan.faults_for
         self._plan_outages()
         self.every(900, self.dynamodb.expire)
         self._make_history()
 
     @property
     def end(self) -> float:
-        return self.faults_end + self.weather.calm_for
+        return self.faults_end + self.fault_plan.calm_for
 
     def _make_history(self) -> None:
         """Make the queue of events that Firehose refuses, and the function that sends them again."""
@@ -106,12 +106,12 @@ class World:
 
     def _plan_outages(self) -> None:
         kernel = self.kernel
-        for number in range(self.weather.outages):
+        for number in range(self.fault_plan.outages):
             key = f"outage{number}"
             if kernel.chosen is not None and key not in kernel.chosen:
                 continue
-            begin = START + kernel.draw(f"{key} begin") * self.weather.faults_for
-            length = self.weather.longest_outage ** kernel.draw(f"{key} length")
+            begin = START + kernel.draw(f"{key} begin") * self.fault_plan.faults_for
+            length = self.fault_plan.longest_outage ** kernel.draw(f"{key} length")
             service = self.services[int(kernel.draw(f"{key} service") * len(self.services))]
             share = (0.3, 1.0)[int(kernel.draw(f"{key} share") * 2)]
             hangs = kernel.draw(f"{key} hangs") < 0.3
