@@ -14,7 +14,7 @@ MAXIMUM_BYTES = 1_048_576  # SQS: for one message, and for all messages of one b
 TRACE_HEADER = "AWSTraceHeader"
 
 
-class InvalidMessage(RejectedError):
+class NotAMessage(RejectedError):
     """Raised when a JSON object is not an SQS `Message`."""
 
 
@@ -54,7 +54,7 @@ class Message:
 
     @classmethod
     def parse(cls, value: object, *, path: str = "message") -> "Message":
-        """Return the message of an SQS `Message` object (ReceiveMessage). Raises `InvalidMessage`."""
+        """Return the message of an SQS `Message` object (ReceiveMessage). Raises `NotAMessage`."""
         problems = Problems()
         section = Section.of(value, path, problems)
         if "Body" not in section.fields:
@@ -66,7 +66,7 @@ class Message:
             system_attributes=section.texts_by_name("Attributes") or {},
             document=section.fields,
         )
-        problems.refuse(InvalidMessage)
+        problems.refuse(NotAMessage)
         return message
 
     @property

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from lambdas.shared.poison import fail_if_stuck, poison_of
 from lambdas.shared.records import in_flight, messages_of
 from signalbox.aws.shared.replies import SqsReplies
-from signalbox.control.delivery import Delivery, UnprovenSender, proven_sender
+from signalbox.control.delivery import CommandDelivery, UnprovenSender, proven_sender
 from signalbox.control.envelope import Envelope, InvalidEnvelope
 from signalbox.control.protocol import REJECTED, UNAVAILABLE
 from signalbox.dead_letters import DeadLetters
@@ -66,7 +66,7 @@ class CommandProcessor(Generic[Caller]):
     def _receive(self, record: Record) -> None:
         try:
             caller = self.caller(record, proven_sender(record["attributes"]))
-            envelope = replace(Envelope.parse(record["body"]), delivery=Delivery.of(record["attributes"]))
+            envelope = replace(Envelope.parse(record["body"]), delivery=CommandDelivery.of(record["attributes"]))
         except (UnprovenSender, InvalidEnvelope) as error:
             self._dead_letter(record, str(error))
             return

@@ -11,14 +11,14 @@ SENT, RECEIVES = "SentTimestamp", "ApproximateReceiveCount"
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class CommandDelivery:
     """When a command was sent, None for one that SQS does not deliver, and whether it was delivered before."""
 
     sent_at: datetime | None = None
     is_repeated: bool = False
 
     @classmethod
-    def of(cls, attributes: Mapping[str, str]) -> "Delivery":
+    def of(cls, attributes: Mapping[str, str]) -> "CommandDelivery":
         """Return the delivery with the system attributes of a command."""
         sent_at = datetime.fromtimestamp(int(attributes[SENT]) / 1000, UTC) if SENT in attributes else None
         return cls(sent_at, int(attributes.get(RECEIVES, "1")) > 1)
@@ -28,7 +28,7 @@ class Delivery:
         return self.is_repeated and bool(self.sent_at and changed_at and self.sent_at < changed_at)
 
 
-ONCE = Delivery()
+ONCE = CommandDelivery()
 
 
 class UnprovenSender(RejectedError):

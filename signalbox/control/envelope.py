@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from signalbox.control.delivery import ONCE, Delivery
+from signalbox.control.delivery import ONCE, CommandDelivery
 from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
 from signalbox.nearest import suggestion
@@ -37,7 +37,7 @@ class Envelope:
     wants_reply: bool
     fields: Mapping[str, object]
     after: str = ""
-    delivery: Delivery = ONCE
+    delivery: CommandDelivery = ONCE
 
     @classmethod
     def parse(cls, body: str) -> "Envelope":

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import count
 
 from signalbox.filters.jq_parser import ASSIGNMENTS, parse_program
-from signalbox.filters.jq_terms import Entry, PathStep, Term, VariablePattern
+from signalbox.filters.jq_terms import ObjectEntry, PathStep, Term, VariablePattern
 from signalbox.splitting.model.filters import InvalidExpression
 
 # The functions of jaq-std 2.1.2 and jaq-json 1.1.2, by number of arguments, but for those that end the process.
@@ -200,10 +200,10 @@ class _Writer:
 
     def _object(self, term: Term, *, write: Write) -> str:
         bound: list[str] = []
-        entries = [self._entry(one, bound, write) for one in term.parts if isinstance(one, Entry)]
+        entries = [self._entry(one, bound, write) for one in term.parts if isinstance(one, ObjectEntry)]
         return f"({''.join(bound)}{{{', '.join(entries)}}})"
 
-    def _entry(self, entry: Entry, bound: list[str], write: Write) -> str:
+    def _entry(self, entry: ObjectEntry, bound: list[str], write: Write) -> str:
         key, value = entry.key, entry.value
         if value is not None:
             return f"({self.plain(key)} | {OWN}key): ({write(value)})"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from signalbox.filters.jq_terms import Entry, PathStep, Term, VariablePattern, text_of
+from signalbox.filters.jq_terms import ObjectEntry, PathStep, Term, VariablePattern, text_of
 from signalbox.filters.jq_tokens import Tokens
 
 CHARACTERS = re.compile(r"(?:[^\"\\]|\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4}))*")
@@ -208,8 +208,8 @@ class _Parser(Tokens):
             found = True
         return found
 
-    def _entries(self) -> "Sequence[Entry]":
-        entries: list[Entry] = []
+    def _entries(self) -> "Sequence[ObjectEntry]":
+        entries: list[ObjectEntry] = []
         while not self.take("}"):
             if entries:
                 self.expect(",")
@@ -218,15 +218,15 @@ class _Parser(Tokens):
             entries.append(self._entry())
         return entries
 
-    def _entry(self) -> Entry:
+    def _entry(self) -> ObjectEntry:
         token = self.peek()
         if self.take("("):
             key = self.term()
             self.expect(")")
             self.expect(":")
-            return Entry(key, self.term(has_commas=False))
+            return ObjectEntry(key, self.term(has_commas=False))
         key = Term("variable", self.next().text) if token.kind == "variable" else self._key()
-        return Entry(key, self.term(has_commas=False) if self.take(":") else None)
+        return ObjectEntry(key, self.term(has_commas=False) if self.take(":") else None)
 
     def _key(self) -> Term:
         if self.peek().kind == "word":

@@ -10,7 +10,7 @@ class Term:
     kind: str
     text: str = ""
     terms: tuple["Term", ...] = ()
-    parts: tuple["PathStep | Entry", ...] = ()
+    parts: tuple["PathStep | ObjectEntry", ...] = ()
     pattern: "VariablePattern | None" = None
 
 
@@ -23,7 +23,7 @@ class PathStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ObjectEntry:
     """An entry of an object; without a value, it is the value of the key."""
 
     key: Term

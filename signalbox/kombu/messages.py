@@ -12,7 +12,7 @@ from kombu.utils.json import loads, object_hook
 
 from signalbox.exchange.messages.deliveries import DeliveredMessage, InvalidDelivery
 from signalbox.kombu.names import Namespace
-from signalbox.messages import InvalidMessage, Message
+from signalbox.messages import Message, NotAMessage
 
 RECEIVED: Final = ("ApproximateReceiveCount", "SentTimestamp")
 # The attributes of a copy without its headers.
@@ -60,7 +60,7 @@ def _copy(message: Mapping[str, Any]) -> DeliveredMessage | None:
     """Return the copy of a publication; None if a message came by no exchange."""
     try:
         return DeliveredMessage.parse(Message.parse(message))
-    except (InvalidMessage, InvalidDelivery):
+    except (NotAMessage, InvalidDelivery):
         return None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class SubscriptionBinding:
     """A binding of a queue to an exchange."""
 
     exchange: str
@@ -25,8 +25,8 @@ class Subscription:
     prefetch: int | None
     """None selects the stage's default, and so does sr3's 0, which means no limit."""
     is_declared: bool
-    bindings: tuple[Binding, ...]
-    former_bindings: tuple[Binding, ...]
+    bindings: tuple[SubscriptionBinding, ...]
+    former_bindings: tuple[SubscriptionBinding, ...]
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "Subscription":
@@ -54,7 +54,9 @@ def _duration(seconds: float | None) -> timedelta:
     return timedelta(seconds=seconds or 0)
 
 
-def _bindings(found: Sequence[Mapping[str, Any]]) -> tuple[Binding, ...]:
+def _bindings(found: Sequence[Mapping[str, Any]]) -> tuple[SubscriptionBinding, ...]:
     # State files of earlier versions of sr3 contain topics as lists of words.
     topics = ((one["exchange"], one["topic"]) for one in found)
-    return tuple(Binding(name, topic if isinstance(topic, str) else ".".join(topic)) for name, topic in topics)
+    return tuple(
+        SubscriptionBinding(name, topic if isinstance(topic, str) else ".".join(topic)) for name, topic in topics
+    )

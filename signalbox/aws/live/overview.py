@@ -26,7 +26,7 @@ from signalbox.exchange.control.summary import summary as exchange_glance
 from signalbox.exchange.model.records import ExchangeRecord
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.read_limits import TOPIC
-from signalbox.live.procedures.overview import MayRead, Part, Picture, PictureName, Topic
+from signalbox.live.procedures.overview import MayRead, OverviewPart, Picture, PictureName, Topic
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.rendezvous.reporting.statistics import DayStatistics
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -83,13 +83,15 @@ class OverviewTables:
     exchanges: DynamoTable
     parallel_map: ParallelMap = serial_map
 
-    def parts(self) -> Mapping[str, Part]:
+    def parts(self) -> Mapping[str, OverviewPart]:
         """Return the parts of the overview by their names."""
-        parts = {"exchanges": Part(_translated(_ReadExchanges(self.exchanges, self.parallel_map).visible))}
+        parts = {"exchanges": OverviewPart(_translated(_ReadExchanges(self.exchanges, self.parallel_map).visible))}
         if self.rendezvous is not None:
-            parts["rendezvous"] = Part(_translated(partial(_rendezvous, DynamoStatistics(self.rendezvous))))
+            parts["rendezvous"] = OverviewPart(_translated(partial(_rendezvous, DynamoStatistics(self.rendezvous))))
         if self.splits is not None:
-            parts["splits"] = Part(_translated(partial(_splits, DynamoSplits(self.splits))), for_administrators=True)
+            parts["splits"] = OverviewPart(
+                _translated(partial(_splits, DynamoSplits(self.splits))), for_administrators=True
+            )
         return parts
 
 

@@ -13,7 +13,7 @@ BINARY = "BinaryValue"
 
 
 def message_of(received: "MessageTypeDef") -> Message:
-    """Return the core's message for a message of ReceiveMessage. Raises `InvalidMessage`."""
+    """Return the core's message for a message of ReceiveMessage. Raises `NotAMessage`."""
     document: dict[str, Any] = {**received}
     if "MessageAttributes" in document:
         attributes = document["MessageAttributes"].items()

@@ -13,7 +13,7 @@ RATE = 0.8 * MAXIMUM_KILOBYTES / PERIOD_SECONDS  # KB a second
 
 
 @dataclass(slots=True)
-class Pace:
+class PublicationPace:
     """The KB that may be published now. Logs of containers leave half of them, so that no row waits for a log."""
 
     monotonic: Callable[[], float] = time.monotonic

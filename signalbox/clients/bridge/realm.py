@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from signalbox.clients.bridge.pace import Pace
+from signalbox.clients.bridge.pace import PublicationPace
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.clients.live.client import LiveClient
@@ -54,7 +54,7 @@ class BridgedRealm:
     marker_seconds: float = MARKER_SECONDS
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
     monotonic: Callable[[], float] = time.monotonic
-    pace: Pace = field(default_factory=Pace)
+    pace: PublicationPace = field(default_factory=PublicationPace)
 
     def checkpoint(self) -> StoredCheckpoint | None:
         """Return the latest checkpoint once everything that the realm accepted from the bridge is in its log."""

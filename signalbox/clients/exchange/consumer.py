@@ -15,7 +15,7 @@ from signalbox.aws.shared.visibility import change_visibility, tens
 from signalbox.clients.exchange.errors import resource_errors
 from signalbox.exchange.messages.deliveries import DeliveredMessage, InvalidDelivery
 from signalbox.exchange.model.records import DEFAULT_PREFETCH, ResourceRef
-from signalbox.messages import InvalidMessage, Message
+from signalbox.messages import Message, NotAMessage
 from signalbox.new_queues import when_usable
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sending import MAXIMUM_ENTRIES
@@ -140,7 +140,7 @@ class Consumer:
         for one in received:
             try:
                 taken = _read(one)
-            except (InvalidMessage, InvalidDelivery) as problem:
+            except (NotAMessage, InvalidDelivery) as problem:
                 logger.warning("message %s is left to be a dead letter: %s", one.get("MessageId"), problem)
                 self.unreadable += 1
                 continue

@@ -15,7 +15,7 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames, is_existing
 from signalbox.exchange.model.records import GroupBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.messages import TRACE_HEADER, Attribute, InvalidMessage, Message, MessageId, size_bytes
+from signalbox.messages import TRACE_HEADER, Attribute, Message, MessageId, NotAMessage, size_bytes
 from signalbox.queues import QueueName, is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName, UserName, queue_user
 
@@ -154,7 +154,7 @@ def read_retry(message: Message, names: StageNames) -> Copy:
         copied = Message.parse({"Body": message.body, "MessageAttributes": document["attributes"]})
         delivered = DeliveredMessage.parse(copied)
         destination = names.queue(queue)
-    except (InvalidMessage, InvalidDelivery, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+    except (NotAMessage, InvalidDelivery, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise InvalidRetry(f"message {message.message_id!r} is not a copy to retry: {error}") from error
     system = {name: text for name, text in message.system_attributes.items() if name == TRACE_HEADER}
     system |= _group(delivered, document.get("group"), is_ordered=is_fifo(destination))

@@ -44,7 +44,7 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetter:
+class NewDeadLetter:
     """A message for the dead-letter queue of the queue `next_to`, or else of the stage, and the reason.
 
     Of a message that the exchange did not write, attributes such as `publisher` are headers: the sender wrote them.
@@ -74,11 +74,11 @@ class DeadCopy:
     is_gone: bool = False
 
     @property
-    def letter(self) -> DeadLetter:
+    def letter(self) -> NewDeadLetter:
         """Return the dead letter."""
         is_of_stage = self.is_gone or is_existing(self.copy.queue)
         next_to = None if is_of_stage else self.copy.destination
-        return DeadLetter(self.copy.message, self.reason, next_to, OWN_NAMES)
+        return NewDeadLetter(self.copy.message, self.reason, next_to, OWN_NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class CopyDispatcher:
         outcome.failed += [copy for copy in copies if copy not in ended]
         return outcome
 
-    def dead_letter(self, letters: Mapping[MessageId, DeadLetter]) -> Collection[MessageId]:
+    def dead_letter(self, letters: Mapping[MessageId, NewDeadLetter]) -> Collection[MessageId]:
         """Send dead letters, ten in a call; the stage's dead-letter queue gets those that another one does not take.
 
         Return the ids of the dead letters that neither queue took.

@@ -12,7 +12,7 @@ from signalbox.exchange.messages.publications import Publication, Rejection
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.batch_reader import Entry
-from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DeadLetter, DispatchResult
+from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult, NewDeadLetter
 from signalbox.exchange.routing.copy_keeper import NOTHING_KEPT, CopyKeeper
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.limits import Allowance, copies_above
@@ -133,7 +133,7 @@ class CopyRouter:
         waiting = parts(self._within_limits(left, outcome), most=self.part_copies)
         rejected = (entry for entry in entries if isinstance(entry, Rejection))
         place = self.names.queue(exchange)
-        letters = {one.message.message_id: DeadLetter(one.message, one.reason, place) for one in rejected}
+        letters = {one.message.message_id: NewDeadLetter(one.message, one.reason, place) for one in rejected}
         failed = set(self.dispatcher.dead_letter(letters))
         handled = [entry for entry in entries if entry.message.message_id not in failed]
         for part in waiting:

@@ -11,7 +11,7 @@ from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.batch_reader import NO_POISON
 from signalbox.exchange.routing.batch_report import BatchReport, RoutingResult
-from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DeadLetter, DispatchResult, Patience
+from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult, NewDeadLetter, Patience
 from signalbox.exchange.routing.ports import CounterWriter, Heads
 from signalbox.exchange.routing.refusals import Refusals
 from signalbox.fifo import FifoBatch
@@ -78,7 +78,7 @@ class Retrier:
         deliver: Callable[[Sequence[Copy]], DispatchResult],
     ) -> DispatchResult:
         rejected = [entry.content for entry in entries if isinstance(entry.content, Rejection)]
-        letters = {one.message.message_id: DeadLetter(one.message, one.reason) for one in rejected}
+        letters = {one.message.message_id: NewDeadLetter(one.message, one.reason) for one in rejected}
         left = set(self.dispatcher.dead_letter(letters))
         for rejection in rejected:
             if rejection.message.message_id not in left:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from signalbox.control.delivery import ONCE, Delivery
+from signalbox.control.delivery import ONCE, CommandDelivery
 from signalbox.exchange.control.caller import Caller, find_caller
 from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.records import LiveSettings, ResourceKind, ResourceRef
@@ -46,7 +46,7 @@ class LiveCommandHandlers:
     notices: RightsNotices
     record: Callable[[Sequence[HistoryEvent]], None]
 
-    def answer(self, user: UserName | None, command: Command, *, delivery: Delivery = ONCE) -> object:
+    def answer(self, user: UserName | None, command: Command, *, delivery: CommandDelivery = ONCE) -> object:
         """Execute a command and return its result; `user` is None for the stage's administrators.
 
         Raises `RejectedError` and `UnavailableError`.

@@ -14,7 +14,7 @@ from signalbox.sarracenia.rights.permissions import Right, Role, is_permitted, r
 MAXIMUM_REASONS = 200  # in one answer
 
 
-class Effect(StrEnum):
+class ReasonEffect(StrEnum):
     """The effect of a role, an ownership, a grant or a deny on a topic."""
 
     PERMITS = "permits"
@@ -27,7 +27,7 @@ class Reason:
     """One role, ownership, grant or deny; `principal` and `grant` are those of a grant or deny."""
 
     kind: str
-    effect: Effect
+    effect: ReasonEffect
     why: str
     principal: PrincipalName | None = None
     grant: Grant | None = None
@@ -44,7 +44,7 @@ class Reason:
 
 def explanation(sources: RightsSources, right: Right, topic: RoutingKey) -> dict[str, object]:
     """Return whether a user has a right to a topic, and the reasons, with those that have an effect first."""
-    reasons = sorted(_reasons(sources, right, topic), key=lambda reason: reason.effect is Effect.NONE)
+    reasons = sorted(_reasons(sources, right, topic), key=lambda reason: reason.effect is ReasonEffect.NONE)
     rights = sources.rights
     is_permitted_now = rights.may_receive(topic) if right is Right.READ else rights.may_publish(topic)
     return {
@@ -70,25 +70,27 @@ def _reasons(sources: RightsSources, right: Right, topic: RoutingKey) -> Iterato
 def _by_role(sources: RightsSources, right: Right, topic: RoutingKey) -> Reason:
     role, realm = sources.role, sources.realm
     if right not in role_rights(role, realm):
-        return Reason("role", Effect.NONE, f"the role {role} gives no right to {right} {realm}")
+        return Reason("role", ReasonEffect.NONE, f"the role {role} gives no right to {right} {realm}")
     return _unless_reserved(sources, topic, "role", f"the role {role} may {right} {realm}")
 
 
 def _by_ownership(sources: RightsSources, right: Right, topic: RoutingKey) -> Reason:
     if sources.is_token:
-        return Reason("ownership", Effect.NONE, "the user of an identity provider owns no exchange by name")
+        return Reason("ownership", ReasonEffect.NONE, "the user of an identity provider owns no exchange by name")
     owns = right not in role_rights(sources.role, sources.realm) and is_permitted(
         sources.user, sources.role, right, name=sources.realm, ownership=sources.ownership
     )
     if not owns:
-        return Reason("ownership", Effect.NONE, f"the name of {sources.realm} gives {sources.user} no right to {right}")
+        return Reason(
+            "ownership", ReasonEffect.NONE, f"the name of {sources.realm} gives {sources.user} no right to {right}"
+        )
     return _unless_reserved(sources, topic, "ownership", f"{sources.realm} is the user's own by its name")
 
 
 def _unless_reserved(sources: RightsSources, topic: RoutingKey, kind: str, why: str) -> Reason:
     if is_reserved(topic) and (sources.role is not Role.ADMIN or sources.is_token):
-        return Reason(kind, Effect.NONE, "topics of WAMP need a grant whose pattern begins with wamp")
-    return Reason(kind, Effect.PERMITS, why)
+        return Reason(kind, ReasonEffect.NONE, "topics of WAMP need a grant whose pattern begins with wamp")
+    return Reason(kind, ReasonEffect.PERMITS, why)
 
 
 def _of_principal(
@@ -97,15 +99,15 @@ def _of_principal(
     is_concerned = _is_concerned(sources, principal)
     subject = Subject.of(sources.user, sources.groups)
     for kind, effect, grants in (
-        ("grant", Effect.PERMITS, granted.grants),
-        ("deny", Effect.REFUSES, granted.denies),
+        ("grant", ReasonEffect.PERMITS, granted.grants),
+        ("deny", ReasonEffect.REFUSES, granted.denies),
     ):
         for grant in grants:
             missing = _missing(grant, right, topic, subject, kind)
             if not is_concerned and missing:
                 continue  # of the groups of others, only what membership would change
             why = missing or (f"the {kind} of {principal} matches the topic" if is_concerned else _absence(principal))
-            yield Reason(kind, Effect.NONE if missing or not is_concerned else effect, why, principal, grant)
+            yield Reason(kind, ReasonEffect.NONE if missing or not is_concerned else effect, why, principal, grant)
 
 
 def _is_concerned(sources: RightsSources, principal: PrincipalName) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from signalbox.control.delivery import ONCE, Delivery
+from signalbox.control.delivery import ONCE, CommandDelivery
 from signalbox.control.pages import listed
 from signalbox.errors import Contended, RejectedError
 from signalbox.exchange.model.records import ExchangeRecord
@@ -52,7 +52,7 @@ class RightsChanges:
     notices: RightsNotices
     record: Callable[[Sequence[HistoryEvent]], None]
     by: UserName | None
-    delivery: Delivery = ONCE
+    delivery: CommandDelivery = ONCE
 
     def give(self, command: GiveGrant) -> dict[str, object]:
         """Add a grant or a deny. Raises `Overtaken`."""

@@ -68,7 +68,7 @@ MayRead = Callable[[ExchangeName], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class OverviewPart:
     """A part of the overview; `read` returns it as JSON values and may raise `UnavailableError`."""
 
     read: Callable[[datetime, MayRead], object]
@@ -80,7 +80,7 @@ class StageOverview:
     """The sources of the overview procedures; `parts` are the parts of the overview by their names in the result."""
 
     topics: Topics
-    parts: Mapping[str, Part]
+    parts: Mapping[str, OverviewPart]
     pictures: Pictures
     activity: "RecentActivity"
 

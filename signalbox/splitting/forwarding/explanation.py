@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
-from signalbox.messages import InvalidMessage, Message
+from signalbox.messages import Message, NotAMessage
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.matching import decide
 from signalbox.splitting.model.claims import DEPLOYED, Claim, Decision, FilterOutcome, SessionId
@@ -62,7 +62,7 @@ def parse_messages(document: object) -> tuple[Message, ...]:
     for number, value in enumerate(found):
         try:
             messages.append(Message.parse(value, path=f"messages[{number}]"))
-        except InvalidMessage as error:
+        except NotAMessage as error:
             problems.append(str(error))
     if problems:
         raise InvalidMessages("\n".join(problems))

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from signalbox.control.delivery import ONCE, Delivery, UnprovenSender, proven_sender
+from signalbox.control.delivery import ONCE, CommandDelivery, UnprovenSender, proven_sender
 
 
 def test_a_sender_is_proven_by_sqs():
@@ -28,11 +28,11 @@ def test_only_a_repeated_command_is_overtaken_by_one_that_was_sent_later():
     sent, later = (datetime(2026, 3, 1, 12, 0, second, tzinfo=UTC) for second in (0, 1))
     attributes = {"SentTimestamp": "1772366400000", "ApproximateReceiveCount": "2"}
 
-    repeated, first = Delivery.of(attributes), Delivery.of(attributes | {"ApproximateReceiveCount": "1"})
+    repeated, first = CommandDelivery.of(attributes), CommandDelivery.of(attributes | {"ApproximateReceiveCount": "1"})
 
-    assert (repeated, first) == (Delivery(sent, is_repeated=True), Delivery(sent))
+    assert (repeated, first) == (CommandDelivery(sent, is_repeated=True), CommandDelivery(sent))
     assert repeated.is_overtaken(later)
     assert not repeated.is_overtaken(sent)
     assert not repeated.is_overtaken(None)
     assert not first.is_overtaken(later)
-    assert Delivery.of({}) == ONCE
+    assert CommandDelivery.of({}) == ONCE

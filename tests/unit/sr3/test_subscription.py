@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from signalbox_sr3.subscription import Binding, Subscription
+from signalbox_sr3.subscription import Subscription, SubscriptionBinding
 
 
 def options(queue: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
@@ -26,8 +26,8 @@ def test_the_first_instance_declares_and_binds():
         message_ttl=timedelta(minutes=1),
         prefetch=25,
         is_declared=True,
-        bindings=(Binding("xs_alice", "v03.a.#"),),
-        former_bindings=(Binding("xs_alice", "v03.b.#"),),
+        bindings=(SubscriptionBinding("xs_alice", "v03.a.#"),),
+        former_bindings=(SubscriptionBinding("xs_alice", "v03.b.#"),),
     )
 
 
@@ -60,7 +60,7 @@ def test_topics_of_earlier_versions_can_be_lists_of_words():
     found = options()
     found["subscriptions"][0]["bindings"] = [{"exchange": "xpublic", "topic": ["v03", "#"]}]
 
-    assert Subscription.of(found).bindings == (Binding("xpublic", "v03.#"),)
+    assert Subscription.of(found).bindings == (SubscriptionBinding("xpublic", "v03.#"),)
 
 
 @pytest.mark.parametrize(("prefetch", "batch", "expected"), [(25, 100, 25), (25, 10, 10), (0, 100, 100)])

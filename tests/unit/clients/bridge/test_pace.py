@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from signalbox.clients.bridge.pace import RATE, Pace
+from signalbox.clients.bridge.pace import RATE, PublicationPace
 from signalbox.exchange.routing.limits import Share
 from tests.fakes.allowances import MemoryAllowanceCounter
 
@@ -16,10 +16,10 @@ LARGEST = 6 * 115  # KB of a retained event
 @dataclass
 class Clock:
     seconds: float = 0.0
-    pace: Pace = field(init=False)
+    pace: PublicationPace = field(init=False)
 
     def __post_init__(self) -> None:
-        self.pace = Pace(lambda: self.seconds, self.sleep)
+        self.pace = PublicationPace(lambda: self.seconds, self.sleep)
 
     def sleep(self, seconds: float) -> None:
         self.seconds += seconds

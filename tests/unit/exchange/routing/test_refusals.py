@@ -8,7 +8,7 @@ import pytest
 from signalbox.exchange.messages.copies import Copy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing import refusals
-from signalbox.exchange.routing.copy_dispatcher import DeadLetter
+from signalbox.exchange.routing.copy_dispatcher import NewDeadLetter
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -52,8 +52,10 @@ def see_others_taken(world: World, number: int = refusals.WITNESSES) -> None:
         assert not world.dispatcher.dead_letter({MessageId(str(count)): letter()})
 
 
-def letter(name: str | None = None) -> DeadLetter:
-    return DeadLetter(Message.parse({"MessageId": "other", "Body": "other"}), "none", QueueName(name) if name else None)
+def letter(name: str | None = None) -> NewDeadLetter:
+    return NewDeadLetter(
+        Message.parse({"MessageId": "other", "Body": "other"}), "none", QueueName(name) if name else None
+    )
 
 
 def one_copy(number: int = 0, exchange: str = "xs") -> Copy:

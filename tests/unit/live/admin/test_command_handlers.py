@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from signalbox.control.delivery import ONCE, Delivery
+from signalbox.control.delivery import ONCE, CommandDelivery
 from signalbox.control.envelope import Envelope, InvalidCommand
 from signalbox.errors import EffectFailed
 from signalbox.exchange.control.errors import NotFound, NotPermitted
@@ -256,7 +256,7 @@ def test_a_repeated_ungrant_notifies_the_sessions_again(stage):
 @pytest.mark.parametrize("user", ["bob", "@everyone"])
 def test_a_right_that_was_taken_does_not_come_back_with_a_repeated_command(stage, user):
     given = {**LOGS, "user": user}
-    first, second = (Delivery(START + timedelta(seconds=number)) for number in range(2))
+    first, second = (CommandDelivery(START + timedelta(seconds=number)) for number in range(2))
     stage.ask("grant", **given, delivery=first)
     assert stage.ask("grant", **given, delivery=replace(first, is_repeated=True))["granted"] is False
     stage.ask("ungrant", **given, delivery=second)
@@ -286,7 +286,7 @@ def test_a_right_that_was_taken_does_not_come_back_with_a_repeated_command(stage
     ids=["members", "groups", "secrets"],
 )
 def test_what_a_later_command_changed_stays_when_one_is_repeated(stage, first, second, is_left):
-    sent, later = (Delivery(START + timedelta(seconds=number)) for number in range(2))
+    sent, later = (CommandDelivery(START + timedelta(seconds=number)) for number in range(2))
     stage.ask(first[0], **first[1], delivery=sent)
     stage.ask(first[0], **first[1], delivery=replace(sent, is_repeated=True))
     stage.ask(second[0], **second[1], delivery=later)
@@ -298,7 +298,7 @@ def test_what_a_later_command_changed_stays_when_one_is_repeated(stage, first, s
 
 
 def test_a_command_that_changes_nothing_is_the_last_one_too(stage):
-    first, second, third = (Delivery(START + timedelta(seconds=number)) for number in range(3))
+    first, second, third = (CommandDelivery(START + timedelta(seconds=number)) for number in range(3))
     stage.ask("grant", **LOGS, delivery=first)
     stage.ask("grant", **LOGS, delivery=third)
 

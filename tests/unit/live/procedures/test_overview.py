@@ -18,7 +18,7 @@ from signalbox.live.procedures.overview import (
     MAXIMUM_RANGES,
     MAXIMUM_TOPICS,
     OverviewContext,
-    Part,
+    OverviewPart,
     Picture,
     PictureName,
     StageOverview,
@@ -163,7 +163,10 @@ def test_the_overview_has_every_part_and_the_reasons_of_unavailable_parts():
     def broken(_now: datetime, _may_read: object) -> object:
         raise UnavailableError("AWS answered Throttling")
 
-    parts = {"exchanges": Part(lambda now, may_read: [now.hour, may_read(REALM)]), "rendezvous": Part(broken)}
+    parts = {
+        "exchanges": OverviewPart(lambda now, may_read: [now.hour, may_read(REALM)]),
+        "rendezvous": OverviewPart(broken),
+    }
     result = call(summarize_stage, parts=parts)
 
     assert result == Payload(
@@ -174,7 +177,7 @@ def test_the_overview_has_every_part_and_the_reasons_of_unavailable_parts():
 
 @pytest.mark.parametrize(("is_admin", "shown"), [(True, {"at", "splits"}), (False, {"at"})])
 def test_only_administrators_get_the_parts_for_administrators(is_admin, shown):
-    parts = {"splits": Part(lambda *_: [], for_administrators=True)}
+    parts = {"splits": OverviewPart(lambda *_: [], for_administrators=True)}
 
     result = call(summarize_stage, rights=replace(ALL, is_admin=is_admin), parts=parts)
 

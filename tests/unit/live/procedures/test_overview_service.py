@@ -16,7 +16,7 @@ from signalbox.live.log.read_limits import CREDIT, POST, SMALL, InstanceReads
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import ItemId, Reply
 from signalbox.live.outbox.overview_calls import InvalidOverviewCall, OverviewCall
-from signalbox.live.procedures.overview import Part, Picture, PictureName, StageOverview, Topic
+from signalbox.live.procedures.overview import OverviewPart, Picture, PictureName, StageOverview, Topic
 from signalbox.live.procedures.overview_service import OverviewService
 from signalbox.live.rights.grants import NO_RIGHTS, Grant, Rights
 from signalbox.live.wamp.messages import Payload, RequestId
@@ -57,7 +57,7 @@ class World:
     def service(self) -> OverviewService:
         stage = StageOverview(
             self,
-            {"exchanges": Part(lambda _now, may_read: list(filter(may_read, self.everything)))},
+            {"exchanges": OverviewPart(lambda _now, may_read: list(filter(may_read, self.everything)))},
             self,
             self.activity,
         )

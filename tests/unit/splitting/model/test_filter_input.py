@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.messages import Attribute, InvalidMessage, Message
+from signalbox.messages import Attribute, Message, NotAMessage
 from signalbox.splitting.model.filter_input import FilterInput, envelope_attributes
 
 SQS_MESSAGE = {
@@ -62,7 +62,7 @@ def test_a_message_needs_no_more_than_a_body():
 
 
 def test_all_problems_of_a_message_are_reported_together():
-    with pytest.raises(InvalidMessage) as refusal:
+    with pytest.raises(NotAMessage) as refusal:
         Message.parse({"MessageId": 5, "Attributes": {"SentTimestamp": 1}, "MessageAttributes": {"a": 1, "b": {}}})
 
     assert str(refusal.value).splitlines() == [
