@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 from functools import cache
-from typing import TYPE_CHECKING
 
 from lambdas.exchange import wiring
 from lambdas.shared import instance
@@ -42,17 +41,13 @@ from signalbox.live.admin.rights_changes import RightsChanges
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 from signalbox.sarracenia.rights.names import ExchangeName
 
-if TYPE_CHECKING:
-    from mypy_boto3_lambda.client import LambdaClient
-
 KEPT_LOCALLY = timedelta(seconds=2)  # the local stage measures at each read, which is free
 
 
 @cache
 def replies() -> SqsReplies:
     """Return the sender of replies to clients."""
-    settings = instance.settings()
-    return SqsReplies(instance.sqs(), control_queue_url=settings.text("EXCHANGE_CONTROL_QUEUE_URL"))
+    return SqsReplies(instance.sqs(), instance.settings().text("EXCHANGE_CONTROL_QUEUE_URL"))
 
 
 @cache
@@ -83,9 +78,8 @@ def redrive_policies() -> SqsRedrivePolicies:
 def user_queues() -> UserControlQueues:
     """Return the control and reply queues of users."""
     settings = instance.settings()
-    return UserControlQueues(
-        instance.sqs(), _functions(), settings.text("EXCHANGE_CONTROL_QUEUE_URL"), settings.text("EXCHANGE_PREFIX")
-    )
+    url, prefix = settings.text("EXCHANGE_CONTROL_QUEUE_URL"), settings.text("EXCHANGE_PREFIX")
+    return UserControlQueues(instance.sqs(), instance.functions(), url, prefix)
 
 
 @cache
@@ -94,7 +88,7 @@ def reconnection(control: FunctionArn) -> ReconnectionService:
     settings, prefix = instance.settings(), queue_arn_prefix()
     return ReconnectionService(
         ports(),
-        LambdaConnections(_functions(), user_queues(), prefix, tags()),
+        LambdaConnections(instance.functions(), user_queues(), prefix, tags()),
         DynamoConnectionChecks(wiring.table()),
         Readers(FunctionArn(settings.text("ROUTE_FUNCTION_ARN")), control),
     )
@@ -105,7 +99,7 @@ def ports() -> ControlPorts:
     """Return the ports of commands and scheduled tasks."""
     settings, sqs, table = instance.settings(), instance.sqs(), wiring.table()
     stage, route_arn = settings.text("STAGE"), settings.text("ROUTE_FUNCTION_ARN")
-    concurrency = settings.number("ROUTE_CONCURRENCY")
+    concurrency, functions = settings.number("ROUTE_CONCURRENCY"), instance.functions()
     queues = OwnQueues(sqs, wiring.url_prefix(), queue_arn_prefix())
     return ControlPorts(
         store=ExchangeStore(
@@ -117,7 +111,7 @@ def ports() -> ControlPorts:
         ),
         counters=DynamoCounters(table),
         sqs=SqsExchangeQueues(queues, stage=stage, key_arn=settings.text("QUEUE_KEY_ARN")),
-        mappings=RouteMappings(EventSourceMappings(_functions(), route_arn, queue_arn_prefix(), concurrency, tags())),
+        mappings=RouteMappings(EventSourceMappings(functions, route_arn, queue_arn_prefix(), concurrency, tags())),
         metrics=CloudWatchQueueMetrics(
             instance.aws_client("cloudwatch"), instance.CLOCK.now, KEPT_LOCALLY if instance.is_local() else KEPT_FOR
         ),
@@ -190,12 +184,6 @@ def queue_arn_prefix() -> str:
     """Return the ARN prefix of all queues, which are in the account and region of the router."""
     partition, _, region, account = instance.settings().text("ROUTE_FUNCTION_ARN").split(":")[1:5]
     return f"arn:{partition}:sqs:{region}:{account}:"
-
-
-@cache
-def _functions() -> "LambdaClient":
-    client: LambdaClient = instance.aws_client("lambda")
-    return client
 
 
 def tags() -> dict[str, str]:

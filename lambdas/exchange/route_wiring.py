@@ -45,7 +45,7 @@ from signalbox.live.router.decoding import metadata_problem
 from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.router.distributor import Distributor
 from signalbox.live.router.write_limits import MAXIMUM_KILOBYTES
-from signalbox.queues import QueueName
+from signalbox.queues import QueueName, QueueUrl, queue_name
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.literals import QueueAttributeNameType
@@ -63,21 +63,23 @@ SEEN_WITHIN = timedelta(hours=1)  # a copy that waits, or one before it, if no p
 @cache
 def router() -> Router:
     """Return the router of exchanges."""
-    table = routing_table()
+    table, now = DynamoRoutingTable(wiring.table()), instance.CLOCK.now
     copy_settings = CopySettingsCache(table)
+    denies = CachedDenies(wiring.stored_denies(), now, instance.is_late)
+    keys = KeyHolder(DynamoKeyHolds(wiring.table()), now, instance.CLOCK.sleep, timeout(), retention())
     return Router(
-        BatchReader(table, copy_settings, denies(), trusted_senders(), metadata_problem, instance.CLOCK.now),
-        Numberer(heads(), key_holder()),
+        BatchReader(table, copy_settings, denies, trusted_senders(), metadata_problem, now),
+        Numberer(heads(), keys),
         distributor() if wiring.has_live() else None,
         CopyRouter(
             dispatcher(),
             refusals(),
             _allowance(_table_once(), "copies", MOST_COPIES),
-            keeper(),
+            _keeper(),
             copy_settings,
             wiring.names(),
-            instance.CLOCK.now,
-            sent_copies(),
+            now,
+            DynamoSentCopies(wiring.table()),
             instance.is_late,
             parallel_map,
         ),
@@ -110,25 +112,12 @@ def trusted_senders() -> TrustedSenders:
 
 
 @cache
-def routing_table() -> DynamoRoutingTable:
-    """Return the stored declarations."""
-    return DynamoRoutingTable(wiring.table())
-
-
-@cache
 def heads() -> DynamoHeads:
     """Return the stored heads of routing keys."""
     return DynamoHeads(wiring.table(), _table_once())
 
 
-@cache
-def denies() -> CachedDenies:
-    """Return the denies of users in realms."""
-    return CachedDenies(wiring.stored_denies(), instance.CLOCK.now, instance.is_late)
-
-
-@cache
-def keeper() -> CopyKeeper | None:
+def _keeper() -> CopyKeeper | None:
     """Return the keeper of copies, whose client is created for the first kept queue; None without history."""
     if not instance.settings().has("KEPT_BUCKET"):
         return None
@@ -156,26 +145,11 @@ def flush() -> None:
 
 
 @cache
-def key_holder() -> KeyHolder:
-    """Return the holder of routing keys."""
-    return KeyHolder(
-        DynamoKeyHolds(wiring.table()),
-        instance.CLOCK.now,
-        instance.CLOCK.sleep,
-        hold_for=timeout(),
-        retention=retention(),
-    )
-
-
-@cache
 def distributor() -> Distributor:
     """Return the distributor of live publications to connections."""
     table = instance.table("LIVE_TABLE")
     return Distributor(
-        log=DynamoRouterLog(
-            DynamoTopicLog(table, parallel_map),
-            heads(),
-        ),
+        log=DynamoRouterLog(DynamoTopicLog(table, parallel_map), heads()),
         directory=CachedSubscriberDirectory(DynamoSubscribers(table), instance.CLOCK.now),
         outboxes=SqsOutboxes(
             instance.sqs(), instance.settings().text("LIVE_OUTBOX_URL"), parallel_map, instance.backoff()
@@ -183,16 +157,10 @@ def distributor() -> Distributor:
         parallel_map=parallel_map,
         now=instance.CLOCK.now,
         longest_write=timeout(),
-        sent=sent_copies(),
+        sent=DynamoSentCopies(wiring.table()),
         allowance=_allowance(instance.table("LIVE_TABLE", instance.ONCE), "written", MAXIMUM_KILOBYTES),
         is_late=instance.is_late,
     )
-
-
-@cache
-def sent_copies() -> DynamoSentCopies:
-    """Return the sent copies of unfinished publications."""
-    return DynamoSentCopies(wiring.table())
 
 
 def timeout() -> timedelta:
@@ -239,15 +207,14 @@ def _table_once() -> DynamoTable:
 @cache
 def dispatcher() -> CopyDispatcher:
     """Return the dispatcher of copies."""
-    dead_letter_queue_url = instance.settings().text("EXCHANGE_DEAD_LETTER_QUEUE_URL")
     sender = SqsQueueSender(instance.sqs_once(), wiring.url_prefix(), replace(instance.backoff(), most=1))
     return CopyDispatcher(
         sender=sender,
-        declared=routing_table(),
+        declared=DynamoRoutingTable(wiring.table()),
         refusals=refusals(),
         retry_queue=retry_queue(),
         ordered_retry_queue=ordered_retry_queue(),
-        dead_letter_queue=_name(dead_letter_queue_url),
+        dead_letter_queue=_queue("EXCHANGE_DEAD_LETTER_QUEUE_URL"),
         attempts=instance.backoff().attempts,
         parallel_map=parallel_map,
     )
@@ -255,13 +222,13 @@ def dispatcher() -> CopyDispatcher:
 
 def retry_queue() -> QueueName:
     """Return the name of the retry queue of unordered copies."""
-    return _name(instance.settings().text("EXCHANGE_RETRY_QUEUE_URL"))
+    return _queue("EXCHANGE_RETRY_QUEUE_URL")
 
 
 def ordered_retry_queue() -> QueueName:
     """Return the name of the retry queue of ordered copies."""
-    return _name(instance.settings().text("EXCHANGE_ORDERED_RETRY_QUEUE_URL"))
+    return _queue("EXCHANGE_ORDERED_RETRY_QUEUE_URL")
 
 
-def _name(queue_url: str) -> QueueName:
-    return QueueName(queue_url.rpartition("/")[2])
+def _queue(variable: str) -> QueueName:
+    return queue_name(QueueUrl(instance.settings().text(variable)))

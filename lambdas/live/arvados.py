@@ -39,9 +39,5 @@ def _admissions() -> AdmissionService:
         accounts=DynamoAccounts(wiring.table(), exchanges, pepper=""),
         tokens=JwtVerifier(IssuerKeys(documents)),
         cluster=ArvadosUsers(documents),
-        random_id=_random_id,
+        random_id=lambda: secrets.randbelow(MAXIMUM_ID) + 1,
     )
-
-
-def _random_id() -> int:
-    return secrets.randbelow(MAXIMUM_ID) + 1

@@ -44,8 +44,7 @@ def _table(variable: str) -> DynamoTable | None:
 
 
 def _pictures() -> Pictures:
-    name = "HISTORY_BUCKET"
-    settings = instance.settings()
+    name, settings = "HISTORY_BUCKET", instance.settings()
     return S3Pictures(instance.aws_client("s3"), settings.text(name)) if settings.has(name) else NoPictures()
 
 

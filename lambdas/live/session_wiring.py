@@ -34,12 +34,13 @@ NONCE_BYTES, PEPPER_BYTES = 32, 32
 def ports() -> SessionPorts:
     """Return the ports of sessions."""
     settings, table = instance.settings(), wiring.table()
+    pepper = stage_pepper(table, secrets.token_urlsafe(PEPPER_BYTES))
     subscribers = DynamoSubscribers(table, inner_map)
     return SessionPorts(
         store=LiveStore(
             sessions=wiring.sessions(),
             realm_sessions=DynamoRealmSessions(table),
-            accounts=DynamoAccounts(table, instance.table("EXCHANGE_TABLE"), pepper()),
+            accounts=DynamoAccounts(table, instance.table("EXCHANGE_TABLE"), pepper),
             log=DynamoTopicLog(table, inner_map, is_late=instance.is_late),
         ),
         subscribers=LiveSubscribers(
@@ -58,7 +59,7 @@ def ports() -> SessionPorts:
             Lock(),
         ),
         names=StageNames(settings.text("STAGE"), settings.text("EXCHANGE_PREFIX")),
-        pepper=pepper(),
+        pepper=pepper,
         now=instance.CLOCK.now,
         random_id=lambda: secrets.randbelow(MAXIMUM_ID) + 1,
         nonce=lambda: secrets.token_hex(NONCE_BYTES),
@@ -82,9 +83,3 @@ def write_history() -> None:
 @cache
 def _events() -> list[HistoryEvent]:
     return []  # appending to a list is thread-safe
-
-
-@cache
-def pepper() -> str:
-    """Return the stage's secret for credentials of unknown users."""
-    return stage_pepper(wiring.table(), secrets.token_urlsafe(PEPPER_BYTES))

@@ -105,9 +105,4 @@ def _record(record: RendezvousRecord) -> None:
 
 @cache
 def _service() -> ClientService:
-    return ClientService(
-        offers=wiring.offers(),
-        paces=wiring.paces(),
-        clock=instance.CLOCK,
-        policy=wiring.policy(),
-    )
+    return ClientService(wiring.offers(), wiring.paces(), instance.CLOCK, wiring.policy())

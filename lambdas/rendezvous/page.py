@@ -31,7 +31,9 @@ def respond(request: Request) -> Response:
         return response(pages.NOT_FOUND, status=HTTPStatus.NOT_FOUND, headers=pages.NOT_FOUND_HEADERS)
     if request.is_preflight:
         return response()
-    return response(_debug()) if request.path == "/debug" else _counted(request)
+    if request.path == "/debug":
+        return response(pages.debug_page(_available(instance.CLOCK.now())))
+    return _counted(request)
 
 
 def _counted(
@@ -52,10 +54,6 @@ _requests = cache(CostlyRequests)
 @lru_cache(maxsize=2)
 def _text(path: str, _period: int) -> str:
     return _metrics() if path == "/metrics" else _prometheus()
-
-
-def _debug() -> str:
-    return pages.debug_page(_available(instance.CLOCK.now()))
 
 
 def _available(now: datetime) -> Mapping[ProxyKind, int]:

@@ -21,6 +21,7 @@ from signalbox.history.event import HistoryEvent
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
+    from mypy_boto3_lambda.client import LambdaClient
     from mypy_boto3_sqs.client import SQSClient
 
     from signalbox.aws.shared.dynamodb import DynamoTable
@@ -128,6 +129,13 @@ def sqs() -> "SQSClient":
 def sqs_once() -> "SQSClient":
     """Return the SQS client for the queues of others, which repeats no call: a throttled queue must not hold others."""
     client: SQSClient = aws_client("sqs", config=ONCE)
+    return client
+
+
+@cache
+def functions() -> "LambdaClient":
+    """Return the client of Lambda."""
+    client: LambdaClient = aws_client("lambda")
     return client
 
 

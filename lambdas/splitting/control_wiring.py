@@ -19,7 +19,7 @@ from signalbox.aws.splitting.audit_trail import AthenaAuditTrail
 from signalbox.aws.splitting.control_queue import SqsControlQueue
 from signalbox.aws.splitting.discovery import AwsDiscovery
 from signalbox.aws.splitting.forwarders import LambdaForwarders
-from signalbox.aws.splitting.locks import DynamoHeartbeats, DynamoLocks
+from signalbox.aws.splitting.locks import DynamoHeartbeats, DynamoLedger, DynamoLocks, DynamoQueueUses
 from signalbox.aws.splitting.splits import DynamoRegistries
 from signalbox.aws.splitting.target_notes import DynamoAnnotations, DynamoSamples
 from signalbox.kept.sweeper import KeptSweeper
@@ -30,14 +30,7 @@ from signalbox.splitting.control.effect_executor import EffectExecutor
 from signalbox.splitting.control.keeping import KeepService
 from signalbox.splitting.control.observation import SplitObserver
 from signalbox.splitting.control.orphan_queues import OrphanQueueSweeper
-from signalbox.splitting.control.ports import (
-    AuditTrail,
-    KeptStore,
-    NoAuditTrail,
-    Outlets,
-    Resources,
-    Store,
-)
+from signalbox.splitting.control.ports import AuditTrail, KeptStore, NoAuditTrail, Outlets, Resources, Store
 from signalbox.splitting.control.presentation import SplitPresenter
 from signalbox.splitting.control.problems import ProblemLog
 from signalbox.splitting.control.reconcile_loop import ReconcileLoop, Reconciler
@@ -68,8 +61,7 @@ def timings() -> Timings:
 @cache
 def replies() -> SqsReplies:
     """Return the reply sender."""
-    settings = instance.settings()
-    return SqsReplies(instance.sqs(), control_queue_url=settings.text("CONTROL_QUEUE_URL"))
+    return SqsReplies(instance.sqs(), instance.settings().text("CONTROL_QUEUE_URL"))
 
 
 @cache
@@ -100,7 +92,7 @@ def service() -> ControlService:
         starter=_starter(),
         loop=loop(),
         discovery=AwsDiscovery(
-            targets.functions(),
+            instance.functions(),
             instance.aws_client("ecs"),
             instance.aws_client("iam"),
             targets.home(),
@@ -161,7 +153,7 @@ def _chains() -> Chains:
 @cache
 def _resources() -> Resources:
     forwarders = LambdaForwarders(
-        targets.functions(),
+        instance.functions(),
         function_arn=instance.settings().text("SPLIT_FUNCTION_ARN"),
         queue_arn_prefix=targets.queue_arn_prefix(),
         stage=targets.stage(),
@@ -190,8 +182,8 @@ def _store() -> Store:
         splits=wiring.splits(),
         samples=DynamoSamples(table, timings()),
         annotations=DynamoAnnotations(table),
-        ledger=wiring.ledger(),
-        uses=wiring.uses(),
+        ledger=DynamoLedger(table),
+        uses=DynamoQueueUses(table),
     )
 
 

@@ -12,6 +12,7 @@ from lambdas.shared.poison import fail_if_stuck
 from lambdas.shared.records import in_flight, messages_of
 from lambdas.shared.threads import parallel_map
 from lambdas.splitting import wiring
+from signalbox.aws.splitting.locks import DynamoLedger, DynamoQueueUses
 from signalbox.aws.splitting.objects import S3ObjectMetadata
 from signalbox.filters.languages import Languages
 from signalbox.kept.objects import NotKept
@@ -60,7 +61,7 @@ def _left_in_flight(records: list[dict[str, Any]], left: Collection[str]) -> dic
 @cache
 def _splitter() -> Splitter:
     timeout = timedelta(seconds=instance.settings().number("SPLIT_TIMEOUT_SECONDS"))
-    now, uses = instance.CLOCK.now, UseRecorder(wiring.uses(), instance.CLOCK.now)
+    now, uses = instance.CLOCK.now, UseRecorder(DynamoQueueUses(wiring.table()), instance.CLOCK.now)
     limits = FilterLimits(Languages(), total=timeout * FILTER_SHARE, settle=timeout + RECORD_AGE)
     objects = S3ObjectMetadata(
         partial(wiring.s3, timeout * PATIENCE),
@@ -75,7 +76,7 @@ def _splitter() -> Splitter:
         wiring.sender(),
         uses,
         wiring.dead_letters(),
-        wiring.ledger(),
+        DynamoLedger(wiring.table()),
         wiring.queues(),
         now,
         is_late=lambda: instance.seconds_left() < latest,

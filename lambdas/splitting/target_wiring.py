@@ -22,8 +22,6 @@ from signalbox.splitting.ports import Targets
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mypy_boto3_lambda.client import LambdaClient
-
     from signalbox.aws.splitting.kubernetes.api import KubernetesApi
     from signalbox.aws.splitting.kubernetes.settings import ClusterSetting
     from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets
@@ -95,7 +93,9 @@ def by_kind() -> dict[TargetKind, Targets]:
     originals, annotations = OriginalQueues(instance.sqs()), DynamoAnnotations(wiring.table())
     tags = {STAGE_TAG: stage(), CAPABILITY_TAG: CAPABILITY}
     return {
-        TargetKind.LAMBDA: LambdaTargets(functions(), originals, annotations, resolver, queue_arn_prefix(), tags),
+        TargetKind.LAMBDA: LambdaTargets(
+            instance.functions(), originals, annotations, resolver, queue_arn_prefix(), tags
+        ),
         TargetKind.ECS_SERVICE: EcsTargets(instance.aws_client("ecs"), originals, resolver),
         TargetKind.SSM_PARAMETER: SsmTargets(
             instance.aws_client("ssm"),
@@ -107,13 +107,6 @@ def by_kind() -> dict[TargetKind, Targets]:
         ),
         **(dict.fromkeys(KUBERNETES, in_clusters) if in_clusters else {}),
     }
-
-
-@cache
-def functions() -> "LambdaClient":
-    """Return the client of Lambda."""
-    client: LambdaClient = instance.aws_client("lambda")
-    return client
 
 
 def _resolver() -> Resolver:

@@ -11,7 +11,6 @@ from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.aws.shared.queue_sender import SqsQueueSender
-from signalbox.aws.splitting.locks import DynamoLedger, DynamoQueueUses
 from signalbox.aws.splitting.queues import SqsSplitQueues
 from signalbox.aws.splitting.splits import DynamoSplits
 
@@ -28,18 +27,6 @@ def table() -> DynamoTable:
 def splits() -> DynamoSplits:
     """Return the records of all splits."""
     return DynamoSplits(table())
-
-
-@cache
-def ledger() -> DynamoLedger:
-    """Return the ledger of unfinished calls."""
-    return DynamoLedger(table())
-
-
-@cache
-def uses() -> DynamoQueueUses:
-    """Return the recorded uses of temporary queues."""
-    return DynamoQueueUses(table())
 
 
 @cache
