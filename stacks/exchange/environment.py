@@ -43,8 +43,12 @@ METRICS_DELAY_SECONDS = 1200
 
 def environment(function: str, resources: Mapping[str, str], config: Config) -> dict[str, str]:
     """Return the environment of a function; `resources` are the variables with names of resources."""
-    everything = {**resources, **_values(config)}
-    return selected(everything, NEEDS[function])
+    given = {
+        **resources,
+        "EXCHANGE_VISIBILITY_SECONDS": str(VISIBILITY_PER_TIMEOUT * config.route_timeout_seconds),
+        "QUEUE_METRICS_DELAY_SECONDS": str(0 if config.local else METRICS_DELAY_SECONDS),
+    }
+    return selected(given, NEEDS[function], config)
 
 
 def exchange_queues_arn(config: Config) -> str:
@@ -75,17 +79,3 @@ def user_control_queues_arn(config: Config) -> str:
 def user_reply_queues_arn(config: Config) -> str:
     """Return the ARN pattern of users' reply queues."""
     return queue_arn(f"{config.exchange_reply_queue}-*")
-
-
-def _values(config: Config) -> dict[str, str]:
-    return {
-        "STAGE": config.stage,
-        "EXCHANGE_PREFIX": config.exchange_prefix,
-        "EXCHANGE_RETENTION_SECONDS": str(config.exchange_retention_seconds),
-        "EXCHANGE_USER_QUOTA": str(config.exchange_user_quota),
-        "ROUTE_CONCURRENCY": str(config.route_concurrency),
-        "ROUTE_TIMEOUT_SECONDS": str(config.route_timeout_seconds),
-        "ROUTE_RETRY_SECONDS": str(config.route_retry_seconds),
-        "EXCHANGE_VISIBILITY_SECONDS": str(VISIBILITY_PER_TIMEOUT * config.route_timeout_seconds),
-        "QUEUE_METRICS_DELAY_SECONDS": str(0 if config.local else METRICS_DELAY_SECONDS),
-    }

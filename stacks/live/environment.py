@@ -37,16 +37,14 @@ NEEDS = {
 
 def environment(function: str, resources: Mapping[str, str], *, api_id: str, config: Config) -> dict[str, str]:
     """Return the environment of a function; `resources` are the variables with names of resources."""
-    everything = {
+    given = {
         **resources,
-        "STAGE": config.stage,
-        "EXCHANGE_PREFIX": config.exchange_prefix,
         "LIVE_CONNECTIONS_URL": _connections_url(api_id, config),
         "LIVE_VISIBILITY_SECONDS": str(VISIBILITY_PER_TIMEOUT * config.live_timeout_seconds),
         "LIVE_WEBSOCKET_URL": _websocket_url(api_id, config),
         "PAGE_LISTS_REALMS": "yes" if config.page_lists_realms else "no",
     }
-    return selected(everything, NEEDS[function])
+    return selected(given, NEEDS[function], config)
 
 
 def connections_arn(api_id: str) -> str:

@@ -36,27 +36,11 @@ NEEDS = {
 def environment(function: str, around: Surroundings, *, queues: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a function; `queues` has the variables of the stage's queues."""
     state, config = around.state, around.config
-    everything = {
-        **queues,
-        **stream(around.lake),
-        "STAGE": config.stage,
-        "CLIENT_QUEUE_PREFIX": config.client_queue_prefix,
-        "CLIENT_QUEUE_ARN_PREFIX": client_queues_arn(config),
-        "CLIENT_QUEUE_LEASE_SECONDS": str(config.client_queue_lease_seconds),
-        "STRAY_QUEUE_AGE_SECONDS": str(config.stray_queue_age_seconds),
-        "OFFER_PATIENCE_SECONDS": str(config.offer_patience_seconds),
-        "HTTP_OFFER_PATIENCE_SECONDS": str(config.http_offer_patience_seconds),
-        "MATCH_PATIENCE_SECONDS": str(config.match_patience_seconds),
-        "PROXY_RECENCY_SECONDS": str(config.proxy_recency_seconds),
-        "POLLS_PER_MINUTE": str(config.polls_per_minute),
-        "ALLOWED_RELAY_PATTERN": config.allowed_relay_pattern,
-    }
-    if config.broker_url is not None:
-        everything["BROKER_URL"] = config.broker_url
-    else:
-        everything["RENDEZVOUS_TABLE"] = state.rendezvous_table.table_name
-        everything["LEASE_TABLE"] = state.lease_table.table_name
-    return selected(everything, NEEDS[function])
+    given = {**queues, **stream(around.lake), "CLIENT_QUEUE_ARN_PREFIX": client_queues_arn(config)}
+    if config.broker_url is None:
+        given["RENDEZVOUS_TABLE"] = state.rendezvous_table.table_name
+        given["LEASE_TABLE"] = state.lease_table.table_name
+    return selected(given, NEEDS[function], config)
 
 
 def door_queues(config: Config) -> dict[str, str]:

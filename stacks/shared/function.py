@@ -211,6 +211,10 @@ def stream(lake: HistoryLake | None) -> dict[str, str]:
     return {} if lake is None else {"HISTORY_STREAM": lake.stream.delivery_stream_name}
 
 
-def selected(everything: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """Return the variables with these names, without those of capabilities that the stage does not have."""
-    return {name: everything[name] for name in names if name in everything or name not in OF_HISTORY | OF_OTHERS}
+def selected(given: Mapping[str, str], names: Iterable[str], config: Config) -> dict[str, str]:
+    """Return the variables with these names, without those of capabilities that the stage does not have.
+
+    A variable that is not given is the value of the configuration with its name.
+    """
+    of_stage = [name for name in names if name in given or name not in OF_HISTORY | OF_OTHERS]
+    return {name: given[name] if name in given else str(getattr(config, name.lower())) for name in of_stage}

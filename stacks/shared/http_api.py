@@ -101,14 +101,12 @@ def limit_routes(stage: apigatewayv2.IStage, rates: Mapping[str, int], *, routes
         raise TypeError(f"expected a stage of an API, not {made!r}")
     if rates:
         # These settings replace those of the stage as a whole: what they omit has API Gateway's own default.
-        made.route_settings = {key: _limits(rate) for key, rate in rates.items()}
+        made.route_settings = {
+            key: {"ThrottlingRateLimit": rate, "ThrottlingBurstLimit": rate} for key, rate in rates.items()
+        }
     for route in routes:
         # A stage with settings for a route that does not exist yet is refused: «Unable to find Route by key».
         stage.node.add_dependency(route)
-
-
-def _limits(rate: int) -> dict[str, object]:
-    return {"ThrottlingRateLimit": rate, "ThrottlingBurstLimit": rate}
 
 
 def _integration(function: lambda_.IFunction) -> HttpLambdaIntegration:

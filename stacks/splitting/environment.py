@@ -38,21 +38,11 @@ NEEDS = {
 
 def environment(function: str, resources: Mapping[str, str], config: Config) -> dict[str, str]:
     """Return the environment of a function; `resources` are the variables with names of resources."""
-    everything = {**resources, **_values(config)}
-    return selected(everything, NEEDS[function])
-
-
-def _values(config: Config) -> dict[str, str]:
-    return {
-        "STAGE": config.stage,
+    given = {
+        **resources,
         "HISTORY_TABLE": TABLE,
-        "TEMPORARY_QUEUE_PREFIX": config.temporary_queue_prefix,
         "TEMPORARY_QUEUE_ARN_PREFIX": queue_arn(config.temporary_queue_prefix),
         "SPLITTABLE_BUCKETS": ",".join(config.buckets_to_read),
-        "SPLIT_TIMEOUT_SECONDS": str(config.split_timeout_seconds),
-        "SPLIT_CONCURRENCY": str(config.split_concurrency),
-        "SPLIT_EMPTY_SECONDS": str(config.split_empty_seconds),
-        "SPLIT_PARAMETER_SECONDS": str(config.split_parameter_seconds),
-        "SPLIT_HEARTBEAT_SECONDS": str(config.split_heartbeat_seconds),
         "KUBERNETES_CLUSTERS": config.clusters.variable,
     }
+    return selected(given, NEEDS[function], config)
