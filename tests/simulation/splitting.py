@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -41,7 +41,7 @@ TARGETS = {**{f"ssm/{name}": queue for name, queue in PARAMETERS.items()}, TARGE
 # Two receives are the least that a queue may have.
 MOST_RECEIVES = 4
 DEVELOPERS, OTHERS, GROUPS = ("ann", "bob"), "others", 3
-
+SILENT = "no sign of life since "
 
 READ_AGAIN_SECONDS, CALM_SECONDS, QUIET_SECONDS = 25, 3000, 1800
 CONTROL_SECONDS, CONTROL_VISIBILITY = 30, 40
@@ -91,13 +91,14 @@ class SplittingAccount:
 class SessionCommands:
     """The commands of one session, which notes if the stage ends the session although it gets heartbeats.
 
-    One that is not ready in time may end.
+    One that is not ready in time may end. `beats` are the signs of life that were answered, also those of earlier runs
+    of the command: when each was sent and answered.
     """
 
     world: "SplittingWorld"
     control: ControlClient
+    beats: list[tuple[float, float]]
     began: float | None = None
-    beat_at: float = 0.0
     was_ready: bool = False
 
     def ask(self, command: str, fields: Mapping[str, object], *, timeout: timedelta | None = None) -> object:
@@ -111,15 +112,22 @@ class SessionCommands:
         if status.has_ended:
             self._note(command, status.reason or "without a reason")
         else:
-            self.began, self.beat_at = self.began or at, at
+            self.began = self.began or at
+            self.beats.append((at, self.world.kernel.now))
             self.was_ready = self.was_ready or status.phase == Phase.READY
         return found
 
     def _note(self, command: str, reason: str) -> None:
-        now = self.world.kernel.now
-        is_alive = command == "heartbeat" and now - self.beat_at < CONFIG.split_heartbeat_seconds
-        is_lost = self.was_ready or reason.startswith("no sign of life")
-        if is_alive and is_lost and self.began and not self.world.was_away(self.began, now):
+        if command != "heartbeat" or self.began is None:
+            return
+        now, longest = self.world.kernel.now, CONFIG.split_heartbeat_seconds
+        if reason.startswith(SILENT):
+            begin = datetime.fromisoformat(reason.removeprefix(SILENT)).timestamp()
+            # The text has whole seconds. A sign of life after the longest silence is too late.
+            is_lost = any(begin + 1 < sent and answered < begin + longest for sent, answered in self.beats)
+        else:
+            begin, is_lost = self.began, self.was_ready and now - self.beats[-1][0] < longest
+        if is_lost and not self.world.was_away(begin, now):
             self.world.account.lost.append(reason)
 
 
@@ -293,10 +301,11 @@ class SplittingWorld(World):
         kernel = self.kernel
         entry = {"queue_type": "SQS", "message_filter": {"author": f"^{developer}$"}}
         config, number = {"feature": {"split_queues": {"*": entry}}}, 0
+        beats: list[tuple[float, float]] = []
         while kernel.now < self.end - QUIET_SECONDS:
             kernel.sleep(kernel.between(20, 400))
             request = SessionRequest(target, f"{developer}{number}", f"{developer}@laptop", config)
-            commands = SessionCommands(self, self._control())
+            commands = SessionCommands(self, self._control(), beats)
             client = SessionClient(commands, request, sleep=kernel.sleep, clock=lambda: kernel.now)
             try:
                 number += self._use(name, client)
