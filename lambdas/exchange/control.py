@@ -9,7 +9,7 @@ from lambdas.exchange import control_wiring, wiring
 from lambdas.shared import guarding, instance
 from lambdas.shared.commands import CommandProcessor
 from signalbox.aws.shared.telemetry import measure_oldest_message
-from signalbox.control.delivery import Delivery, UnprovenSender
+from signalbox.control.delivery import CommandDelivery, UnprovenSender
 from signalbox.control.envelope import Commands, Envelope
 from signalbox.errors import RejectedError
 from signalbox.exchange.control import commands as exchange_commands
@@ -76,7 +76,7 @@ def _caller(record: dict[str, Any], sender_id: str) -> UserName | None:
     except InvalidUserName as error:
         raise UnprovenSender(str(error)) from error
     router_id = instance.settings().text("ROUTE_ROLE_ID")
-    sent_at = Delivery.of(record["attributes"]).sent_at
+    sent_at = CommandDelivery.of(record["attributes"]).sent_at
     prove_sender(control_wiring.ports().store.users, user, sender_id=sender_id, router_id=router_id, sent_at=sent_at)
     return user
 
