@@ -91,7 +91,7 @@ def _answer(user: UserName | None, envelope: Envelope) -> object:
         raise NoLive("the stage has no live exchanges: deploy it with live in the setting `capabilities`")
     if isinstance(command, commands.Command):
         return control_wiring.live_commands().answer(user, command, delivery=envelope.delivery)
-    answer = control_wiring.exchange_service().answer(user, command)
+    answer = control_wiring.exchange_service().answer(user, command, delivery=envelope.delivery)
     if isinstance(command, exchange_commands.DeclareExchange) and live is not None and wiring.has_live():
         control_wiring.rights_notices().end_refused(command.exchange)
     return answer

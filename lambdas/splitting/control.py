@@ -54,7 +54,7 @@ def _answer(caller: Caller, envelope: Envelope) -> object:
         raise RejectedError("an audit without a reply has no use: send it with `reply`")
     if isinstance(command, Reconcile | Stop):
         hide(instance.sqs(), instance.settings().text("CONTROL_QUEUE_URL"), {receipt: REPEATED_AFTER})
-    return wiring.service().answer(command, principal=principal)
+    return wiring.service().answer(command, principal=principal, delivery=envelope.delivery)
 
 
 def _reply_queue(_caller: Caller) -> QueueName:

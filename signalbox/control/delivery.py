@@ -10,6 +10,10 @@ SENDER, MOVED_FROM = "SenderId", "DeadLetterQueueSourceArn"
 SENT, RECEIVES = "SentTimestamp", "ApproximateReceiveCount"
 
 
+class Overtaken(RejectedError):
+    """Raised for a command that SQS delivers again after one that was sent later changed the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class CommandDelivery:
     """When a command was sent, None for one that SQS does not deliver, and whether it was delivered before."""
@@ -23,9 +27,12 @@ class CommandDelivery:
         sent_at = datetime.fromtimestamp(int(attributes[SENT]) / 1000, UTC) if SENT in attributes else None
         return cls(sent_at, int(attributes.get(RECEIVES, "1")) > 1)
 
-    def is_overtaken(self, changed_at: datetime | None) -> bool:
-        """Return whether the command is redelivered after a later command has made its change, at `changed_at`."""
-        return self.is_repeated and bool(self.sent_at and changed_at and self.sent_at < changed_at)
+    def refuse_overtaken(self, changed_at: datetime | None, what: object) -> None:
+        """Raise `Overtaken` if the command comes again, and `what` was made or changed by one that was sent later."""
+        if self.is_repeated and self.sent_at and changed_at and self.sent_at < changed_at:
+            raise Overtaken(
+                f"a command that was sent after this one changed {what}: send yours again if it shall still be executed"
+            )
 
 
 ONCE = CommandDelivery()

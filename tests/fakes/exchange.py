@@ -104,16 +104,19 @@ class MemoryQueues(MemoryRecords[DeclaredQueue]):
 class MemoryBindings:
     exchanges: MemoryExchanges
     queues: MemoryQueues
-    bound: dict[Binding, None] = field(default_factory=dict)
+    bound: dict[Binding, datetime | None] = field(default_factory=dict)
 
-    def bind(self, bound: Binding) -> BindOutcome:
+    def bind(self, bound: Binding, *, at: datetime | None = None) -> BindOutcome:
         if not self._is_there(ResourceRef(ResourceKind.EXCHANGE, bound.exchange)) or not self._is_there(bound.target):
             return BindOutcome.REFUSED
         if bound in self.bound:
             return BindOutcome.ALREADY_BOUND
-        self.bound[bound] = None
+        self.bound[bound] = at
         self._bump(bound)
         return BindOutcome.BOUND
+
+    def bound_at(self, bound: Binding) -> datetime | None:
+        return self.bound.get(bound)
 
     def unbind(self, bound: Binding) -> bool:
         if bound not in self.bound:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 
 from signalbox.aws.exchange.items import (
     BACK_REFERENCE,
@@ -15,13 +16,14 @@ from signalbox.aws.exchange.items import (
     partition,
     record_key,
 )
-from signalbox.aws.shared.dynamodb import MAXIMUM_TRANSACTION, DynamoTable, ItemBusy
+from signalbox.aws.shared.dynamodb import MAXIMUM_TRANSACTION, DynamoTable, ItemBusy, milliseconds, moment
 from signalbox.aws.shared.expressions import EXISTS, IS_NEW, Check, Delete, Expression, Put, Update, Write, attr
 from signalbox.exchange.model.records import Binding, BindOutcome, ResourceKind, ResourceRef
 from signalbox.sarracenia.rights.names import ExchangeName
 
 # Each change writes the records of its exchanges, with the index of all exchanges; two commands are handled at a time.
 UNITS_A_SECOND = 500
+BOUND_AT = "bound_at"
 STAYS = EXISTS & attr(IS_DELETING).not_exists()
 
 
@@ -31,13 +33,14 @@ class DynamoBindings:
 
     table: DynamoTable
 
-    def bind(self, binding: Binding) -> BindOutcome:
-        """Store a binding, unless one of its ends is missing or being deleted; return the outcome.
+    def bind(self, binding: Binding, *, at: datetime | None = None) -> BindOutcome:
+        """Store a binding, requested at a time, unless one of its ends is missing or being deleted; return the outcome.
 
         Raises `ItemBusy`.
         """
         item, back_reference = binding_items(binding)
-        writes: list[Write] = [Put(item, IS_NEW), Put(back_reference)]
+        bound = {} if at is None else {BOUND_AT: milliseconds(at)}
+        writes: list[Write] = [Put(item | bound, IS_NEW), Put(back_reference)]
         writes += [_next_version(resource, STAYS) for resource in _exchanges(binding)]
         if binding.target.kind is ResourceKind.QUEUE:
             writes.append(Check(record_key(binding.target), STAYS))
@@ -45,6 +48,11 @@ class DynamoBindings:
         if not all(stay):
             return BindOutcome.REFUSED
         return BindOutcome.BOUND if is_new else BindOutcome.ALREADY_BOUND
+
+    def bound_at(self, binding: Binding) -> datetime | None:
+        """Return when a binding was requested; None if it does not exist or its time is unknown."""
+        item = self.table.get(binding_key(binding)) or {}
+        return moment(item[BOUND_AT]) if BOUND_AT in item else None
 
     def unbind(self, binding: Binding) -> bool:
         """Remove a binding, with the same changes of versions; return whether it existed. Raises `ItemBusy`."""

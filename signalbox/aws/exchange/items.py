@@ -205,7 +205,7 @@ FORMS.record(
 EXCHANGE_RECORD = FORMS.record(
     ExchangeRecord,
     names={"is_deleting": IS_DELETING},
-    sparse=["created_by", "alternate", "is_deleting", "live", "earlier"],
+    sparse=["created_by", "alternate", "is_deleting", "live", "earlier", "changed_at"],
 )
 QUEUE_RECORD = FORMS.record(
     DeclaredQueue,

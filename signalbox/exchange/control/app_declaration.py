@@ -98,7 +98,7 @@ class AppBindings:
     def _bind(self, binding: Binding) -> None:
         store, now, name = self.ports.store, self.ports.now(), DeclaredName(binding.target.name)
         store.queues.create(DeclaredQueue(name, None, created_at=now, declared_at=now))
-        outcome = store.bindings.bind(binding)
+        outcome = store.bindings.bind(binding, at=now)
         if outcome is BindOutcome.REFUSED:
             raise ChangedMeanwhile.of(binding.target)
         if outcome is BindOutcome.BOUND:

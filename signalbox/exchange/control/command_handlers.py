@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
+from signalbox.control.delivery import ONCE, CommandDelivery
 from signalbox.exchange.control.caller import Caller, PermittedRecords, find_caller
 from signalbox.exchange.control.commands import (
     Bind,
@@ -64,12 +65,12 @@ class ExchangeService:
     sender: Sender
     denies: DenyReader
 
-    def answer(self, user: UserName | None, command: Command) -> object:
+    def answer(self, user: UserName | None, command: Command, *, delivery: CommandDelivery = ONCE) -> object:
         """Execute a command of a user, or of the administrators for None, and return its result.
 
         Raises `RejectedError` and `UnavailableError`.
         """
-        return _CommandHandler(self, self.ports, find_caller(self.ports.store.users, user)).answer(command)
+        return _CommandHandler(self, self.ports, find_caller(self.ports.store.users, user), delivery).answer(command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +78,11 @@ class _CommandHandler:
     service: ExchangeService
     ports: ControlPorts
     caller: Caller
+    delivery: CommandDelivery
 
     def answer(self, command: Command) -> object:
-        declaring, deleting = DeclarationService(self.ports, self.caller), DeletionService(self.ports, self.caller)
+        declaring = DeclarationService(self.ports, self.caller, self.delivery)
+        deleting = DeletionService(self.ports, self.caller, self.delivery)
         answers: dict[type, Callable[[Any], object]] = {
             DeclareExchange: declaring.exchange,
             DeleteExchange: deleting.exchange,
@@ -110,7 +113,7 @@ class _CommandHandler:
         binding = self._permitted(command.binding)
         self._refuse_denied_binding(binding)
         refuse_binding(self.caller, binding, self.ports)
-        outcome = self.ports.store.bindings.bind(binding)
+        outcome = self.ports.store.bindings.bind(binding, at=self.delivery.sent_at)
         if outcome is BindOutcome.REFUSED:
             self._existing(ResourceRef(ResourceKind.EXCHANGE, binding.exchange))
             self._existing(binding.target)
@@ -121,6 +124,8 @@ class _CommandHandler:
 
     def _unbind(self, command: Unbind) -> object:
         binding = self._permitted(command.binding)
+        if self.delivery.is_repeated:
+            self.delivery.refuse_overtaken(self.ports.store.bindings.bound_at(binding), "the binding")
         was_there = self.ports.store.bindings.unbind(binding)
         if was_there:
             self.ports.record([events.unbound(binding, user=self.caller.name, at=self.ports.now())])

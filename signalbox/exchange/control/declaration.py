@@ -9,6 +9,7 @@ for such calls of a whole account.
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from signalbox.control.delivery import ONCE, CommandDelivery
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.control.caller import Caller
 from signalbox.exchange.control.commands import DeclareExchange, DeclareQueue
@@ -27,6 +28,7 @@ from signalbox.exchange.model.records import (
     ResourceKind,
     ResourceRef,
     Retention,
+    latest,
 )
 from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.sarracenia.rights.permissions import Right, Role
@@ -55,6 +57,7 @@ class DeclarationService:
 
     ports: ControlPorts
     caller: Caller
+    delivery: CommandDelivery = ONCE
 
     def exchange(self, command: DeclareExchange) -> object:
         """Declare an exchange; return its document. Raises `RejectedError` and `UnavailableError`."""
@@ -159,7 +162,9 @@ class DeclarationService:
         exchanges, now = self.ports.store.exchanges, self._now()
         if stored is None:
             live = command.live.apply_to(None) if command.live else None
-            new = ExchangeRecord(command.exchange, self.caller.name, now, command.alternate, live=live)
+            new = ExchangeRecord(
+                command.exchange, self.caller.name, now, command.alternate, live=live, changed_at=self.delivery.sent_at
+            )
             self.ports.leave_nothing_of(new)
             if not exchanges.create(new):
                 raise ChangedMeanwhile.of(new.resource)
@@ -170,6 +175,7 @@ class DeclarationService:
         if stored is None:
             raise ChangedMeanwhile.of(ResourceRef(ResourceKind.EXCHANGE, command.exchange))
         _refuse_deleting(stored)
+        self.delivery.refuse_overtaken(stored.changed_at, stored.resource)
         keeps = command.alternate is None and not command.removes_alternate
         alternate = stored.alternate if keeps else command.alternate
         live = stored.live if command.live is None else command.live.apply_to(stored.live, stored.earlier)
@@ -177,7 +183,8 @@ class DeclarationService:
             return stored
         ended = stored.live if live is None else None
         earlier = (Retention(age=ended.longest_age),) if ended else stored.earlier
-        changed = replace(stored, alternate=alternate, live=live, earlier=earlier)
+        sent_at = latest(self.delivery.sent_at, stored.changed_at)
+        changed = replace(stored, alternate=alternate, live=live, earlier=earlier, changed_at=sent_at)
         saved = exchanges.save(changed, replacing=stored)
         if saved is None:
             raise ChangedMeanwhile.of(stored.resource)

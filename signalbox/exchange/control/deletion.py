@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
+from signalbox.control.delivery import ONCE, CommandDelivery
 from signalbox.control.pages import listed
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.control.caller import Caller, PermittedRecords
@@ -52,6 +53,7 @@ class DeletionService:
 
     ports: ControlPorts
     caller: Caller
+    delivery: CommandDelivery = ONCE
 
     def exchange(self, command: DeleteExchange) -> object:
         """Delete an exchange; return the result document. Raises `RejectedError` and `UnavailableError`."""
@@ -60,6 +62,7 @@ class DeletionService:
         stored = self.ports.store.exchanges.find(command.exchange)
         if stored is None:
             return _nothing(resource)
+        self.delivery.refuse_overtaken(stored.created_at, resource)
         if not stored.is_deleting:
             if not command.force:
                 self._refuse_use(stored)
@@ -76,6 +79,7 @@ class DeletionService:
         stored = self.ports.store.queues.find(command.queue)
         if stored is None:
             return _nothing(resource)
+        self.delivery.refuse_overtaken(stored.declared_at, resource)
         if command.if_empty and not stored.is_deleting:
             self._refuse_messages(resource, "take them first, or delete it without if_empty")
         return self.delete(stored)

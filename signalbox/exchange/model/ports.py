@@ -81,12 +81,15 @@ class Queues(Protocol):
 class Bindings(Protocol):
     """The bindings from exchanges to queues and other exchanges. Each change is one transaction."""
 
-    def bind(self, bound: Binding) -> BindOutcome:
-        """Store a binding, unless one of its ends is missing or being deleted; return the outcome.
+    def bind(self, bound: Binding, *, at: datetime | None = None) -> BindOutcome:
+        """Store a binding, requested at a time, unless one of its ends is missing or being deleted; return the outcome.
 
         An existing binding changes no version. A new one increases the version of the exchange, and of the target if
         that is an exchange, so that a concurrent deletion fails.
         """
+
+    def bound_at(self, bound: Binding) -> datetime | None:
+        """Return when a binding was requested; None if it does not exist or its time is unknown."""
 
     def unbind(self, bound: Binding) -> bool:
         """Remove a binding, with the same changes of versions; return whether it existed."""

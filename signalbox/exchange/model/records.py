@@ -101,6 +101,7 @@ class ExchangeRecord:
     `version` grows with every change of the record and of the bindings from it and to it, so that a router detects
     changes. `created_by` is None for the stage's administrators. While `is_deleting` is set, no new binding can be
     made. With `live` set, the exchange is ordered and a WAMP realm; `earlier` is that of an exchange that was one.
+    `changed_at` is when the newest of the commands that changed its settings was sent.
     """
 
     name: ExchangeName
@@ -111,6 +112,7 @@ class ExchangeRecord:
     version: int = 1
     live: LiveSettings | None = None
     earlier: tuple[Retention, ...] = ()
+    changed_at: datetime | None = None
 
     @property
     def resource(self) -> ResourceRef:

@@ -193,7 +193,7 @@ class _Execution:
             raise NotFound(f"there is no user {', '.join(missing)}: have an administrator add the user")
         delivery = self.changes.delivery
         for user in secrets if delivery.is_repeated else ():
-            self.changes.refuse_overtaken(self.store.secrets.changed_at(user), f"the secret of {str(user)!r}")
+            self.changes.refuse_overtaken(user, "the secret", self.store.secrets.changed_at(user))
         self.store.secrets.put(secrets, sent_at=delivery.sent_at)
         notices = self.changes.notices
         at = notices.clock.now()
@@ -209,6 +209,7 @@ class _Execution:
     def _forget_user(self, command: ForgetUser) -> object:
         if self.caller.role is not Role.ADMIN:
             raise NotPermitted(f"only administrators may remove user {str(command.user)!r}")
+        self.changes.refuse_overtaken(command.user, "the rights")
         every = self.store.exchanges.every()
         for one in every:
             if one.live is not None and one.live.anonymous == command.user:

@@ -12,7 +12,7 @@ from datetime import datetime
 from signalbox.control.delivery import ONCE, CommandDelivery
 from signalbox.control.pages import listed
 from signalbox.errors import Contended, RejectedError
-from signalbox.exchange.model.records import ExchangeRecord
+from signalbox.exchange.model.records import ExchangeRecord, latest
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin import events
 from signalbox.live.admin.commands import ChangeMembers, GiveGrant, SetUserGroups, TakeGrant
@@ -34,10 +34,6 @@ MAXIMUM_CHANGES = 200
 
 class GrantsChanged(Contended):
     """Raised when another command changed the grants of the user or group at the same time."""
-
-
-class Overtaken(RejectedError):
-    """Raised for a redelivered command if a command that was sent later has changed the same rights or groups."""
 
 
 class TooManyGrants(RejectedError):
@@ -172,19 +168,18 @@ class RightsChanges:
 
     def _stored(self, command: GiveGrant | TakeGrant) -> StoredGrants:
         stored = self.store.grants.find(command.realm, command.principal)
-        self.refuse_overtaken(stored.changed_at, f"the grants of {str(command.principal)!r}")
+        self.delivery.refuse_overtaken(stored.changed_at, f"the grants of {str(command.principal)!r}")
         return stored
 
     def _refuse_overtaken_groups(self, realm: ExchangeName, users: Iterable[UserName]) -> None:
         for user in users if self.delivery.is_repeated else ():
-            self.refuse_overtaken(self.store.groups.changed_at(realm, user), f"the groups of {str(user)!r}")
+            self.refuse_overtaken(user, "the groups", self.store.groups.changed_at(realm, user))
 
-    def refuse_overtaken(self, changed_at: datetime | None, what: str) -> None:
-        """Raise `Overtaken` for a redelivered command if a later command has changed `what`."""
-        if self.delivery.is_overtaken(changed_at):
-            raise Overtaken(
-                f"a command that was sent after this one changed {what}: send yours again if it shall still be executed"
-            )
+    def refuse_overtaken(self, user: UserName, what: str, changed_at: datetime | None = None) -> None:
+        """Raise `Overtaken` if the command comes again, and the user was added or `what` was changed by a later one."""
+        known = self.store.users.find(user) if self.delivery.is_repeated else None
+        added_at = None if known is None else known.created_at
+        self.delivery.refuse_overtaken(latest(changed_at, added_at), f"{what} of {str(user)!r}")
 
     def _save(self, command: GiveGrant | TakeGrant, granted: GrantSet, *, replacing: StoredGrants) -> None:
         """Store changed grants; without a change, only that this command was the last."""

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from signalbox.control.delivery import ONCE, CommandDelivery
 from signalbox.errors import RejectedError
 from signalbox.splitting.control.commands import (
     Apply,
@@ -34,7 +35,7 @@ from signalbox.splitting.forwarding.filter_budget import SHARE, FilterBudget
 from signalbox.splitting.forwarding.route import stored_config
 from signalbox.splitting.model.filters import Compiler, FilterUse
 from signalbox.splitting.model.session_config import SessionConfig
-from signalbox.splitting.model.split import ended
+from signalbox.splitting.model.split import Split, ended
 from signalbox.splitting.ports import Splits
 
 MAXIMUM_EXPLAINED = 100
@@ -61,19 +62,19 @@ class ControlService:
     discovery: Discovery
     audit_trail: AuditTrail
 
-    def answer(self, command: Command, *, principal: str = "") -> object:
+    def answer(self, command: Command, *, principal: str = "", delivery: CommandDelivery = ONCE) -> object:
         """Execute a command and return its result. Raises `RejectedError` and `UnavailableError`.
 
         `principal` is the IAM unique id of the command's sender.
         """
         answers: dict[type, Callable[[Any], object]] = {
             Apply: self._apply,
-            Remove: self._remove,
+            Remove: partial(self._remove, delivery=delivery),
             ListRegistries: self._registries,
             Discover: self._discover,
             Start: partial(self.starter.start, principal=principal),
             Heartbeat: self._heartbeat,
-            Stop: self._stop,
+            Stop: partial(self._stop, delivery=delivery),
             SplitStatus: self._status,
             Explain: self._explain,
             Audit: self._audit,
@@ -102,8 +103,8 @@ class ControlService:
     def _apply(self, command: Apply) -> object:
         return {"targets": [str(target) for target in self.registries.apply(command.documents)]}
 
-    def _remove(self, command: Remove) -> object:
-        self.registries.remove(command.target)
+    def _remove(self, command: Remove, delivery: CommandDelivery) -> object:
+        self.registries.remove(command.target, delivery)
         return {"target": str(command.target)}
 
     def _registries(self, _command: ListRegistries) -> object:
@@ -120,9 +121,15 @@ class ControlService:
         split = renewed(presenter.heartbeats, stored.split, command.session_id, now=self._now())
         return presenter.session(split, command.session_id)
 
-    def _stop(self, command: Stop) -> object:
-        """Save the end of a session and return its status. Raises `UnknownSession`."""
-        change = partial(ended, session_id=command.session_id, reason=STOPPED, now=self._now())
+    def _stop(self, command: Stop, delivery: CommandDelivery) -> object:
+        """Save the end of a session and return its status. Raises `UnknownSession` and `Overtaken`."""
+        now = self._now()
+
+        def change(split: Split) -> Split:
+            session = split.session(command.session_id)
+            delivery.refuse_overtaken(session.started_at if session else None, f"session {str(command.session_id)!r}")
+            return ended(split, command.session_id, reason=STOPPED, now=now)
+
         stored, presenter = changed(self.splits, command.target, change), self.starter.presenter
         if stored is None:
             raise unknown_session(command.target, command.session_id, ())

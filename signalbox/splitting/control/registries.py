@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from signalbox.clock import Clock
+from signalbox.control.delivery import CommandDelivery
 from signalbox.errors import RejectedError
 from signalbox.nearest import suggestion
 from signalbox.splitting.consumers.registry import Registry
@@ -42,11 +43,13 @@ class RegistryService:
             self.stored.put(one)
         return targets
 
-    def remove(self, target: Target) -> None:
-        """Remove a target's registry; a running split keeps it. Raises `NoRegistry` if there is none."""
-        if self.stored.find(target) is None:
+    def remove(self, target: Target, delivery: CommandDelivery) -> None:
+        """Remove a target's registry; a running split keeps it. Raises `Overtaken`, and `NoRegistry` without one."""
+        stored = self.stored.find(target)
+        if stored is None:
             known = ", ".join(str(one.target) for one in self.stored.every()) or "none"
-            raise NoRegistry(f"{target} has no registry; targets with a registry: {known}")
+            raise NoRegistry(f"{target} has no registry; those that have one: {known}")
+        delivery.refuse_overtaken(stored.applied_at, f"the registry of {target}")
         self.stored.remove(target)
 
     def every(self) -> list[dict[str, object]]:

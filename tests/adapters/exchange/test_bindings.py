@@ -1,6 +1,7 @@
 """The store of bindings: one transaction for each change, with the versions of both ends."""
 
 from dataclasses import replace
+from datetime import timedelta
 from types import SimpleNamespace
 
 import boto3
@@ -18,6 +19,7 @@ from signalbox.sarracenia.rights.names import ExchangeName
 from tests.adapters.exchange.test_exchanges import EXCHANGE, OURS, PUBLIC, QUEUE
 from tests.fakes.aws import STORES
 from tests.fakes.backoff import AT_ONCE
+from tests.fakes.clock import START
 from tests.fakes.exchange import MemoryBindings, MemoryExchanges, MemoryQueues
 
 MANY = Pattern.parse("v03.#")
@@ -61,6 +63,18 @@ def test_a_binding_is_seen_from_both_ends_and_by_the_versions(stage: Stage, boun
     assert stage.bindings.of(PUBLIC) == [bound]
     assert stage.bindings.to(bound.target) == [bound]
     assert stage.versions() == versions
+
+
+def test_a_binding_has_the_time_of_its_first_command(stage: Stage) -> None:
+    assert stage.bindings.bound_at(TO_QUEUE) is None
+
+    for at in (START, START + timedelta(seconds=1)):
+        stage.bindings.bind(TO_QUEUE, at=at)
+
+    assert stage.bindings.bound_at(TO_QUEUE) == START
+    stage.bindings.unbind(TO_QUEUE)
+    stage.bindings.bind(TO_QUEUE)
+    assert stage.bindings.bound_at(TO_QUEUE) is None
 
 
 def test_a_list_of_bindings_is_read_eventually_consistent_at_half_the_units(exchange_table, monkeypatch) -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from signalbox.control.delivery import ONCE, CommandDelivery, UnprovenSender, proven_sender
+from signalbox.control.delivery import ONCE, CommandDelivery, Overtaken, UnprovenSender, proven_sender
 
 
 def test_a_sender_is_proven_by_sqs():
@@ -31,8 +31,8 @@ def test_only_a_repeated_command_is_overtaken_by_one_that_was_sent_later():
     repeated, first = CommandDelivery.of(attributes), CommandDelivery.of(attributes | {"ApproximateReceiveCount": "1"})
 
     assert (repeated, first) == (CommandDelivery(sent, is_repeated=True), CommandDelivery(sent))
-    assert repeated.is_overtaken(later)
-    assert not repeated.is_overtaken(sent)
-    assert not repeated.is_overtaken(None)
-    assert not first.is_overtaken(later)
     assert CommandDelivery.of({}) == ONCE
+    for delivery, changed_at in ((repeated, sent), (repeated, None), (first, later), (ONCE, later)):
+        delivery.refuse_overtaken(changed_at, "a queue")
+    with pytest.raises(Overtaken, match="a command that was sent after this one changed a queue"):
+        repeated.refuse_overtaken(later, "a queue")

@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
+from signalbox.control.delivery import ONCE, CommandDelivery
 from signalbox.control.envelope import Envelope
 from signalbox.exchange.control.command_handlers import ExchangeService
 from signalbox.exchange.control.command_reader import COMMANDS
@@ -83,10 +84,16 @@ class ExchangeStage:
         return not left
 
     def ask(
-        self, command: str, *, user: UserName | None = None, service: ExchangeService | None = None, **given: Any
+        self,
+        command: str,
+        *,
+        user: UserName | None = None,
+        service: ExchangeService | None = None,
+        delivery: CommandDelivery = ONCE,
+        **given: Any,
     ) -> Any:
         envelope = Envelope("1", None, {"command": command, "id": "1", **given})
-        return (service or self.service).answer(user, envelope.command(COMMANDS))
+        return (service or self.service).answer(user, envelope.command(COMMANDS), delivery=delivery)
 
     def ask_until_done(self, command: str, **given: Any) -> Any:
         """Send a command to a function that is killed before its first call, then its second, until it succeeds."""

@@ -90,7 +90,7 @@ def test_a_resource_that_is_being_deleted_cannot_be_bound(stage):
 
 
 def test_a_binding_that_raced_with_a_declaration_can_be_retried(stage):
-    stage.bindings.bind = lambda bound: BindOutcome.REFUSED
+    stage.bindings.bind = lambda bound, **_: BindOutcome.REFUSED
 
     with pytest.raises(NotFound, match="did not exist a moment ago: retry"):
         stage.ask("bind", **TO_QUEUE)

@@ -1,7 +1,10 @@
 """The deletion of exchanges and queues: refusals, deleted parts, and interrupted deletions."""
 
+from datetime import timedelta
+
 import pytest
 
+from signalbox.control.delivery import CommandDelivery, Overtaken
 from signalbox.control.pages import json_text
 from signalbox.errors import Contended
 from signalbox.exchange.control.commands import UnbindUser
@@ -40,6 +43,33 @@ def bind(stage):
 
 TO_QUEUE = {"exchange": "xpublic", "queue": "q_alice", "pattern": "a.#"}
 FROM_OTHER = {"exchange": "xs_alice", "destination": "xpublic", "pattern": "#"}
+
+
+@pytest.mark.parametrize(
+    ("command", "opposite", "given"),
+    [
+        ("delete_exchange", "declare_exchange", {"exchange": "xpublic"}),
+        ("delete_queue", "declare_queue", {"queue": "q_alice"}),
+        ("unbind", "bind", TO_QUEUE),
+    ],
+)
+def test_a_repeated_command_does_not_remove_what_was_made_since(stage, command, opposite, given):
+    bind(stage)
+    sent = stage.time.now()
+    first, repeated = CommandDelivery(sent), CommandDelivery(sent, is_repeated=True)
+    forced = given | ({"force": True} if command == "delete_exchange" else {})
+    stage.ask(command, **forced, delivery=first)
+    stage.ask(command, **forced, delivery=repeated)
+    stage.time.moment += timedelta(seconds=60)
+    stage.ask(opposite, **given, delivery=CommandDelivery(stage.time.now()))
+    stage.events.clear()
+
+    with pytest.raises(Overtaken, match="a command that was sent after this one changed"):
+        stage.ask(command, **forced, delivery=repeated)
+
+    assert stage.events == []
+    stage.ask(command, **forced, delivery=first)
+    assert len(stage.events) == 1
 
 
 def test_an_exchange_goes_with_all_that_it_has_in_sqs(stage):

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from signalbox.control.delivery import CommandDelivery, Overtaken
 from signalbox.control.envelope import InvalidCommand
 from signalbox.errors import RejectedError
 from signalbox.exchange.control.declaration import ArvadosRealmTaken
@@ -27,6 +28,19 @@ PROVIDER = {"url": "https://id.example.org", "audience": "signalbox"}
 @pytest.fixture
 def stage():
     return ExchangeStage()
+
+
+def test_a_repeated_declaration_does_not_bring_back_what_a_later_one_removed(stage):
+    sent = stage.time.now()
+    first, later = CommandDelivery(sent), CommandDelivery(sent + timedelta(seconds=1))
+    given = {"exchange": OWN, "live": True}
+    stage.ask("declare_exchange", **given, anonymous=BOB, delivery=first)
+    stage.ask("declare_exchange", **given, anonymous="", delivery=later)
+
+    with pytest.raises(Overtaken, match=f"changed exchange '{OWN}'"):
+        stage.ask("declare_exchange", **given, anonymous=BOB, delivery=CommandDelivery(sent, is_repeated=True))
+
+    assert stage.exchanges.records[OWN].live.anonymous is None
 
 
 def declare(stage, *, user=ALICE, exchange=OWN, **given):

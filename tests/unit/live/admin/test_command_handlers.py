@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from signalbox.control.delivery import ONCE, CommandDelivery
+from signalbox.control.delivery import ONCE, CommandDelivery, Overtaken
 from signalbox.control.envelope import Envelope, InvalidCommand
 from signalbox.errors import EffectFailed
 from signalbox.exchange.control.errors import NotFound, NotPermitted
@@ -19,7 +19,7 @@ from signalbox.live.admin.command_reader import COMMANDS
 from signalbox.live.admin.commands import secret_fields
 from signalbox.live.admin.concerned_sessions import ConcernedSessions, RightsNotices
 from signalbox.live.admin.ports import LiveAdminStore
-from signalbox.live.admin.rights_changes import MAXIMUM_GRANTS, GrantsChanged, Overtaken, RightsChanges, TooManyGrants
+from signalbox.live.admin.rights_changes import MAXIMUM_GRANTS, GrantsChanged, RightsChanges, TooManyGrants
 from signalbox.live.admin.rights_sources import RightsSourcesReader
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.model.state import SessionState, opened
@@ -295,6 +295,23 @@ def test_what_a_later_command_changed_stays_when_one_is_repeated(stage, first, s
         stage.ask(first[0], **first[1], delivery=replace(sent, is_repeated=True))
 
     assert is_left(stage)
+
+
+@pytest.mark.parametrize(
+    ("command", "given"),
+    [("forget_user", {"user": "bob"}), ("secret", secret(user="bob")), ("group_add", LAB)],
+)
+def test_a_command_about_an_earlier_user_does_not_concern_a_later_one_of_the_name(stage, command, given):
+    repeated = CommandDelivery(START, is_repeated=True)
+    stage.ask(command, **given, delivery=repeated)
+    stage.ask("forget_user", user="bob")
+    stage.users.put(replace(stage.users.find("bob"), created_at=START + timedelta(seconds=60)))
+    before = stage.stored
+
+    with pytest.raises(Overtaken, match="of 'bob'"):
+        stage.ask(command, **given, delivery=repeated)
+
+    assert stage.stored == before
 
 
 def test_a_command_that_changes_nothing_is_the_last_one_too(stage):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from signalbox.control.delivery import ONCE, CommandDelivery
 from signalbox.control.envelope import Envelope
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message
@@ -166,9 +167,9 @@ class ControlStage:
         queues = [new_queue({"env": f"{queue_id.upper()}_QUEUE"}, id=queue_id) for queue_id in ids.values()]
         self.ask("apply", documents=[new(*queues, name=target.name)])
 
-    def ask(self, command: str, **fields: object) -> Any:
+    def ask(self, command: str, *, delivery: CommandDelivery = ONCE, **fields: object) -> Any:
         envelope = Envelope("1", None, {"command": command, "id": "1", **fields})
-        return self.execute(envelope.command(COMMANDS))
+        return self.service.answer(envelope.command(COMMANDS), delivery=delivery)
 
     def execute(self, command: Command) -> Any:
         return self.service.answer(command)

@@ -1,10 +1,12 @@
 """Commands of the control queue: parsing, and the results of commands that change nothing."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from signalbox.control.delivery import CommandDelivery, Overtaken
 from signalbox.control.envelope import Envelope, InvalidCommand, InvalidEnvelope
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.queues import QueueName
@@ -119,6 +121,21 @@ def test_a_registry_is_removed_and_a_running_split_keeps_it():
 
     assert stage.ask("registries") == []
     assert stage.start("ann", color="ann")["phase"] == "ready"
+
+
+def test_a_repeated_command_ends_no_later_session_and_removes_no_later_registry():
+    stage = ControlStage()
+    repeated = CommandDelivery(stage.time.now() - timedelta(seconds=1), is_repeated=True)
+    stage.start("ann")
+
+    with pytest.raises(Overtaken, match="changed session 'ann'"):
+        stage.ask("stop", target=str(APP), session="ann", delivery=repeated)
+    with pytest.raises(Overtaken, match="changed the registry of lambda/meme-app"):
+        stage.ask("remove", target=str(APP), delivery=repeated)
+
+    assert len(stage.ask("registries")) == 1
+    first = replace(repeated, is_repeated=False)
+    assert stage.ask("stop", target=str(APP), session="ann", delivery=first)["phase"] == "ending"
 
 
 def test_a_missing_registry_is_not_removed_and_the_others_are_named():
