@@ -45,7 +45,7 @@ class LogTables:
     size_at_once: int = SIZE_AT_ONCE
 
     def topics(self, exchange: str | None, pattern: str, places: Mapping[str, str]) -> Iterator[ListedTopic]:
-        """Yield the logs with a matching topic, of one exchange or of all live exchanges, from each owner in turn.
+        """Yield the logs with a matching topic, of one exchange, or of all live exchanges, one owner after the other.
 
         Owners of exchanges without a place come first, the others in the order of `places`. The topics of an exchange
         begin after its place.

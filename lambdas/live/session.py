@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -14,11 +13,10 @@ from lambdas.shared.records import in_flight, messages_of
 from signalbox.aws.live.inbox import InvalidTimer, timed_connection
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.errors import RejectedError
-from signalbox.exchange.routing.limits import PERIOD_SECONDS
 from signalbox.live.model.state import ConnectionId, Elapsed, FrameId, Lost
 from signalbox.live.ports import SessionPorts
 from signalbox.live.session.inbox import InvalidInboxMessage, readings
-from signalbox.live.session.inbox_processor import Arrival, InboxProcessor, OutOfTime, TooManyWrites
+from signalbox.live.session.inbox_processor import Arrival, InboxProcessor, OutOfTime
 from signalbox.messages import moment
 
 SWEEP = "sweep"
@@ -68,9 +66,6 @@ def _process_inbox(
             if not _is_dead_lettered(records[done], problem, wiring.ordered_dead_letters(), holder="an inbox"):
                 break
             done += 1
-        except TooManyWrites:
-            redeliver(records[done:], "LIVE_INBOX_URL", since=began - timedelta(seconds=PERIOD_SECONDS))
-            break
         except OutOfTime:
             redeliver(records[done:], "LIVE_INBOX_URL", since=began)
             break

@@ -40,7 +40,7 @@ OVERDUE_AFTER = timedelta(hours=2, minutes=5)
 LOOKED_FOR = timedelta(minutes=20)
 MINUTE = timedelta(minutes=1)
 MAXIMUM_RECORD_BYTES = 400_000  # an item of DynamoDB has at most 400 KB, 409,600 bytes, with its key
-KILLED = "killed"
+KILLED, KB = "killed", 1024
 GROUPS = 64  # of networks, in the item of a second
 
 
@@ -152,10 +152,13 @@ MEMBER = FORMS.record(Member, flat=["listener"])
 
 
 def stored_of(item: Item) -> Stored:
-    """Return the session of an item with its version."""
+    """Return the session of an item with its version, and its size without pending publications, which count alone."""
     killed = Killed(*item[KILLED]) if KILLED in item else None
     document = item["document"]
-    return Stored(session_of(unpacked(document)), int(item["version"]), killed, kilobytes=len(document) // 1024)
+    session = session_of(unpacked(document))
+    if session.pending and len(document) >= KB:
+        document = packed(session_document(replace(session, pending={})), level=1)
+    return Stored(session, int(item["version"]), killed, kilobytes=len(document) // KB)
 
 
 def packed(document: Document, *, level: int = -1) -> bytes:

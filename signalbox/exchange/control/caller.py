@@ -31,7 +31,7 @@ Record = TypeVar("Record", ExchangeRecord, DeclaredQueue)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The sender of a command, a user or an administrator (None), whom the command's control queue identifies."""
+    """The sender of a command, which its control queue identifies: a user, or an administrator (None)."""
 
     user: User | None
 

@@ -45,15 +45,13 @@ MAXIMUM_BATCH_BYTES = 65_536
 REVOKED_AT_ONCE = 100  # subscriptions of a session: the effects of a revocation of more are done part by part
 # The end of a session whose record has no room for a further message: its subscriptions end, too.
 TOO_LARGE = Killed(uris.PAYLOAD_SIZE_EXCEEDED, "the record of this session has no room for its messages")
+# Waiting frames would fill the inbox that all sessions share.
+TOO_MANY_WRITES = Killed(uris.UNAVAILABLE, "large sessions of this user were written too often: subscribe to less")
 OUT_OF_TIME = "the invocation has no time for further messages"
 
 
 class OutOfTime(UnavailableError):
     """Raised when an invocation has no time for the remaining messages of an inbox; they are received again."""
-
-
-class TooManyWrites(OutOfTime):
-    """Raised when the large records of a user's sessions were written too often in these seconds."""
 
 
 class SessionChanged(UnavailableError):
@@ -120,16 +118,13 @@ class InboxProcessor:
 
         The decisions on several messages are stored in one write. Messages of a connection without a record are
         ignored. Raises `InvalidInboxMessage` at an unreadable message, after those before it were processed,
-        `SessionChanged`, `OutOfTime` and `TooManyWrites`.
+        `SessionChanged` and `OutOfTime`.
         """
         stored = self.ports.store.sessions.find(self.connection)
         if stored is None:
             yield from (arrival.frame for arrival in arrivals)
             return
-        is_counted = stored.session.state is SessionState.JOINED and stored.killed is None
-        now = self.ports.now()
-        if is_counted and not admits_record(self.ports.allowance, stored.session, stored.kilobytes, at=now):
-            raise TooManyWrites(f"the record of connection {self.connection!r} has {stored.kilobytes} KB")
+        killed = stored.killed or self._above_limit(stored)
         batch: list[_Decision] = []
         for arrival in arrivals:
             if stored.session.state is SessionState.CLOSED and arrival.frame not in map(whole, stored.session.pending):
@@ -143,20 +138,27 @@ class InboxProcessor:
             if is_late:
                 raise OutOfTime(OUT_OF_TIME)
             try:
-                self._decide(arrival, batch, stored)
+                self._decide(arrival, batch, stored.session, killed)
             except InvalidInboxMessage:
                 yield from self._executed(batch, stored)
                 raise
         yield from self._executed(batch, stored)
 
-    def _decide(self, arrival: Arrival, batch: list[_Decision], stored: Stored) -> None:
+    def _above_limit(self, stored: Stored) -> Killed | None:
+        """Count the write of a record; return the session's end if its user has written too much, otherwise None."""
+        if stored.session.state is not SessionState.JOINED:
+            return None
+        is_admitted = admits_record(self.ports.allowance, stored.session, stored.kilobytes, at=self.ports.now())
+        return None if is_admitted else TOO_MANY_WRITES
+
+    def _decide(self, arrival: Arrival, batch: list[_Decision], last: Session, killed: Killed | None) -> None:
         """Append the decisions on the messages of an arrival to a batch. Raises `InvalidInboxMessage`."""
-        messages = _read(arrival, batch[-1].outcome.session if batch else stored.session)
+        messages = _read(arrival, batch[-1].outcome.session if batch else last)
         if isinstance(messages[0][0].received, RightsChanged):
             self._context.forget()
         for message, one in messages:
-            session = batch[-1].outcome.session if batch else stored.session
-            effective = _effective(message, one.frame, session, stored.killed)
+            session = batch[-1].outcome.session if batch else last
+            effective = _effective(message, one.frame, session, killed)
             batch.append(self._decision(effective, one, session, is_in_batch=bool(batch)))
 
     def _decision(self, message: InboxMessage, arrival: Arrival, session: Session, *, is_in_batch: bool) -> _Decision:

@@ -88,11 +88,12 @@ class TestSessions:
 
         assert sessions.find(C1) == Stored(large, 2)
 
-    def test_a_session_is_found_with_the_size_of_its_record(self, live_table) -> None:
+    def test_a_session_is_found_with_the_size_of_its_record_without_its_last_frame(self, live_table) -> None:
         sessions = DynamoSessions(live_table)
         sessions.open(opened(C1, now=START))
         first = sessions.find(C1)
-        sessions.save(replace(first.session, user_agent=secrets.token_hex(10_240)), replacing=first)
+        said = {FrameId("f1"): (PostText(secrets.token_hex(20_480)),)}
+        sessions.save(replace(first.session, user_agent=secrets.token_hex(10_240), pending=said), replacing=first)
 
         assert first.kilobytes == 0
         assert 10 <= sessions.find(C1).kilobytes < 15  # each byte is two characters of four bits
