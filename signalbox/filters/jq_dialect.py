@@ -69,12 +69,13 @@ def __signalbox_key: if isstring then . else error("cannot use \\(.) as string")
 def __signalbox_numbers:
     if isnumber then if . > 9223372036854775807 or . < -9223372036854775808 then . + 0.0 end
     elif isarray or isobject then map_values(__signalbox_numbers) end;
-def __signalbox_odd: contains("NaN") or contains("nan") or contains("Infinity") or contains("#");
 def __signalbox_unquoted($pattern): test("^(?:[^\\"]|\\"(?:[^\\"\\\\\\\\]|\\\\\\\\.)*\\")*?(?:" + $pattern + ")");
+def __signalbox_lenient:
+    "[Nn]a|I|#|[a-z]\\"|[^\\"\\\\s]\\\\s*:|(?:^|[^\\"eE0-9])[+]|(?:^|[^-+.\\"eE0-9])-?0[0-9]";
 def __signalbox_fromjson: fromjson;
 def fromjson:
     . as $text
-    | if isstring and __signalbox_odd and __signalbox_unquoted("NaN|nan|Infinity|#") then []
+    | if isstring and __signalbox_unquoted(__signalbox_lenient) then []
       else [__signalbox_fromjson] end
     | if length != 1 then error("cannot parse \\($text) as JSON")
       elif $text | test("[0-9]{19}") and __signalbox_unquoted("[0-9]{19}") then .[0] | __signalbox_numbers
@@ -84,7 +85,10 @@ def first: __signalbox_at(0);
 def last: __signalbox_at(-1);
 def nth($n): __signalbox_at($n);
 def __signalbox_has($k): has($k);
-def has($k): if . == null then error(__signalbox_null) else __signalbox_has($k) end;
+def has($k):
+    if . == null then error(__signalbox_null)
+    elif __signalbox_unfit($k) or (isarray and $k < 0) then error("cannot index with \\($k)")
+    else __signalbox_has($k) end;
 def in(xs): . as $x | xs | has($x);
 def getpath($path): reduce $path[] as $key (.; __signalbox_at($key));
 def from_entries:
@@ -161,11 +165,19 @@ class _Writer:
     def skipping(self, term: Term) -> str:
         if special := self.special_skipping.get(term.kind):
             return special(term)
-        if (term.kind, term.text) == ("call", "error") and term.terms and "error" not in self.defined:
-            return "."  # in jaq 2, it continues with its input after its error
+        if term.kind == "call" and len(term.terms) == 1 and term.text in {"error", "split"} - self.defined:
+            return self._continued(term)
         if term.kind in WITHOUT_ERRORS:
             return self._formatted(term, self.skipping)
         return f"({self.plain(term)})?"
+
+    def _continued(self, term: Term) -> str:
+        """Return `error` or `split` of one argument, which continue with their input after their error in jaq 2."""
+        if term.text == "error":
+            return "."
+        separator = self._new()
+        words = f"if isstring and ({separator} | isstring) then split({separator}) else . end"
+        return f"({self.skipping(term.terms[0])} as {separator} | {words})"
 
     def _formatted(self, term: Term, write: Write) -> str:
         form = FORMS.get(term.kind) or FORMS[f"{term.kind} of {len(term.terms)}"]

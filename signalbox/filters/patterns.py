@@ -23,6 +23,13 @@ CLASSES = {
     r"\W": r"[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]",
 }
 ESCAPE = re.compile(r"\\.", re.DOTALL)
+# What Rust's parser refuses and the engine, or the definitions of classes, would give a meaning.
+PART = re.compile(
+    r"\\(?:(?P<number>[1-9])|.)|\(\?(?:(?P<test>\([0-9])|(?P<name>P?<(?![=!])))|(?:\A|[(|])\{"
+    r"|\[\^?\]?(?P<within>(?:\[[^\\\[\]]*\]|\\.|[^\\\]])*+)|\{(?P<least>[0-9]{1,9}),(?P<most>[0-9]{1,9})\}",
+    re.DOTALL,
+)
+WITHIN = re.compile(r"\\(?:[wW](?P<range>-[^-])?|.)", re.DOTALL)
 # The syntax whose automaton grows with the pattern only, without counts, and in which nothing backtracks. Each part
 # with its states: the states of a pattern, times the length of the text, are the steps that a search needs at most.
 EASY = re.compile(
@@ -49,6 +56,7 @@ def compile_pattern(text: str, *, case_sensitive: bool, engines: Engines) -> "Ea
         raise InvalidExpression(
             f"{len(text)} characters are too many; at most {MAXIMUM_PATTERN_CHARACTERS} are allowed"
         )
+    _check(text)
     spellings = _spellings(_encodable(text), case_sensitive=case_sensitive)
     sandboxed = SandboxedPattern(text, spellings, engines)
     states = _states(text)
@@ -58,6 +66,18 @@ def compile_pattern(text: str, *, case_sensitive: bool, engines: Engines) -> "Ea
         engines.compile("compile pattern", spellings, name=f"{text!r}")
         return sandboxed
     return EasyPattern(compiled, states, sandboxed, memory)
+
+
+def _check(text: str) -> None:
+    """Raise `InvalidExpression` for what mirrord refuses and the engine here does not."""
+    parts = [*PART.finditer(text)]
+    if any(part["name"] for part in parts) and any(part["number"] or part["test"] for part in parts):
+        raise InvalidExpression(f"{text!r} refers to groups by number, and one has a name: refer to it by its name")
+    for part in parts:
+        if part["most"] and int(part["least"]) > int(part["most"]):
+            raise InvalidExpression(f"{text!r}: the bounds of {part[0]} are reversed")
+        if any(found["range"] for found in WITHIN.finditer(part["within"] or "")):
+            raise InvalidExpression(f"{text!r}: a range in {part[0]}] begins with a class: write its `-` last")
 
 
 def _spellings(text: str, *, case_sensitive: bool) -> tuple[str, ...]:
