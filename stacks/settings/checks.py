@@ -87,9 +87,13 @@ def _country_database(path: Path, _region: str | None) -> Iterator[str]:
 
 def _url(url: str, _region: str | None) -> Iterator[str]:
     try:
-        urlsplit(url).port  # noqa: B018 - it is parsed when it is read
+        port = urlsplit(url).port
     except ValueError as error:
         yield f"is no URL: {error}"
+        return
+    labels = str(urlsplit(url).hostname).removesuffix(".").split(".")
+    if port == 0 or not all(label.strip("-") == label != "" for label in labels):
+        yield f"names no host: {url!r}"
 
 
 CHECKS: Mapping[str, Check] = MappingProxyType(

@@ -66,12 +66,19 @@ class KubernetesClusters:
 def _parsed(given: object) -> Mapping[object, object]:
     if isinstance(given, str):
         try:
-            given = json.loads(given)
-        except ValueError as error:
+            given = json.loads(given, object_pairs_hook=_named_once)
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"must be a JSON object of names and clusters: {error}") from error
     if not isinstance(given, Mapping):
         raise ValueError(f"must be a JSON object of names and clusters, not {str(given)[:100]!r}")  # noqa: TRY004
     return given
+
+
+def _named_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"{', '.join(found)}: a name is given twice")
+    return found
 
 
 def _problems(clusters: Mapping[object, object]) -> Iterator[str]:

@@ -67,6 +67,8 @@ def test_without_clusters_nothing_is_there(nothing):
     [
         ("prod", "must be a JSON object of names and clusters: Expecting value"),
         ("[]", "must be a JSON object of names and clusters, not '[]'"),
+        ("[" * 5000, "must be a JSON object of names and clusters: maximum recursion depth"),
+        ('{"a": {"eks": "x"}, "a": {"eks": "y"}}', "must be a JSON object of names and clusters: a: a name is given"),
         (True, "must be a JSON object of names and clusters, not 'True'"),
         ({"Prod.eu": {"eks": "a"}}, "has a cluster 'Prod.eu': a name must match [a-z0-9]"),
         ({"prod": "prod-eu"}, "at 'prod': must be an object, not 'prod-eu'"),

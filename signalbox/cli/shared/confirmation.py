@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from signalbox.cli.shared.output import escaped
 from signalbox.errors import RejectedError
 
 DECLINED = 1
@@ -24,7 +25,7 @@ def confirm(question: str, *, yes: bool, as_json: bool = False) -> None:
         cause = "--json cannot ask" if as_json else "standard input is no terminal, so no user can be asked"
         raise RejectedError(f"{question} {cause}: give --yes to confirm")
     # Not `typer.confirm`, which turns an interrupt at its prompt into the exit status of a no.
-    sys.stderr.write(f"{question} [y/N]: ")
+    sys.stderr.write(f"{escaped(question)} [y/N]: ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         sys.stderr.write("Nothing is changed.\n")

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 
 WIDTH = 200  # of tables where standard output is no terminal
 # C0 and C1 without the tab, line and paragraph separators, marks and overrides of direction, invisible format
-# characters and tags, and halves of surrogate pairs. Joiners stay: emoji and several scripts need them.
+# characters, fillers and tags, and halves of surrogate pairs. Joiners and selectors of variants stay: emoji and several
+# scripts need them.
 NOT_PRINTABLE = re.compile(
-    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]"
 )
 FORMULAS = ("=", "+", "-", "@")  # https://owasp.org/www-community/attacks/CSV_Injection
 

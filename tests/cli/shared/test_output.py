@@ -3,10 +3,13 @@
 import re
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
+from unicodedata import category
 
 import pytest
 
+from signalbox.cli.shared import confirmation
 from signalbox.cli.shared.output import (
     escaped,
     print_csv,
@@ -49,6 +52,15 @@ def test_control_characters_are_printed_as_escapes(show, capsys):
     assert r"\x1b]0;owned\x07\x1b[2J \x9b31m" in printed
 
 
+def test_a_question_is_escaped(monkeypatch, capsys):
+    monkeypatch.setattr(confirmation, "is_terminal", lambda: True)
+    monkeypatch.setattr(sys, "stdin", StringIO("y\n"))
+
+    confirmation.confirm(HOSTILE, yes=False)
+
+    assert capsys.readouterr().err.startswith(r"\x1b]0;owned")
+
+
 @pytest.mark.parametrize("show", [print_line, lambda text: print_table(["column"], [[text]])], ids=["line", "table"])
 def test_a_line_break_in_a_text_forges_no_line(show, capsys):
     show(HOSTILE)
@@ -68,6 +80,15 @@ def test_other_scripts_emoji_and_tabs_are_printed_unchanged():
     text = "ü ☔ 👩‍🔧 عربى नि\tcolumn \\n"
 
     assert escaped(text) == text
+
+
+def test_no_name_looks_like_another_by_an_invisible_character():
+    """Of the characters of formats only joiners, and those that a script shows, are printed."""
+    shown = "\t\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\u200c\u200d"
+    formats = [one for one in map(chr, range(0x10000)) if category(one) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+    fillers = "\u034f\u115f\u1160\u17b4\u3164\uffa0\U0001d173"
+
+    assert [one for one in (*formats, *fillers) if escaped(one) == one] == list(shown)
 
 
 def test_a_character_that_the_encoding_lacks_is_escaped():
