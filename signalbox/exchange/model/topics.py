@@ -16,7 +16,7 @@ class InvalidRoutingKey(RejectedError):
 
 
 def parse_routing_key(text: str) -> RoutingKey:
-    """Return a routing key. Every text within the size limit is one, including "". Raises `InvalidRoutingKey`."""
+    """Return a routing key, for which see `short_string_problem`; "" is one. Raises `InvalidRoutingKey`."""
     problem = short_string_problem(text)
     if problem:
         raise InvalidRoutingKey(f"routing key {shown(text)} {problem}")
@@ -34,7 +34,12 @@ def is_reserved(topic: str) -> bool:
 
 
 def short_string_problem(text: str) -> str | None:
-    """Return why a text cannot be an AMQP short string, or None."""
+    """Return why a text cannot be an AMQP short string, or None.
+
+    AMQP's short strings have no U+0000. One that begins with it would end the session of a WAMP client that reads it.
+    """
+    if text.startswith("\0"):
+        return "begins with U+0000, which marks binary values in WAMP"
     try:
         size_bytes = len(text.encode())
     except UnicodeEncodeError:

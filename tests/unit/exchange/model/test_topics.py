@@ -25,8 +25,9 @@ def test_every_text_within_the_size_limit_is_a_routing_key(text):
         ("a" * 256, "has 256 bytes of UTF-8; at most 255 are allowed"),
         ("é" * 128, "has 256 bytes of UTF-8; at most 255 are allowed"),
         ("\ud800", "has half of a surrogate pair, which UTF-8 cannot encode"),
+        ("\0YQ==", "begins with U+0000, which marks binary values in WAMP"),
     ],
-    ids=["256 characters", "128 characters of two bytes", "half a pair"],
+    ids=["256 characters", "128 characters of two bytes", "half a pair", "a mark"],
 )
 def test_the_limit_is_in_bytes_of_utf8(text, problem):
     with pytest.raises(InvalidRoutingKey) as key:

@@ -53,6 +53,7 @@ def test_topics_of_real_clients_are_accepted(text: str) -> None:
         ("a.#", "topic 'a.#' has '#', which is reserved for routers"),
         ("wamp", "topic 'wamp' begins with 'wamp', which is reserved for WAMP"),
         ("wamp.a", "topic 'wamp.a' begins with 'wamp', which is reserved for WAMP"),
+        ("\0YQ==", "topic '\\x00YQ==' begins with U+0000, which marks binary values in WAMP"),
         ("\ud800", "topic '\\ud800' has half of a surrogate pair, which UTF-8 cannot encode"),
     ],
 )
