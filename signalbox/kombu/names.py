@@ -47,7 +47,7 @@ class Namespace:
 
 def _refuse_ordered(name: str) -> None:
     if name.endswith(FIFO_SUFFIX):
-        raise AMQPNotImplementedError(f"{name!r} names an ordered exchange, which kombu cannot use: choose another")
+        raise AMQPNotImplementedError(f"{name!r} would be ordered, which kombu cannot use: choose another name")
 
 
 def pattern_of(kind: str, key: str) -> str:
