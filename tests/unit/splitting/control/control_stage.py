@@ -169,10 +169,10 @@ class ControlStage:
 
     def ask(self, command: str, *, delivery: CommandDelivery = ONCE, **fields: object) -> Any:
         envelope = Envelope("1", None, {"command": command, "id": "1", **fields})
-        return self.service.answer(envelope.command(COMMANDS), delivery=delivery)
+        return self.execute(envelope.command(COMMANDS), delivery)
 
-    def execute(self, command: Command) -> Any:
-        return self.service.answer(command)
+    def execute(self, command: Command, delivery: CommandDelivery = ONCE) -> Any:
+        return self.service.answer(command, delivery=delivery)
 
     def start(self, session: str = "ann", *, color: str = "red", target: Target = APP, **fields: object) -> Any:
         wanted = {"target": str(target), "session": session, "owner": f"{session}@laptop", "config": config(color)}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from signalbox.control.delivery import ONCE, CommandDelivery
 from signalbox.kept.objects import kept_batch
 from signalbox.kept.settings import KeepSetting, ReplayRefused
 from signalbox.messages import Message
@@ -41,8 +42,9 @@ class KeptStage(ControlStage):
         self.kept.put(batch)
         return batch.stored_as.key
 
-    def execute(self, command: Any) -> Any:
-        return self.service.answer(command, principal=PRINCIPALS.get(getattr(command, "session_id", ""), ""))
+    def execute(self, command: Any, delivery: CommandDelivery = ONCE) -> Any:
+        principal = PRINCIPALS.get(getattr(command, "session_id", ""), "")
+        return self.service.answer(command, principal=principal, delivery=delivery)
 
     def bodies(self, session: str = "ann", original: QueueName = MEMES) -> list[str]:
         return self.sender.bodies(self.session_queue(session, original))
