@@ -48,7 +48,7 @@ class RegistryService:
         stored = self.stored.find(target)
         if stored is None:
             known = ", ".join(str(one.target) for one in self.stored.every()) or "none"
-            raise NoRegistry(f"{target} has no registry; those that have one: {known}")
+            raise NoRegistry(f"{target} has no registry; targets with a registry: {known}")
         delivery.refuse_overtaken(stored.applied_at, f"the registry of {target}")
         self.stored.remove(target)
 
