@@ -86,7 +86,8 @@ class ExportRun:
             places = moved(places, part)
             write_text(self.lake.spark, f"{self.path}/{PLACES}", text=json.dumps(places))
         if self.failed:
-            raise FailedTopicsError(f"{len(self.failed)} topics, such as {dict([*self.failed.items()][:NAMED])}")
+            some = dict([*self.failed.items()][:NAMED])
+            raise FailedTopicsError(f"the export failed for {len(self.failed)} topics, such as {some}")
 
     def _is_after(self, seconds: float) -> bool:
         return time.monotonic() - self.began >= seconds

@@ -242,7 +242,7 @@ class DynamoTopicLog:
         yield from map(Delete, _evicted(realm, event, live))
 
     def remember(self, realm: ExchangeName, events: Iterable[LoggedEvent], live: LiveSettings) -> None:
-        """Remember until when the items of the topics of events are not written again."""
+        """Remember the times until which the items of the events' topics need no other write."""
         if len(self._known) > KNOWN_TOPICS:
             self._known.clear()
         for event in events:

@@ -16,7 +16,7 @@ HELD_SECONDS = 60  # more than reading a queue takes
 def peek(sqs: "SQSClient", queue_url: str, *, most: int) -> "Iterator[MessageTypeDef]":
     """Yield about `most` messages of a queue, at most nine more, with all attributes, and make them visible again.
 
-    It counts as a receive, and does not delay their expiry. Of a FIFO queue, SQS returns at most ten messages of a
+    Each counts as received, and expires no later for that. Of a FIFO queue, SQS returns at most ten messages of a
     group. Needs sqs:ReceiveMessage and sqs:ChangeMessageVisibility on the queue; raises the client's errors.
     """
     receipts: list[str] = []

@@ -54,7 +54,7 @@ def logged_event(publication: Publication, metadata: PublicationMetadata, *, seq
 
 
 def omitted_bytes(publication: Publication) -> int | None:
-    """Return the size of a payload and headers that no connection can carry, which are not logged; None of others."""
+    """Return the size of a payload and headers that are not logged, since no connection can carry them; else None."""
     published = _published(_texts(publication.properties))
     size = sum(map(size_bytes, (publication.properties.body, *published.values())))
     return size if size > MAXIMUM_EVENT_BYTES else None
