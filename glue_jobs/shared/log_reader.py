@@ -17,7 +17,7 @@ from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.shared.dynamodb import DynamoTable
 from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import ExchangeRecord
+from signalbox.exchange.model.records import ListedExchange
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.export import ExportedEvent, audience_text, body_and_headers, settled_events
 from signalbox.sarracenia.rights.names import ExchangeName, UserName, parse_exchange_name
@@ -58,7 +58,7 @@ class LogTables:
             owned.setdefault(one.created_by, []).append(self._topics(one, wanted, places.get(one.name)))
         return _rotated([_rotated(of_one) for of_one in owned.values()])
 
-    def _topics(self, one: ExchangeRecord, wanted: BindingTrie[bool], last: str | None) -> Iterator[ListedTopic]:
+    def _topics(self, one: ListedExchange, wanted: BindingTrie[bool], last: str | None) -> Iterator[ListedTopic]:
         topics = self.log().every_topic(one.name, None if last is None else RoutingKey(last))
         return ((one.name, topic, one.created_at) for topic in topics if wanted.matching(topic))
 
@@ -71,10 +71,12 @@ class LogTables:
         """Return the adapter of the topic logs."""
         return DynamoTopicLog(self._table(self.live_table))
 
-    def _exchanges(self, exchange: str | None) -> list[ExchangeRecord]:
+    def _exchanges(self, exchange: str | None) -> list[ListedExchange]:
         exchanges = DynamoExchanges(self._table(self.exchange_table))
-        found = exchanges.every() if exchange is None else [exchanges.find(parse_exchange_name(exchange))]
-        return [one for one in found if one is not None and one.live is not None]
+        if exchange is None:
+            return [one for one in exchanges.every() if one.is_live]
+        found = exchanges.find(parse_exchange_name(exchange))
+        return [found.listed] if found is not None and found.live is not None else []
 
     def _table(self, name: str) -> DynamoTable:
         return DynamoTable(boto3.client("dynamodb", region_name=self.region), name)

@@ -63,8 +63,8 @@ class Splits(Protocol):
     def find(self, target: Target) -> StoredSplit | None:
         """Return the split of a target, or None."""
 
-    def of_queue(self, original: QueueName) -> StoredSplit | None:
-        """Return the split that an original queue belongs to, or None."""
+    def of_queue(self, original: QueueName, *, known: StoredSplit | None = None) -> StoredSplit | None:
+        """Return the split that an original queue belongs to, or None; `known` is read only if it has changed."""
 
     def every(self) -> list[StoredSplit | UnreadableSplit]:
         """Return all splits; an unreadable record does not hide the others."""

@@ -80,7 +80,7 @@ def _grant_overview_of_others(overview: Function, *, state: State, lake: History
     if config.has("rendezvous"):
         allow_items(overview, state.rendezvous_table, actions=("dynamodb:Query",))
     if config.has("splitting"):
-        allow_items(overview, state.split_table, actions=("dynamodb:Query",), index=BY_KIND)
+        allow_items(overview, state.split_table, actions=("dynamodb:Query", BATCHES[0]), index=BY_KIND)
     if lake is not None:
         allow(overview, ["s3:ListBucket"], [lake.bucket.bucket_arn])
         allow(overview, ["s3:GetObject"], [lake.bucket.arn_for_objects(f"{REPORTS}*.svg")])
@@ -97,5 +97,5 @@ def _grant_deliver(deliver: Function, *, live: LiveResources, state: State) -> N
 
 def _grant_page(page: Function, *, live: LiveResources, state: State) -> None:
     allow_items(page, state.live_table, actions=("dynamodb:GetItem",))
-    allow_items(page, state.exchange_table, actions=READ_ITEMS, index=BY_KIND)
+    allow_items(page, state.exchange_table, actions=(*READ_ITEMS, BATCHES[0]), index=BY_KIND)
     allow(page, ["sqs:GetQueueAttributes"], [live.inbox.queue_arn, live.outbox.queue_arn])

@@ -21,6 +21,7 @@ from signalbox.exchange.model.records import (
     CreatedQueue,
     DeclaredQueue,
     ExchangeRecord,
+    ListedExchange,
     MinuteCounts,
     QueueActivity,
     QueueSize,
@@ -43,7 +44,7 @@ class MemoryRecords(Generic[R]):
     def find(self, name: str) -> R | None:
         return self.records.get(name)
 
-    def every(self, *, prefix: str = "") -> Sequence[R]:
+    def _beginning(self, prefix: str) -> list[R]:
         return [self.records[name] for name in sorted(self.records) if name.startswith(prefix)]
 
     def create(self, record: R) -> bool:
@@ -71,6 +72,12 @@ class MemoryExchanges(MemoryRecords[ExchangeRecord]):
     arvados: ExchangeName | None = None
     heads: dict[str, int] = field(default_factory=dict)  # their numbers
 
+    def every(self, *, prefix: str = "") -> Sequence[ListedExchange]:
+        return [one.listed for one in self._beginning(prefix)]
+
+    def live(self) -> Sequence[ExchangeRecord]:
+        return [one for one in self._beginning("") if one.live is not None]
+
     def arvados_realm(self) -> ExchangeName | None:
         return self.arvados
 
@@ -93,6 +100,9 @@ class MemoryExchanges(MemoryRecords[ExchangeRecord]):
 
 
 class MemoryQueues(MemoryRecords[DeclaredQueue]):
+    def every(self, *, prefix: str = "") -> Sequence[DeclaredQueue]:
+        return self._beginning(prefix)
+
     def record_heartbeat(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
         found = self.records.get(name)
         if found is None or found.is_deleting:

@@ -40,7 +40,7 @@ class MemorySplits:
     def find(self, target: Target) -> StoredSplit | None:
         return self.records.get(target)
 
-    def of_queue(self, original: QueueName) -> StoredSplit | None:
+    def of_queue(self, original: QueueName, *, known: StoredSplit | None = None) -> StoredSplit | None:
         target = self.queues.get(original)
         return self.records.get(target) if target else None
 

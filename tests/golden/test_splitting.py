@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
+from signalbox.aws.shared.dynamodb import milliseconds
 from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.aws.shared.replies import SqsReplies
 from signalbox.aws.splitting.control_queue import SqsControlQueue
@@ -193,7 +194,8 @@ def test_golden_items_are_read(split_table) -> None:
     store(split_table, golden("splitting", "items"))
 
     splits, annotations = DynamoSplits(split_table), DynamoAnnotations(split_table)
-    full, new = StoredSplit(FULL_SPLIT, 2, tuple(DOCUMENTS)), StoredSplit(NEW_SPLIT, 1, ())
+    full = StoredSplit(FULL_SPLIT, milliseconds(FULL_SPLIT.since) + 1, tuple(DOCUMENTS))
+    new = StoredSplit(NEW_SPLIT, milliseconds(NEW_SPLIT.since), ())
     assert [splits.find(APP), splits.of_queue(ORDERS), splits.find(SERVICE)] == [full, full, new]
     assert sorted(splits.every(), key=str) == sorted([full, new], key=str)
     assert DynamoRegistries(split_table).find(APP) == REGISTRY

@@ -93,7 +93,7 @@ class _OneSplit:
 
     stored: StoredSplit
 
-    def of_queue(self, _original: QueueName) -> StoredSplit:
+    def of_queue(self, _original: QueueName, **_known: object) -> StoredSplit:
         return self.stored
 
 

@@ -21,7 +21,7 @@ from signalbox.aws.shared.expressions import EXISTS, IS_NEW, Check, Delete, Expr
 from signalbox.exchange.model.records import Binding, BindOutcome, ResourceKind, ResourceRef
 from signalbox.sarracenia.rights.names import ExchangeName
 
-# Each change writes the records of its exchanges, with the index of all exchanges; two commands are handled at a time.
+# Each change writes the records of its exchanges, with their settings; two commands are handled at a time.
 UNITS_A_SECOND = 500
 BOUND_AT = "bound_at"
 STAYS = EXISTS & attr(IS_DELETING).not_exists()

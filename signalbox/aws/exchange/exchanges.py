@@ -1,6 +1,6 @@
 """The DynamoDB stores of exchange, queue and user records."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
@@ -10,24 +10,27 @@ from signalbox.aws.exchange.items import (
     HEAD,
     IS_DELETING,
     KEEP_SECONDS,
+    LISTED_EXCHANGE,
     LIVE_ONLY_USER,
     MINUTE,
     QUEUE_RECORD,
     USER,
     arvados_key,
+    listed_key,
     named_key,
     partition,
+    record_key,
     sender_key,
     user_item,
     user_key,
     user_of,
 )
 from signalbox.aws.shared.dynamodb import MAXIMUM_TRANSACTION, DynamoTable, milliseconds
-from signalbox.aws.shared.expressions import EXISTS, IS_NEW, Delete, Item, Put, Update, Write, attr
+from signalbox.aws.shared.expressions import EXISTS, IS_NEW, Delete, Expression, Item, Put, Update, Write, attr
 from signalbox.errors import Contended
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.events import ADMINISTRATOR
-from signalbox.exchange.model.records import DeclaredQueue, ExchangeRecord, ResourceKind, User
+from signalbox.exchange.model.records import DeclaredQueue, ExchangeRecord, ListedExchange, ResourceKind, User
 from signalbox.forms import Record
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
@@ -51,37 +54,50 @@ class _Records(Generic[Stored]):
         item = self.table.get(named_key(self.kind, name))
         return self.form.read(item) if item else None
 
-    def every(self, *, prefix: str = "") -> Sequence[Stored]:
-        """Return all records with a prefix, by name, eventually consistent."""
-        begins = attr("pk").begins_with(named_key(self.kind, prefix)["pk"])
-        return list(map(self.form.read, self.table.of_kind(self.kind, begins)))
-
     def create(self, record: Stored) -> bool:
         """Store a new record; return whether none existed."""
-        return self.table.write(Put(self._item(record), IS_NEW))
+        return self._put(record, IS_NEW)
 
     def save(self, record: Stored, *, replacing: Stored) -> Stored | None:
         """Store a changed record with the next version; return None if the stored one differs from `replacing`."""
         stored = replace(record, version=replacing.version + 1)
         is_as_read = attr("version").eq(replacing.version)
-        return stored if self.table.write(Put(self._item(stored), is_as_read)) else None
+        return stored if self._put(stored, is_as_read) else None
 
     def forget(self, record: Stored) -> bool:
         """Delete a record and its counters; return whether it was unchanged since it was read."""
         key = named_key(self.kind, record.name)
         self.table.delete_all(attr("pk").eq(key["pk"]) & attr("sk").begins_with(MINUTE))
-        return self.table.write(Delete(key, attr("version").eq(record.version)))
+        is_as_read = attr("version").eq(record.version)
+        return all(self.table.transact(Delete(key, is_as_read), Delete(listed_key(self.kind, record.name))))
 
-    def _item(self, record: Stored) -> Item:
-        return named_key(self.kind, record.name) | {"kind": str(self.kind)} | self.form.write(record)
+    def _listed(self, prefix: str) -> Iterator[Item]:
+        """Yield the items of the kind in the index whose names have a prefix."""
+        return self.table.of_kind(self.kind, attr("pk").begins_with(named_key(self.kind, prefix)["pk"]))
+
+    def _put(self, record: Stored, condition: Expression) -> bool:
+        item = named_key(self.kind, record.name) | {"kind": str(self.kind)} | self.form.write(record)
+        return self.table.write(Put(item, condition))
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoExchanges(_Records[ExchangeRecord]):
-    """`Exchanges` over the table `Exchanges`."""
+    """`Exchanges` over the table `Exchanges`.
+
+    A record has up to 16 KB of settings, and each change of bindings writes it. The index has a small item beside it.
+    """
 
     kind: str = ResourceKind.EXCHANGE
     form: Record[ExchangeRecord] = EXCHANGE_RECORD
+
+    def every(self, *, prefix: str = "") -> Sequence[ListedExchange]:
+        """Return all exchanges with a prefix, by name, eventually consistent."""
+        return list(map(LISTED_EXCHANGE.read, self._listed(prefix)))
+
+    def live(self) -> Sequence[ExchangeRecord]:
+        """Return the records of all live exchanges, eventually consistent."""
+        keys = [record_key(one.resource) for one in self.every() if one.is_live]
+        return list(map(EXCHANGE_RECORD.read, self.table.get_all(keys, is_consistent=False)))
 
     def create(self, record: ExchangeRecord) -> bool:
         """Store a new record; return whether none existed."""
@@ -89,6 +105,11 @@ class DynamoExchanges(_Records[ExchangeRecord]):
             # A router may have written counters after the deletion of an earlier one.
             self.table.delete_all(attr("pk").eq(partition(record.resource)) & attr("sk").begins_with(MINUTE))
         return _Records.create(self, record)
+
+    def _put(self, record: ExchangeRecord, condition: Expression) -> bool:
+        item = record_key(record.resource) | EXCHANGE_RECORD.write(record)
+        listed = listed_key(self.kind, record.name) | {"kind": str(self.kind)} | LISTED_EXCHANGE.write(record.listed)
+        return all(self.table.transact(Put(item, condition), Put(listed)))
 
     def delete_heads(self, name: ExchangeName, *, is_over: Callable[[], bool]) -> bool:
         """Delete the heads of an exchange's keys; return False if `is_over` before the last one."""
@@ -111,6 +132,10 @@ class DynamoQueues(_Records[DeclaredQueue]):
 
     kind: str = ResourceKind.QUEUE
     form: Record[DeclaredQueue] = QUEUE_RECORD
+
+    def every(self, *, prefix: str = "") -> Sequence[DeclaredQueue]:
+        """Return all queues with a prefix, by name, eventually consistent."""
+        return list(map(QUEUE_RECORD.read, self._listed(prefix)))
 
     def record_heartbeat(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
         """Store a consumer heartbeat with the next version; return None if the queue is missing or being deleted."""

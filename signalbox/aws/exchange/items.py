@@ -14,6 +14,7 @@ from signalbox.exchange.model.records import (
     Binding,
     DeclaredQueue,
     ExchangeRecord,
+    ListedExchange,
     LiveSettings,
     MinuteCounts,
     QueueSettings,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 USER = "user"
 LEFT = "left"
+LISTED = "listed"
 # The value of `kind` of users without an IAM identity. Whatever lists the users with identities and control queues does
 # not read them.
 LIVE_ONLY_USER, NO_IDENTITY = "live_user", ""
@@ -53,6 +55,11 @@ def record_key(resource: ResourceRef) -> Item:
 def named_key(kind: str, name: str) -> Item:
     """Return the key of the record of a kind and a name."""
     return {"pk": f"{kind}#{name}", "sk": str(kind)}
+
+
+def listed_key(kind: str, name: str) -> Item:
+    """Return the key of the item beside the record of a kind and a name that the index lists."""
+    return named_key(kind, name) | {"sk": LISTED}
 
 
 def user_key(name: UserName) -> Item:
@@ -206,6 +213,9 @@ EXCHANGE_RECORD = FORMS.record(
     ExchangeRecord,
     names={"is_deleting": IS_DELETING},
     sparse=["created_by", "alternate", "is_deleting", "live", "earlier", "changed_at"],
+)
+LISTED_EXCHANGE = FORMS.record(
+    ListedExchange, names={"is_deleting": IS_DELETING}, sparse=["created_by", "alternate", "is_deleting", "is_live"]
 )
 QUEUE_RECORD = FORMS.record(
     DeclaredQueue,

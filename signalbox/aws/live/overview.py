@@ -23,7 +23,7 @@ from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.errors import UnavailableError
 from signalbox.exchange.control.summary import CountedExchange
 from signalbox.exchange.control.summary import summary as exchange_glance
-from signalbox.exchange.model.records import ExchangeRecord
+from signalbox.exchange.model.records import ListedExchange
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.read_limits import TOPIC
 from signalbox.live.procedures.overview import MayRead, OverviewPart, Picture, PictureName, Topic
@@ -114,7 +114,7 @@ class _ReadExchanges:
             found = self._read[1]
         return [glance for name, glance in found.items() if may_read(name)]
 
-    def _glance(self, since: datetime, exchange: ExchangeRecord) -> object:
+    def _glance(self, since: datetime, exchange: ListedExchange) -> object:
         return exchange_glance(CountedExchange(exchange, DynamoCounters(self.table).since(exchange.resource, since)))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from botocore.exceptions import ClientError
 
 from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment, reasons
-from signalbox.aws.shared.expressions import IS_NEW, Delete, Item, Put, Write, attr
+from signalbox.aws.shared.expressions import IS_NEW, Delete, Item, Put, Update, Write, attr
 from signalbox.queues import QueueName
 from signalbox.splitting.model.records import (
     UnreadableRecord,
@@ -22,12 +22,17 @@ from signalbox.splitting.ports import APPLIED, SplitTooLarge, StoredRegistry, St
 
 SPLIT, REGISTRY = "split", "registry"
 SPLIT_KEY = "split#"
-BESIDE = ("samples", "notes")  # deleted with a split
+LISTED = "listed"
+BESIDE = ("samples", "notes", LISTED)  # deleted with a split
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoSplits:
-    """`Splits` over the table `Splits`: an item for the record, and one for each original that names its target."""
+    """`Splits` over the table `Splits`: an item for the record, and one for each original that names its target.
+
+    A record may have 400 KB. Beside it is a small item that the index lists, with a version that is never lower than
+    the record's.
+    """
 
     table: DynamoTable
 
@@ -36,24 +41,37 @@ class DynamoSplits:
         item = self.table.get(split_key(target, SPLIT))
         return _stored(item) if item else None
 
-    def of_queue(self, original: QueueName) -> StoredSplit | None:
-        """Return the split that an original queue belongs to, or None. Raises `UnreadableRecord`."""
+    def of_queue(self, original: QueueName, *, known: StoredSplit | None = None) -> StoredSplit | None:
+        """Return the split that an original queue belongs to, or None. Raises `UnreadableRecord`.
+
+        A split that is `known` is read only if it has changed.
+        """
+        listed = self.table.get(split_key(known.split.target, LISTED)) if known else None
+        if known and listed and listed["version"] == known.version:
+            return known
         item = self.table.get(_queue_key(original))
         return self.find(Target.parse(item["target"])) if item else None
 
     def every(self) -> list[StoredSplit | UnreadableSplit]:
         """Return all splits, eventually consistent; an unreadable record does not hide the others."""
-        return [_listed(item) for item in self.table.of_kind(SPLIT)]
+        keys = [{"pk": item["pk"], "sk": SPLIT} for item in self.table.of_kind(SPLIT)]
+        return [_listed(item) for item in self.table.get_all(keys, is_consistent=False)]
 
     def create(self, split: Split, *, documents: Sequence[object]) -> StoredSplit | None:
         """Store a new record; return None if the target has one or a queue belongs to another split."""
-        stored = StoredSplit(split, 1, tuple(documents))
-        items = [_item(stored), *(_queue_key(one.original) | {"target": str(split.target)} for one in split.queues)]
+        # No later split of the target has a version of this one.
+        stored = StoredSplit(split, milliseconds(split.since), tuple(documents))
+        listed = split_key(split.target, LISTED) | {"kind": SPLIT, "version": stored.version}
+        queues = [_queue_key(one.original) | {"target": str(split.target)} for one in split.queues]
+        items = [_item(stored), listed, *queues]
         return stored if self._write(split, *(Put(item, IS_NEW) for item in items)) else None
 
     def save(self, split: Split, *, replacing: StoredSplit) -> StoredSplit | None:
         """Store a changed record; return None if the stored record is not `replacing` any more."""
         stored = replace(replacing, split=split, version=replacing.version + 1)
+        key, is_earlier = split_key(split.target, LISTED), attr("version").lt(stored.version)
+        # Before the record: whoever reads it afterwards has read this version, or reads the record.
+        self.table.write(Update(key, sets={"version": stored.version}, condition=is_earlier))
         with _translated(split):
             return stored if self.table.write(Put(_item(stored), attr("version").eq(replacing.version))) else None
 
@@ -118,7 +136,6 @@ def _registry_key(target: Target) -> Item:
 
 def _item(stored: StoredSplit) -> Item:
     return split_key(stored.split.target, SPLIT) | {
-        "kind": SPLIT,
         "record": record_text(stored.split),
         "documents": documents_text(stored.documents),
         "version": stored.version,

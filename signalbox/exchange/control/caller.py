@@ -12,7 +12,7 @@ from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.control_ports import ExchangeStore
 from signalbox.exchange.model.events import ADMINISTRATOR
 from signalbox.exchange.model.ports import Users
-from signalbox.exchange.model.records import Binding, DeclaredQueue, ExchangeRecord, ResourceKind, ResourceRef, User
+from signalbox.exchange.model.records import Binding, DeclaredQueue, ListedExchange, ResourceKind, ResourceRef, User
 from signalbox.parallel import ParallelMap
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import (
@@ -26,7 +26,7 @@ from signalbox.sarracenia.rights.permissions import (
 )
 
 WILDCARD = re.compile(r"[*?\[]")  # of fnmatch
-Record = TypeVar("Record", ExchangeRecord, DeclaredQueue)
+Record = TypeVar("Record", ListedExchange, DeclaredQueue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class PermittedRecords:
     parallel_map: ParallelMap
     right: Right = Right.READ
 
-    def exchanges(self, patterns: Sequence[str] = ()) -> list[ExchangeRecord]:
+    def exchanges(self, patterns: Sequence[str] = ()) -> list[ListedExchange]:
         """Return all exchanges, or at least those whose names match one of `patterns`."""
         return self._permitted(ResourceKind.EXCHANGE, patterns, self.store.exchanges.every)
 

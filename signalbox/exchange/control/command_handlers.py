@@ -172,8 +172,7 @@ class _CommandHandler:
     def _exchanges(self, command: ListExchanges) -> object:
         if command.exchange is not None:
             return [self._presenter.exchange(self._exchange(command.exchange, Right.READ))]
-        # Without settings, of which one user could fill the lists of all users.
-        return [self._presenter.exchange(one) | {"live": one.live is not None} for one in self._readable.exchanges()]
+        return list(map(self._presenter.listed, self._readable.exchanges()))
 
     def _queues(self, _command: ListQueues) -> object:
         return list(map(self._presenter.queue, self._readable.queues()))

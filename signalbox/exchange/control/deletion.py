@@ -25,6 +25,7 @@ from signalbox.exchange.model.records import (
     Binding,
     DeclaredQueue,
     ExchangeRecord,
+    ListedExchange,
     QueueSize,
     ResourceKind,
     ResourceRef,
@@ -163,7 +164,7 @@ class DeletionService:
         of = found.of(ExchangeName(resource.name)) if resource.kind is ResourceKind.EXCHANGE else ()
         return list(dict.fromkeys([*of, *found.to(resource)]))  # an exchange may be bound to itself
 
-    def _users_of(self, alternate: ResourceRef) -> Sequence[ExchangeRecord]:
+    def _users_of(self, alternate: ResourceRef) -> Sequence[ListedExchange]:
         if alternate.kind is ResourceKind.QUEUE:
             return ()
         return [one for one in self.ports.store.exchanges.every() if one.alternate == alternate.name]

@@ -10,6 +10,7 @@ from signalbox.exchange.model.records import (
     Binding,
     DeclaredQueue,
     ExchangeRecord,
+    ListedExchange,
     LiveSettings,
     ResourceKind,
     Retention,
@@ -25,14 +26,18 @@ class Presenter:
     queue_url: Callable[[QueueName], QueueUrl]
 
     def exchange(self, exchange: ExchangeRecord) -> dict[str, object]:
-        """Return the document of an exchange."""
+        """Return the document of an exchange with its settings."""
+        return self.listed(exchange.listed) | {"live": None if exchange.live is None else _live(exchange.live)}
+
+    def listed(self, exchange: ListedExchange) -> dict[str, object]:
+        """Return the document of an exchange in a list."""
         return {
             "exchange": exchange.name,
             "ordered": exchange.resource.is_ordered,
             "alternate": exchange.alternate,
             "created_by": exchange.created_by,
             "created_at": exchange.created_at.isoformat(),
-            "live": None if exchange.live is None else _live(exchange.live),
+            "live": exchange.is_live,
             **self.queue_in_sqs(self.names.queue(exchange.name)),
         }
 

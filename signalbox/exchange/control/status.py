@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from signalbox.exchange.model.records import (
     DeclaredQueue,
-    ExchangeRecord,
+    ListedExchange,
     MinuteCounts,
     QueueActivity,
     QueueSize,
@@ -89,7 +89,7 @@ class ResourceStatus:
         }
 
 
-def exchange_status(exchange: ExchangeRecord, seen: Observation, now: datetime) -> ResourceStatus:
+def exchange_status(exchange: ListedExchange, seen: Observation, now: datetime) -> ResourceStatus:
     """Return the status of an exchange; its backlog is the messages that are not routed yet."""
     total, size = _total(seen.minutes, now), seen.size or QueueSize(0)
     lag = _routing_lag(exchange, seen, total, now)
@@ -114,7 +114,7 @@ def queue_status(queue: DeclaredQueue, seen: Observation, now: datetime) -> Reso
 
 
 def _status(
-    record: ExchangeRecord | DeclaredQueue,
+    record: ListedExchange | DeclaredQueue,
     state: ResourceState,
     seen: Observation,
     total: MinuteCounts,
@@ -154,7 +154,7 @@ def backlog_lag(minutes: Sequence[MinuteCounts], waiting: int, now: datetime) ->
     return HISTORY
 
 
-def _routing_lag(exchange: ExchangeRecord, seen: Observation, total: MinuteCounts, now: datetime) -> timedelta:
+def _routing_lag(exchange: ListedExchange, seen: Observation, total: MinuteCounts, now: datetime) -> timedelta:
     """Estimate the age of an exchange's oldest message: the backlog divided by the routing rate.
 
     Waiting messages are not counted until they are routed, so the counters do not show their age. If nothing is routed,
@@ -169,7 +169,7 @@ def _routing_lag(exchange: ExchangeRecord, seen: Observation, total: MinuteCount
 
 
 def _state(
-    record: ExchangeRecord | DeclaredQueue,
+    record: ListedExchange | DeclaredQueue,
     seen: Observation,
     total: MinuteCounts,
     *,

@@ -11,7 +11,7 @@ from signalbox.exchange.control.errors import NotFound
 from signalbox.exchange.control.status import HISTORY, WINDOW, Observation, exchange_status, queue_status
 from signalbox.exchange.model.control_ports import ControlPorts
 from signalbox.exchange.model.names import dead_letter_name, is_existing
-from signalbox.exchange.model.records import DeclaredQueue, ExchangeRecord, QueueSize, ResourceRef
+from signalbox.exchange.model.records import DeclaredQueue, ListedExchange, QueueSize, ResourceRef
 from signalbox.nearest import suggestion
 
 # The number that fits into one reply with names of any length, and into the time of one function call.
@@ -52,7 +52,7 @@ class StatusService:
             "queues": list(parallel_map(lambda one: self._queue(one, now), queues)),
         }
 
-    def _exchange(self, exchange: ExchangeRecord, now: datetime) -> object:
+    def _exchange(self, exchange: ListedExchange, now: datetime) -> object:
         return exchange_status(exchange, self._seen(exchange.resource, now), now).as_document()
 
     def _queue(self, queue: DeclaredQueue, now: datetime) -> object:

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from signalbox.exchange.model.records import ExchangeRecord, MinuteCounts, latest
+from signalbox.exchange.model.records import ListedExchange, MinuteCounts, latest
 
 
 @dataclass(frozen=True, slots=True)
 class CountedExchange:
     """An exchange and its recent counters."""
 
-    exchange: ExchangeRecord
+    exchange: ListedExchange
     minutes: Sequence[MinuteCounts]
 
 

@@ -16,6 +16,7 @@ from signalbox.exchange.model.records import (
     CreatedQueue,
     DeclaredQueue,
     ExchangeRecord,
+    ListedExchange,
     MinuteCounts,
     QueueActivity,
     QueueSize,
@@ -34,8 +35,11 @@ class Exchanges(Protocol):
     def find(self, name: ExchangeName) -> ExchangeRecord | None:
         """Return an exchange, or None."""
 
-    def every(self, *, prefix: str = "") -> Sequence[ExchangeRecord]:
+    def every(self, *, prefix: str = "") -> Sequence[ListedExchange]:
         """Return all exchanges with a prefix, by name; a new exchange may be missing for a second."""
+
+    def live(self) -> Sequence[ExchangeRecord]:
+        """Return the records of all live exchanges; a new one may be missing for a second."""
 
     def create(self, exchange: ExchangeRecord) -> bool:
         """Store a new record; return whether none existed."""

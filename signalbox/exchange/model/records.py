@@ -95,6 +95,28 @@ class LiveSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedExchange:
+    """What lists show of an exchange: without its settings, of which one user could fill the lists of all users."""
+
+    name: ExchangeName
+    created_by: UserName | None
+    created_at: datetime
+    alternate: ExchangeName | None = None
+    is_deleting: bool = False
+    is_live: bool = False
+
+    @property
+    def resource(self) -> ResourceRef:
+        """Return the reference of the exchange."""
+        return ResourceRef(ResourceKind.EXCHANGE, self.name)
+
+    @property
+    def owner(self) -> UserName | None:
+        """Return the user whose quota has the exchange."""
+        return self.created_by
+
+
+@dataclass(frozen=True, slots=True)
 class ExchangeRecord:
     """The stored record of an exchange.
 
@@ -123,6 +145,14 @@ class ExchangeRecord:
     def owner(self) -> UserName | None:
         """Return the user whose quota has the exchange."""
         return self.created_by
+
+    @property
+    def listed(self) -> ListedExchange:
+        """Return what lists show."""
+        is_live = self.live is not None
+        return ListedExchange(
+            self.name, self.created_by, self.created_at, self.alternate, self.is_deleting, is_live=is_live
+        )
 
     @property
     def order_by(self) -> OrderBy | None:

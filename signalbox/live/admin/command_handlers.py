@@ -210,14 +210,17 @@ class _Execution:
         if self.caller.role is not Role.ADMIN:
             raise NotPermitted(f"only administrators may remove user {str(command.user)!r}")
         self.changes.refuse_overtaken(command.user, "the rights")
-        every = self.store.exchanges.every()
-        for one in every:
+        live = self.store.exchanges.live()
+        for one in live:
             if one.live is not None and one.live.anonymous == command.user:
                 self.changes.refuse_anonymous(one)
-        return self.changes.remove_user(command.user, every)
+        # Also those that are no realms now.
+        realms = [one.name for one in self.store.exchanges.every() if one.resource.is_ordered]
+        trusting = [one.name for one in live if one.live is not None and one.live.issuers]
+        return self.changes.remove_user(command.user, realms, trusting)
 
     def _realms(self) -> Sequence[ExchangeName]:
-        return [one.name for one in self.store.exchanges.every() if one.live]
+        return [one.name for one in self.store.exchanges.every() if one.is_live]
 
     def _require(self, realm: ExchangeName) -> None:
         self.caller.require((Right.CONFIGURE, ResourceRef(ResourceKind.EXCHANGE, realm)))

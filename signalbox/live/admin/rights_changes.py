@@ -114,13 +114,14 @@ class RightsChanges:
         self.notices.notify(self.notices.sessions.of_users([realm], [*command.groups]))
         return {"exchange": realm, "changed": len(found[:MAXIMUM_CHANGES]), "left": len(found[MAXIMUM_CHANGES:])}
 
-    def remove_user(self, user: UserName, exchanges: Sequence[ExchangeRecord]) -> dict[str, object]:
+    def remove_user(
+        self, user: UserName, realms: Sequence[ExchangeName], trusting: Sequence[ExchangeName]
+    ) -> dict[str, object]:
         """Remove a user, and return the result of the command `forget_user`. Repeating it is harmless.
 
-        The sessions end first, however many rights the user has in however many realms.
+        `trusting` are the realms that trust issuers. The sessions end first, however many rights the user has in
+        however many realms.
         """
-        realms = [one.name for one in exchanges if one.resource.is_ordered]  # also those that are no realms now
-        trusting = [one.name for one in exchanges if one.live is not None and one.live.issuers]
         self.store.secrets.remove(user, trusting, now=self.notices.clock.now())
         self.notices.settle()
         notified = self.notices.end(self.notices.sessions.of_users(realms, [user]), "the user was removed")

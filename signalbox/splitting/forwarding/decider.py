@@ -81,7 +81,7 @@ class Decider:
         known = self._routes.get(original)
         if known is not None and now - known.read_at < RECORD_AGE:
             return known
-        stored = self.splits.of_queue(original)
+        stored = self.splits.of_queue(original, known=known.stored if known else None)
         queues = stored.split.queues if stored else ()
         queue = next((one for one in queues if one.original == original), None)
         if stored is None or queue is None:

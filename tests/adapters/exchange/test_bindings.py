@@ -10,11 +10,19 @@ from botocore.exceptions import ClientError
 
 from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
+from signalbox.aws.exchange.items import record_key
 from signalbox.aws.shared.dynamodb import DynamoTable, ItemBusy
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.ports import Bindings, Exchanges, Queues
-from signalbox.exchange.model.records import Binding, BindOutcome, ResourceKind, ResourceRef
+from signalbox.exchange.model.records import (
+    Binding,
+    BindOutcome,
+    LiveSettings,
+    ResourceKind,
+    ResourceRef,
+    Retention,
+)
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.adapters.exchange.test_exchanges import EXCHANGE, OURS, PUBLIC, QUEUE
 from tests.fakes.aws import STORES
@@ -257,6 +265,21 @@ def test_bindings_of_a_record_that_goes_at_this_moment_are_for_later(exchange_ta
 
     with pytest.raises(ItemBusy, match=r"exchange 'xs_alice\.fifo' or exchange 'xpublic' is being deleted"):
         stage.bindings.unbind(TO_EXCHANGE)
+
+
+def test_lists_have_no_settings_and_no_change_of_bindings_is_one_of_the_index(exchange_table) -> None:
+    """The index has one partition for all exchanges, which takes 1,000 writes a second."""
+    stage, rules = Stage(exchange_table), {f"{number:03}" + "x" * 100: Retention(count=1) for number in range(80)}
+    live = replace(OTHER, live=LiveSettings(rules=rules))
+    stage.exchanges.save(live, replacing=OTHER)
+    listed = list(exchange_table.of_kind("exchange"))
+
+    stage.bindings.bind(TO_EXCHANGE)
+    stage.bindings.unbind(TO_EXCHANGE)
+
+    assert list(exchange_table.of_kind("exchange")) == listed
+    assert max(len(str(one)) for one in listed) < 300
+    assert len(str(exchange_table.get(record_key(OTHER.resource)))) > 8_000
 
 
 def test_there_may_be_more_bindings_than_a_page_has(exchange_table) -> None:

@@ -144,8 +144,20 @@ class TestExchanges:
         for exchange in (other, EXCHANGE):
             exchanges.create(exchange)
 
-        assert exchanges.every() == [EXCHANGE, other]
-        assert exchanges.every(prefix=OURS) == [other]
+        assert exchanges.every() == [EXCHANGE.listed, other.listed]
+        assert exchanges.every(prefix=OURS) == [other.listed]
+
+    def test_a_change_and_a_deletion_are_listed(self, exchanges: Exchanges) -> None:
+        for exchange in (EXCHANGE, replace(EXCHANGE, name=OURS, live=LIVE)):
+            exchanges.create(exchange)
+        assert exchanges.live() == [replace(EXCHANGE, name=OURS, live=LIVE)]
+
+        changed = exchanges.save(replace(EXCHANGE, alternate=OURS, is_deleting=True), replacing=EXCHANGE)
+        assert changed is not None
+        assert exchanges.forget(exchanges.live()[0])
+
+        assert (exchanges.every(), exchanges.live()) == ([changed.listed], [])
+        assert (changed.listed.alternate, changed.listed.is_deleting) == (OURS, True)
 
 
 class TestQueues:
@@ -322,7 +334,7 @@ def test_an_exchange_is_forgotten_without_the_heads_which_end_by_themselves(exch
         exchange_table.put_item(Item=head)
 
     assert not exchanges.forget(replace(EXCHANGE, version=7))
-    assert len(exchange_table.scan()["Items"]) == 5
+    assert len(exchange_table.scan()["Items"]) == 6
     assert exchanges.forget(EXCHANGE)
 
     assert {item["pk"] for item in exchange_table.scan()["Items"]} == {f"head#{OURS}", f"head#{PUBLIC}"}

@@ -1,5 +1,6 @@
 """The contract of the split stores, for the table (on moto) and the in-memory ports."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
@@ -31,6 +32,10 @@ RECORD = split(Stage.STARTING, session(phase=Phase.STARTING), originals=(MEMES, 
 STORED = StoredSplit(RECORD, 1, ())
 
 
+def size(item) -> int:
+    return len(json.dumps(item, default=str))
+
+
 class DynamoStore:
     """The adapters, with the fields of `MemoryStore`."""
 
@@ -60,7 +65,7 @@ class TestSplits:
 
         found = [store.splits.find(APP), store.splits.of_queue(MEMES), store.splits.of_queue(ORDERS)]
         assert found == [stored] * 3
-        assert (stored.split, stored.version, list(stored.documents)) == (RECORD, 1, DOCUMENTS)
+        assert (stored.split, list(stored.documents)) == (RECORD, DOCUMENTS)
 
     def test_an_unknown_split_is_not_found(self, store):
         assert store.splits.find(APP) is None
@@ -95,8 +100,27 @@ class TestSplits:
 
         saved = store.splits.save(changed, replacing=read)
 
-        assert (saved.split, saved.version, list(saved.documents)) == (changed, 2, DOCUMENTS)
+        assert (saved.split, saved.version, list(saved.documents)) == (changed, read.version + 1, DOCUMENTS)
         assert store.splits.find(APP) == saved
+
+    def test_a_known_record_is_found_until_it_changes(self, store):
+        first = store.splits.create(RECORD, documents=DOCUMENTS)
+        assert store.splits.of_queue(MEMES, known=first) is first
+
+        second = store.splits.save(replace(RECORD, stage=Stage.SPLIT), replacing=first)
+        third = store.splits.save(replace(RECORD, stage=Stage.DRAINING), replacing=second)
+        assert store.splits.save(RECORD, replacing=first) is None
+
+        assert [store.splits.of_queue(MEMES, known=one) for one in (first, second, third)] == [third] * 3
+
+    def test_a_known_record_of_an_earlier_split_of_the_target_is_not_found(self, store):
+        earlier = store.splits.create(RECORD, documents=DOCUMENTS)
+        store.splits.forget(earlier)
+        assert store.splits.of_queue(MEMES, known=earlier) is None
+
+        later = store.splits.create(replace(RECORD, since=RECORD.since + SECOND), documents=[])
+
+        assert store.splits.of_queue(MEMES, known=earlier) == later
 
     def test_the_first_of_two_concurrent_writes_wins(self, store):
         read = store.splits.create(RECORD, documents=DOCUMENTS)
@@ -297,13 +321,29 @@ class TestDynamo:
 
         with pytest.raises(SplitTooLarge, match="1 sessions"):
             splits.save(large, replacing=stored)
-        assert splits.find(APP) == stored
+        assert splits.find(APP) == splits.of_queue(MEMES, known=stored) == stored
+
+    def test_a_look_at_an_unchanged_record_and_the_index_cost_a_unit(self, split_table):
+        """By whole records, 65 instances would read the 3,000 units a second that a key permits, and three writes a
+        second be all that the index takes."""
+        splits, sizes = DynamoSplits(split_table), []
+        large = replace(RECORD, sessions=(session(config="x" * 380_000),))
+        stored = splits.save(large, replacing=splits.create(RECORD, documents=DOCUMENTS))
+        split_table.client.meta.events.register(
+            "after-call.dynamodb.GetItem", lambda parsed, **_: sizes.append(size(parsed["Item"]))
+        )
+
+        splits.of_queue(MEMES)
+        splits.of_queue(MEMES, known=stored)
+
+        assert [number > 380_000 for number in sizes] == [False, True, False]
+        assert max(sizes[0], sizes[2], *map(size, split_table.of_kind("split"))) < 150
 
     @pytest.mark.parametrize(
         ("operation", "write"),
         [
             ("transact_write_items", lambda splits: splits.create(RECORD, documents=[])),
-            ("put_item", lambda splits: splits.save(RECORD, replacing=STORED)),
+            ("update_item", lambda splits: splits.save(RECORD, replacing=STORED)),
             ("transact_write_items", lambda splits: splits.forget(STORED)),
         ],
         ids=["create", "save", "forget"],

@@ -190,7 +190,7 @@ def test_a_realm_that_is_declared_again_has_nothing_of_the_earlier_one(stage, li
 
     of_log = ("log#", "topics#", "retained#")
     assert [one["pk"] for one in live_table.scan()["Items"] if one["pk"].startswith(of_log)] == []
-    assert [one["sk"] for one in stage.table.scan()["Items"] if "xs_alice" in one["pk"]] == ["exchange"]
+    assert [one["sk"] for one in stage.table.scan()["Items"] if "xs_alice" in one["pk"]] == ["exchange", "listed"]
     assert (stage.result("grants", **realm), stage.result("groups", **realm)) == ([], [])
 
 

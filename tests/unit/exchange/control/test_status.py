@@ -13,12 +13,12 @@ from signalbox.exchange.control.status import (
     exchange_status,
     queue_status,
 )
-from signalbox.exchange.model.records import DeclaredQueue, ExchangeRecord, MinuteCounts, QueueActivity, QueueSize
+from signalbox.exchange.model.records import DeclaredQueue, ListedExchange, MinuteCounts, QueueActivity, QueueSize
 from tests.fakes.clock import START
 
 NOW = START + timedelta(hours=3)
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
-EXCHANGE = ExchangeRecord("xpublic", None, START)
+LISTED = ListedExchange("xpublic", None, START)
 QUEUE = DeclaredQueue("q_a", None, created_at=START, declared_at=START)
 EMPTY = QueueSize(0)
 
@@ -122,25 +122,23 @@ def test_clocks_that_differ_do_not_make_a_lag_below_zero():
     ],
 )
 def test_the_lag_of_an_exchange_is_what_it_takes_to_route_what_waits(minutes, size, lag):
-    found = exchange_status(EXCHANGE, Observation(minutes, size), NOW).lag
+    found = exchange_status(LISTED, Observation(minutes, size), NOW).lag
 
     assert found == lag * SECOND
 
 
 def test_an_exchange_hangs_when_nothing_is_routed_for_long():
-    assert (
-        exchange_status(EXCHANGE, Observation([minute(9, received=1)], QueueSize(1)), NOW).state is ResourceState.HUNG
-    )
-    assert exchange_status(EXCHANGE, Observation([], QueueSize(1)), NOW).state is ResourceState.HUNG
-    assert exchange_status(EXCHANGE, Observation([], QueueSize(1, in_flight=1)), NOW).state is ResourceState.LAGGING
-    assert exchange_status(EXCHANGE, Observation([], None), NOW).state is ResourceState.MISSING
+    assert exchange_status(LISTED, Observation([minute(9, received=1)], QueueSize(1)), NOW).state is ResourceState.HUNG
+    assert exchange_status(LISTED, Observation([], QueueSize(1)), NOW).state is ResourceState.HUNG
+    assert exchange_status(LISTED, Observation([], QueueSize(1, in_flight=1)), NOW).state is ResourceState.LAGGING
+    assert exchange_status(LISTED, Observation([], None), NOW).state is ResourceState.MISSING
 
 
 @pytest.mark.parametrize(("rejected", "expected"), [(4, ResourceState.REJECT), (3, ResourceState.RUNNING)])
 def test_an_exchange_rejects_when_most_of_what_comes_has_no_routing_key(rejected, expected):
     minutes = [minute(received=5, rejected=rejected, dead=5)]
 
-    assert exchange_status(EXCHANGE, Observation(minutes, EMPTY), NOW).state is expected
+    assert exchange_status(LISTED, Observation(minutes, EMPTY), NOW).state is expected
 
 
 def test_a_queues_status_covers_five_minutes():
@@ -177,7 +175,7 @@ def test_a_queues_status_covers_five_minutes():
 def test_an_exchanges_status_covers_five_minutes():
     minutes = [minute(received=150, routed=300, dropped=10, alternate=5, rejected=1)]
 
-    document = exchange_status(EXCHANGE, Observation(minutes, EMPTY), NOW).as_document()
+    document = exchange_status(LISTED, Observation(minutes, EMPTY), NOW).as_document()
 
     assert document == {
         "name": "xpublic",

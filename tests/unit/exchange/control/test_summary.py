@@ -18,7 +18,7 @@ def test_the_counts_of_all_minutes_are_added_up():
         ),
     ]
 
-    assert summary(CountedExchange(EXCHANGE, minutes)) == {
+    assert summary(CountedExchange(EXCHANGE.listed, minutes)) == {
         "name": "trial.fifo",
         "ordered": True,
         "received": 5,
@@ -30,6 +30,6 @@ def test_the_counts_of_all_minutes_are_added_up():
 
 
 def test_an_exchange_without_messages_has_none():
-    document = summary(CountedExchange(EXCHANGE, ()))
+    document = summary(CountedExchange(EXCHANGE.listed, ()))
 
     assert (document["received"], document["last_at"]) == (0, None)
