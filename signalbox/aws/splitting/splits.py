@@ -4,26 +4,27 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from botocore.exceptions import ClientError
 
 from signalbox.aws.shared.dynamodb import DynamoTable, milliseconds, moment, reasons
 from signalbox.aws.shared.expressions import IS_NEW, Delete, Item, Put, Update, Write, attr
+from signalbox.forms import Form, Forms
 from signalbox.queues import QueueName
-from signalbox.splitting.model.records import (
-    UnreadableRecord,
-    documents_text,
-    read_record,
-    record_text,
-)
+from signalbox.splitting.model.records import UnreadableRecord, documents_text, read_record, record_text
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.ports import APPLIED, SplitTooLarge, StoredRegistry, StoredSplit, UnreadableSplit
+from signalbox.splitting.ports import SplitTooLarge, StoredRegistry, StoredSplit, UnreadableSplit
 
 SPLIT, REGISTRY = "split", "registry"
 SPLIT_KEY = "split#"
 LISTED = "listed"
 BESIDE = ("samples", "notes", LISTED)  # deleted with a split
+DOCUMENTS = Form(documents_text, lambda text: tuple(json.loads(text)))
+REGISTRY_RECORD = Forms(
+    {Target: Form(str, Target.parse), Sequence[object]: DOCUMENTS, datetime: Form(milliseconds, moment)}
+).record(StoredRegistry, sparse=["source"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,22 +99,15 @@ class DynamoRegistries:
     def find(self, target: Target) -> StoredRegistry | None:
         """Return a target's registry, or None."""
         item = self.table.get(_registry_key(target))
-        return _registry(item) if item else None
+        return REGISTRY_RECORD.read(item) if item else None
 
     def every(self) -> list[StoredRegistry]:
         """Return all registries, eventually consistent."""
-        return [_registry(item) for item in self.table.of_kind(REGISTRY)]
+        return list(map(REGISTRY_RECORD.read, self.table.of_kind(REGISTRY)))
 
     def put(self, registry: StoredRegistry) -> None:
         """Store a registry, replacing an older one."""
-        item = {
-            "kind": REGISTRY,
-            "target": str(registry.target),
-            "documents": documents_text(registry.documents),
-            "applied_at": milliseconds(registry.applied_at),
-        }
-        if registry.source != APPLIED:
-            item["source"] = registry.source
+        item = {"kind": REGISTRY} | REGISTRY_RECORD.write(registry)
         self.table.write(Put(_registry_key(registry.target) | item))
 
     def remove(self, target: Target) -> None:
@@ -151,12 +145,6 @@ def _listed(item: Item) -> StoredSplit | UnreadableSplit:
         return _stored(item)
     except UnreadableRecord as error:
         return UnreadableSplit(item["pk"].removeprefix(SPLIT_KEY), str(error))
-
-
-def _registry(item: Item) -> StoredRegistry:
-    documents = tuple(json.loads(item["documents"]))
-    source = str(item.get("source", APPLIED))
-    return StoredRegistry(Target.parse(item["target"]), documents, moment(item["applied_at"]), source)
 
 
 @contextmanager
