@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
@@ -20,12 +21,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SOURCE = Path(__file__).with_name("recording_consumer.py")
-RUNTIME = "python3.13"  # that of the functions on AWS
+SOURCE, TEMPLATE = (Path(__file__).with_name(name) for name in ("recording_consumer.py", "consumer.json"))
 VISIBILITY_SECONDS = 6
 FUNCTION_SECONDS = 6
-READING = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes", "ChangeMessageVisibility")
-WRITING = ("BatchWriteItem", "PutItem")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class DeployedConsumer:
     ) -> "DeployedConsumer":
         """Create the stack unless it exists; queues whose names begin with `temporary_prefix` can be read, too."""
         cloudformation, sqs = session.client("cloudformation"), session.client("sqs")
-        template = json.dumps(_template(name, queues, f"{temporary_prefix}*", visibility_seconds=visibility_seconds))
+        template = _template(name, queues, f"{temporary_prefix}*", visibility_seconds=visibility_seconds)
         with suppress(cloudformation.exceptions.AlreadyExistsException):
             cloudformation.create_stack(StackName=name, TemplateBody=template, Capabilities=["CAPABILITY_NAMED_IAM"])
         cloudformation.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 1})
@@ -129,67 +127,25 @@ class DeployedConsumer:
         return []
 
 
-def _template(
-    name: str, queues: Sequence[QueueName], temporary: str, *, visibility_seconds: int
-) -> dict[str, dict[str, object]]:
-    """Return the CloudFormation template of a consumer."""
-    resources: dict[str, object] = {
-        "Table": _resource(
-            "DynamoDB::Table",
-            TableName=name,
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-            BillingMode="PAY_PER_REQUEST",
-        ),
-        "Role": _role(name, [f"arn:aws:sqs:*:*:{queue}" for queue in (*queues, temporary)]),
-        "Function": _resource(
-            "Lambda::Function",
-            FunctionName=name,
-            Runtime=RUNTIME,
-            Handler="index.handler",
-            Role=_arn("Role"),
-            Code={"ZipFile": SOURCE.read_text()},
-            Timeout=FUNCTION_SECONDS,
-            Environment={"Variables": {"RECORD_TABLE": name}},
-        ),
-    }
+def _template(name: str, queues: Sequence[QueueName], temporary: str, *, visibility_seconds: int) -> str:
+    """Return the CloudFormation template of a consumer: that of the file, with each queue and its mapping."""
+    readable = [f"arn:aws:sqs:*:*:{queue}" for queue in (*queues, temporary)]
+    values = {"name": name, "readable": json.dumps(readable), "code": json.dumps(SOURCE.read_text())}
+    template = json.loads(Template(TEMPLATE.read_text()).substitute(values, timeout=FUNCTION_SECONDS))
     for number, queue in enumerate(queues):
         fifo = {"FifoQueue": True} if is_fifo(queue) else {}
-        source, function = _arn(f"Queue{number}"), {"Ref": "Function"}
-        resources[f"Queue{number}"] = _resource(
-            "SQS::Queue", QueueName=queue, VisibilityTimeout=visibility_seconds, **fifo
-        )
-        resources[f"Mapping{number}"] = _resource(
-            "Lambda::EventSourceMapping", EventSourceArn=source, FunctionName=function, BatchSize=10
-        )
-    return {"Resources": resources}
-
-
-def _role(name: str, readable: Sequence[str]) -> dict[str, object]:
-    """Return the role of the function: it reads queues and writes receipts."""
-    trust = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
-    statements: list[Mapping[str, object]] = [
-        {"Effect": "Allow", "Action": [f"sqs:{action}" for action in READING], "Resource": readable},
-        {"Effect": "Allow", "Action": [f"dynamodb:{action}" for action in WRITING], "Resource": _arn("Table")},
-    ]
-    return _resource(
-        "IAM::Role",
-        RoleName=name,
-        AssumeRolePolicyDocument=_policy(trust),
-        Policies=[{"PolicyName": "consumer", "PolicyDocument": _policy(*statements)}],
-    )
+        source = {"Fn::GetAtt": [f"Queue{number}", "Arn"]}
+        template["Resources"] |= {
+            f"Queue{number}": _resource("SQS::Queue", QueueName=queue, VisibilityTimeout=visibility_seconds, **fifo),
+            f"Mapping{number}": _resource(
+                "Lambda::EventSourceMapping", EventSourceArn=source, FunctionName={"Ref": "Function"}, BatchSize=10
+            ),
+        }
+    return json.dumps(template)
 
 
 def _resource(kind: str, **properties: object) -> dict[str, object]:
     return {"Type": f"AWS::{kind}", "Properties": properties}
-
-
-def _arn(resource: str) -> dict[str, list[str]]:
-    return {"Fn::GetAtt": [resource, "Arn"]}
-
-
-def _policy(*statements: Mapping[str, object]) -> dict[str, object]:
-    return {"Version": "2012-10-17", "Statement": statements}
 
 
 @dataclass(frozen=True, slots=True)
