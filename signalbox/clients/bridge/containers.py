@@ -1,15 +1,9 @@
 """The containers of an Arvados cluster whose logs can be read, from PostgreSQL."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Sequence
 
-from signalbox.clients.bridge.postgres import connected, translated_errors
+from signalbox.clients.bridge.postgres import PostgresReader, translated_errors
 from signalbox.live.bridge.log_selection import ListedContainer
-
-if TYPE_CHECKING:
-    import psycopg
 
 # A running container changes at least each half hour, when its log is saved; the table has an index by this time.
 LISTED = """
@@ -24,18 +18,8 @@ LISTED = """
 """
 
 
-@dataclass(slots=True)
-class PostgresContainers:
-    """The table of containers, on a connection of its own. Raises what `PostgresLogs` raises."""
-
-    connection: "psycopg.Connection[tuple[Any, ...]]"
-
-    @classmethod
-    @contextmanager
-    def connect(cls, dsn: str) -> Iterator[Self]:
-        """Connect."""
-        with connected(dsn) as connection:
-            yield cls(connection)
+class PostgresContainers(PostgresReader):
+    """The table of containers."""
 
     def containers(self, known: Sequence[str]) -> Sequence[ListedContainer]:
         """Return the containers that run or have ended in the last ten minutes, and the `known` ones.

@@ -1,16 +1,14 @@
 """The permissions of an Arvados cluster as the groups of a realm: each user is in the groups that may be read now."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from signalbox.clients.bridge.postgres import connected, translated_errors
+from signalbox.clients.bridge.postgres import PostgresReader, translated_errors
 
 if TYPE_CHECKING:
-    import psycopg
-
     from signalbox.clients.bridge.worker import Worker
 
 # The group of a cluster's administrators, who may read everything there: Arvados has none of its own for them.
@@ -43,18 +41,8 @@ Groups = Mapping[str, frozenset[str]]
 Owners = Mapping[str, tuple[int, str]]
 
 
-@dataclass(slots=True)
-class PostgresPermissions:
-    """The permissions in PostgreSQL, on a connection of its own. Raises what `PostgresLogs` raises."""
-
-    connection: "psycopg.Connection[tuple[Any, ...]]"
-
-    @classmethod
-    @contextmanager
-    def connect(cls, dsn: str) -> Iterator[Self]:
-        """Connect."""
-        with connected(dsn) as connection:
-            yield cls(connection)
+class PostgresPermissions(PostgresReader):
+    """The permissions in PostgreSQL."""
 
     def groups_by_user(self) -> Groups:
         """Return for each user the projects, groups and users whose objects the user may read."""

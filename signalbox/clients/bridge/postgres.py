@@ -213,6 +213,20 @@ def _finite(text: str) -> float | None:
     return number if isfinite(number) else None
 
 
+@dataclass(slots=True)
+class PostgresReader:
+    """Reads tables on a connection of its own. Raises what `PostgresLogs` raises."""
+
+    connection: "psycopg.Connection[tuple[Any, ...]]"
+
+    @classmethod
+    @contextmanager
+    def connect(cls, dsn: str) -> Iterator[Self]:
+        """Connect."""
+        with connected(dsn) as connection:
+            yield cls(connection)
+
+
 @contextmanager
 def connected(dsn: str) -> "Iterator[psycopg.Connection[tuple[Any, ...]]]":
     """Provide a connection that only reads. Raises `DatabaseUnavailable` and `DatabaseRefused`."""
