@@ -4,7 +4,7 @@ MiniStack takes a missing key for root, so everyone may call every function URL,
 calls a function by its URL only if the function's policy allows it to everyone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from signalbox.local.emulator.patches.patch import Patch, original
@@ -25,8 +25,7 @@ def with_anonymous(resolve: Callable[..., object], principal: Callable[..., obje
     return resolve_or_anonymous
 
 
-def _replacements() -> Mapping[str, object]:
-    return {RESOLVE: with_anonymous(original(RESOLVE), original(PRINCIPAL))}
-
-
-PATCH = Patch(sources={RESOLVE: "b6c6131e24bf22f0"}, replacements=_replacements)
+PATCH = Patch(
+    sources={RESOLVE: "b6c6131e24bf22f0"},
+    replacements=lambda: {RESOLVE: with_anonymous(original(RESOLVE), original(PRINCIPAL))},
+)

@@ -6,7 +6,7 @@
   the permission on all resources.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from signalbox.local.emulator.patches.patch import Patch, original
 
@@ -40,11 +40,9 @@ def with_aws_permissions(
     return enforce_as_aws
 
 
-def _replacements() -> Mapping[str, object]:
-    return {ENFORCE: with_aws_permissions(original(ENFORCE), original(ACCOUNT_ID), original(WORK_GROUPS))}
-
-
 PATCH = Patch(
     sources={ENFORCE: "cf64b1ee5b099c8f", ACCOUNT_ID: "0204876c26f772b9"},
-    replacements=_replacements,
+    replacements=lambda: {
+        ENFORCE: with_aws_permissions(original(ENFORCE), original(ACCOUNT_ID), original(WORK_GROUPS))
+    },
 )

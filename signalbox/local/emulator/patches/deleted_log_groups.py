@@ -28,9 +28,5 @@ def logging_where_possible(log: Callable[..., None], groups: Collection[str]) ->
     return log_if_possible
 
 
-def _replacements() -> Mapping[str, object]:
-    return {LOG: logging_where_possible(original(LOG), original(GROUPS))}
-
-
 # `cloudwatch_metrics`, which is applied before, has the digest of the same function.
-PATCH = Patch(sources={}, replacements=_replacements)
+PATCH = Patch(sources={}, replacements=lambda: {LOG: logging_where_possible(original(LOG), original(GROUPS))})

@@ -6,7 +6,7 @@ enough callers, no instance of the function starts for as long as they retry: fo
 kills. On AWS, execution environments do not depend on one another.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from signalbox.local.emulator.patches.patch import Patch, original
@@ -34,10 +34,6 @@ def ending_alone(invoke: Callable[..., Result], end: Callable[[list[object]], No
     return invoke_or_end
 
 
-def _replacements() -> Mapping[str, object]:
-    return {INVOKE: ending_alone(original(INVOKE), original(END))}
-
-
 PATCH = Patch(
     sources={
         INVOKE: "96751a75471021ec",
@@ -45,5 +41,5 @@ PATCH = Patch(
         END: "56a6df63f9bd4859",
         EXECUTE: "62b9218bef5b948a",
     },
-    replacements=_replacements,
+    replacements=lambda: {INVOKE: ending_alone(original(INVOKE), original(END))},
 )

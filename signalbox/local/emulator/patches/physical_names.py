@@ -33,11 +33,9 @@ def with_stack_ids(physical_name: Callable[..., str], seed: "ContextVar[str]", s
     return name_of_stack
 
 
-def _replacements() -> Mapping[str, object]:
-    return {PHYSICAL_NAME: with_stack_ids(original(PHYSICAL_NAME), original(NAME_SEED), original(STACKS))}
-
-
 PATCH = Patch(
     sources={PHYSICAL_NAME: "aeef5b394ad26e50"},
-    replacements=_replacements,
+    replacements=lambda: {
+        PHYSICAL_NAME: with_stack_ids(original(PHYSICAL_NAME), original(NAME_SEED), original(STACKS))
+    },
 )

@@ -38,8 +38,6 @@ def _named(request: Mapping[str, Any], action: str) -> str | None:
     return f"{cluster}/{str(names[0]).rpartition('/')[2]}" if len(names) == 1 else None
 
 
-def _replacements() -> Mapping[str, object]:
-    return {RESOURCE: with_services(original(RESOURCE))}
-
-
-PATCH = Patch(sources={RESOURCE: "82f51700695c62fd"}, replacements=_replacements)
+PATCH = Patch(
+    sources={RESOURCE: "82f51700695c62fd"}, replacements=lambda: {RESOURCE: with_services(original(RESOURCE))}
+)

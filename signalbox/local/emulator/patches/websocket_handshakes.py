@@ -4,7 +4,7 @@ MiniStack refuses every WebSocket with 403, and accepts without a subprotocol. A
 `$connect` returns.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from signalbox.local.emulator.asgi import Message
 from signalbox.local.emulator.handshakes import CONNECT_STATUS, CONNECT_SUBPROTOCOL
@@ -31,8 +31,4 @@ def recording_response(invoke: Invoke) -> Invoke:
     return invoke_and_record
 
 
-def _replacements() -> Mapping[str, object]:
-    return {INVOKE: recording_response(original(INVOKE))}
-
-
-PATCH = Patch(sources={INVOKE: "a80872394b0b55f3"}, replacements=_replacements)
+PATCH = Patch(sources={INVOKE: "a80872394b0b55f3"}, replacements=lambda: {INVOKE: recording_response(original(INVOKE))})
