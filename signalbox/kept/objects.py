@@ -2,12 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from signalbox.errors import RejectedError, UnavailableError
+from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 
@@ -47,6 +48,20 @@ class KeptObject:
         if len(parts) != 4 or not milliseconds.isdecimal():  # noqa: PLR2004 - queue, day, hour, name
             raise UnreadableBatch(f"{key!r} is not the key of kept messages")
         return cls(QueueName(parts[0]), EPOCH + int(milliseconds) * MILLISECOND, digest)
+
+    def events(self, messages: Iterable[Message], capability: str, **labels: str) -> Iterator[HistoryEvent]:
+        """Yield the event of each message in the batch, with its id, and the key in the label `object`."""
+        for message in messages:
+            yield HistoryEvent(
+                event_id=f"kept:{message.message_id}:{self.queue}",
+                occurred_at=self.kept_at,
+                capability=capability,
+                kind="kept",
+                outcome="stored",
+                message_id=message.message_id,
+                source=self.queue,
+                labels={**labels, "object": self.key},
+            )
 
 
 @dataclass(frozen=True, slots=True)

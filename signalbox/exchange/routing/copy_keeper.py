@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from signalbox.exchange.messages.copies import Copy
-from signalbox.exchange.routing import events
+from signalbox.exchange.model.events import CAPABILITY
 from signalbox.history.event import HistoryEvent
 from signalbox.kept.objects import KeptBatch, KeptWriter, NotKept, kept_batch
 from signalbox.messages import MessageId
@@ -48,7 +48,7 @@ class CopyKeeper:
         for batch, is_stored in zip(objects, self.parallel_map(self._is_stored, objects), strict=True):
             found = messages[batch.stored_as.queue]
             if is_stored:
-                recorded += events.kept(found, batch.stored_as)
+                recorded += batch.stored_as.events(found, CAPABILITY)
             else:
                 failed |= {message.message_id for message in found}
         return KeepResult(frozenset(failed), tuple(recorded))

@@ -1,6 +1,5 @@
 """The history events of routing. They contain nothing of a message's body or headers."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 
@@ -8,7 +7,6 @@ from signalbox.exchange.messages.copies import Copy
 from signalbox.exchange.messages.properties import PUBLISHER
 from signalbox.exchange.messages.publications import Publication
 from signalbox.history.event import HistoryEvent
-from signalbox.kept.objects import KeptObject
 from signalbox.messages import Message, size_bytes
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -118,18 +116,3 @@ def _labels(publisher: str | None) -> dict[str, str]:
 
 def _file(file: str | None) -> dict[str, str]:
     return {"file": file} if file else {}
-
-
-def kept(messages: Iterable[Message], stored_as: KeptObject) -> Iterator[HistoryEvent]:
-    """Yield the event of each kept copy, with the publication's id, and its S3 key in the label `object`."""
-    for message in messages:
-        yield HistoryEvent(
-            event_id=f"kept:{message.message_id}:{stored_as.queue}",
-            occurred_at=stored_as.kept_at,
-            capability=CAPABILITY,
-            kind="kept",
-            outcome="stored",
-            message_id=message.message_id,
-            source=stored_as.queue,
-            labels={"object": stored_as.key},
-        )

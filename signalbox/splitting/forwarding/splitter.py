@@ -57,7 +57,7 @@ class Splitter:
             return ()
         batch = kept_batch(route.original, decided.messages, at=self.now())
         self.kept.put(batch)
-        return tuple(events.kept(decided.messages, batch.stored_as, target=route.split.target))
+        return tuple(batch.stored_as.events(decided.messages, events.CAPABILITY, target=str(route.split.target)))
 
 
 def _events(decided: DecidedBatch, sent: SentMessages, *, at: datetime) -> Iterator[HistoryEvent]:

@@ -1,12 +1,11 @@
 """History events of splitting: routing and return of messages and sessions, without bodies or attributes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
 from signalbox.history.event import HistoryEvent
-from signalbox.kept.objects import KeptObject
 from signalbox.messages import Message, MessageId, size_bytes
 from signalbox.queues import QueueName
 from signalbox.splitting.model.claims import Decision, FilterOutcome, SessionId
@@ -84,21 +83,6 @@ def returned(
 def dead_letter(message: Message, *, target: Target, original: QueueName, reason: str, at: datetime) -> HistoryEvent:
     """Return the event of a message that no queue accepts; `reason` is SQS's and holds nothing of the message."""
     return _of_message(message, "dead_letter", "dead", original, at=at, reason=reason, labels={"target": str(target)})
-
-
-def kept(messages: Iterable[Message], stored_as: KeptObject, *, target: Target) -> Iterator[HistoryEvent]:
-    """Yield the event of each kept message, with its id, and its S3 key in the label `object`."""
-    for message in messages:
-        yield HistoryEvent(
-            event_id=f"kept:{message.message_id}:{stored_as.queue}",
-            occurred_at=stored_as.kept_at,
-            capability=CAPABILITY,
-            kind="kept",
-            outcome="stored",
-            message_id=message.message_id,
-            source=stored_as.queue,
-            labels={"target": str(target), "object": stored_as.key},
-        )
 
 
 def replayed(
