@@ -58,15 +58,15 @@ class SqsExchangeQueues:
         tags = {STAGE_TAG: self.stage, CAPABILITY_TAG: CAPABILITY, NAME_TAG: _tag_value(queue.resource.name)}
         common = {
             "KmsMasterKeyId": self.key_arn,
-            "KmsDataKeyReusePeriodSeconds": _seconds(DATA_KEY_REUSE),
+            "KmsDataKeyReusePeriodSeconds": seconds_text(DATA_KEY_REUSE),
             **(ORDERED if queue.resource.is_ordered else {}),
         }
-        retention = {"MessageRetentionPeriod": _seconds(DEAD_LETTER_RETENTION)}
+        retention = {"MessageRetentionPeriod": seconds_text(DEAD_LETTER_RETENTION)}
         make = partial(self.queues.make, is_ours=queue.is_on_record)
         make(dead_letters, common | retention, tags, sources=[queue.name])
         settings = {
-            "MessageRetentionPeriod": _seconds(queue.retention),
-            "VisibilityTimeout": _seconds(queue.visibility),
+            "MessageRetentionPeriod": seconds_text(queue.retention),
+            "VisibilityTimeout": seconds_text(queue.visibility),
         }
         if queue.maximum_receives is not None:
             redrive = {"deadLetterTargetArn": self.queues.arn(dead_letters), "maxReceiveCount": queue.maximum_receives}
@@ -122,5 +122,6 @@ def _tag_value(name: str) -> str:
     return f"sha256:{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()}"
 
 
-def _seconds(duration: timedelta) -> str:
-    return str(round(duration.total_seconds()))
+def seconds_text(duration: timedelta) -> str:
+    """Return a duration as SQS has it in the attributes of queues."""
+    return str(round(duration.totalseconds_text()))

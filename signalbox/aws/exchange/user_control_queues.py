@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.aws.exchange.policy import ExchangeLocation
+from signalbox.aws.exchange.queues import seconds_text
 from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
 from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.aws.shared.mappings import DELETING, EventSourceMappings
@@ -28,12 +28,7 @@ CONCURRENCY = 2
 KEY: "QueueAttributeNameType" = "KmsMasterKeyId"
 REUSE: "QueueAttributeNameType" = "KmsDataKeyReusePeriodSeconds"
 # Not the dead-letter queue: SQS lets a queue name ten queues that may use it. `control` dead-letters commands itself.
-TAKEN_OVER: tuple["QueueAttributeNameType", ...] = (
-    "VisibilityTimeout",
-    "MessageRetentionPeriod",
-    REUSE,
-    KEY,
-)
+TAKEN_OVER: tuple["QueueAttributeNameType", ...] = ("VisibilityTimeout", "MessageRetentionPeriod", REUSE, KEY)
 
 
 class ControlQueueUnread(RejectedError):
@@ -117,8 +112,8 @@ class UserControlQueues:
 
     def _make_reply_queue(self, user: UserName, tags: Mapping[str, str], attributes: Mapping[str, str]) -> None:
         settings = {
-            "MessageRetentionPeriod": _seconds(REPLY_RETENTION),
-            "VisibilityTimeout": _seconds(REPLY_VISIBILITY),
+            "MessageRetentionPeriod": seconds_text(REPLY_RETENTION),
+            "VisibilityTimeout": seconds_text(REPLY_VISIBILITY),
             **{str(name): attributes[name] for name in (KEY, REUSE) if name in attributes},
         }
         self._queues(attributes["QueueArn"]).make(self.names.reply_queue(user), settings, tags)
@@ -148,22 +143,12 @@ class UserControlQueues:
     def _mappings(
         self, arn: str, like: "EventSourceMappingConfigurationTypeDef", tags: Mapping[str, str]
     ) -> EventSourceMappings:
-        return EventSourceMappings(
-            self.functions,
-            like["FunctionArn"],
-            _prefix(arn),
-            CONCURRENCY,
-            tags,
-            batch_size=like["BatchSize"],
-        )
+        function, size = like["FunctionArn"], like["BatchSize"]
+        return EventSourceMappings(self.functions, function, _prefix(arn), CONCURRENCY, tags, batch_size=size)
 
 
 def _taken_over(attributes: Mapping[str, str]) -> "dict[QueueAttributeNameType, str]":
     return {name: attributes[name] for name in TAKEN_OVER if name in attributes}
-
-
-def _seconds(duration: timedelta) -> str:
-    return str(round(duration.total_seconds()))
 
 
 def _prefix(arn: str) -> str:

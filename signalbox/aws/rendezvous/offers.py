@@ -7,7 +7,7 @@ The condition expressions are equivalent to `is_claimable`, `is_answerable` and 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from heapq import merge
 
 from signalbox.aws.rendezvous.packing import packed, unpacked
@@ -169,7 +169,7 @@ class DynamoQueueLeases:
         for sent, client_id in merge(*(map(_parse_key, found) for found in items)):
             if RendezvousMethod.SQS is _method(client_id):
                 url = QueueUrl(f"{self.queues_url}{client_id}")
-                yield Lease(queue_name(url), url, events.CAPABILITY, _time(sent) + self.kept_for)
+                yield Lease(queue_name(url), url, events.CAPABILITY, moment(sent) + self.kept_for)
 
 
 def _key(record: RendezvousRecord) -> Item:
@@ -195,10 +195,6 @@ def _receipt_key(record: RendezvousRecord) -> Item:
 def _parse_key(item: Item) -> tuple[str, ClientId]:
     sent, _, client_id = item["sk"].partition(MARK)
     return sent, ClientId(client_id)
-
-
-def _time(sent: str) -> datetime:
-    return datetime.fromtimestamp(int(sent) / 1000, UTC)
 
 
 def _method(client_id: ClientId) -> RendezvousMethod:
@@ -234,7 +230,7 @@ def parse_record(item: Item) -> RendezvousRecord:
         client_id=client_id,
         method=_method(client_id),
         state=OfferState(item["state"]),
-        created_at=_time(sent),
+        created_at=moment(sent),
         available_at=moment(item["available_at"]),
         deadline=moment(item["deadline"]),
         nat=Nat(item["nat"]),

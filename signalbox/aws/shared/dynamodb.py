@@ -39,7 +39,7 @@ def milliseconds(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
 
 
-def moment(number: Decimal) -> datetime:
+def moment(number: Decimal | str) -> datetime:
     """Return the time of epoch milliseconds."""
     return datetime.fromtimestamp(int(number) / 1000, UTC)
 
