@@ -71,7 +71,9 @@ class DynamoConnectionSnapshots:
         session_owner = owner_of(session)
         if session_owner is not None and session_owner != owner:
             return self.read(connection, owner=session_owner)
-        live = known or (None if owner is None else self.realms.read(owner[0], _existing(items), read_at=read_at))
+        live = known or (
+            None if owner is None else self.realms.read(owner[0], filter(None, items.values()), read_at=read_at)
+        )
         return ConnectionSnapshot(
             session=session,
             outbox=outbox_of(outbox) if outbox else OutboxState(),
@@ -209,10 +211,6 @@ class DynamoConnectionSnapshots:
 
 def _address(table: DynamoTable, key: Item) -> Address:
     return table.name, key["pk"], key["sk"]
-
-
-def _existing(items: Mapping[Address, Item]) -> list[Item]:
-    return [item for item in items.values() if item]
 
 
 def outbox_item(outbox: OutboxState, *, session: Session | None) -> Item:

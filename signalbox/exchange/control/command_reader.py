@@ -118,10 +118,6 @@ def _bind(section: Section) -> Command:
     return Bind(binding)
 
 
-def _unbind(section: Section) -> Command:
-    return Unbind(_bound(section, _stored))
-
-
 def _unbind_user(section: Section) -> Command:
     role = section.choice("role", Role, default=Role.SUBSCRIBER)
     return UnbindUser(read_user(section), role, section.choice("ownership", Ownership, default=Ownership.STRICT))
@@ -228,7 +224,7 @@ COMMANDS: Commands[Command] = {
     "declare_queue": (("queue", *SETTINGS_FIELDS), _declare_queue),
     "delete_queue": (("queue", "if_empty"), lambda section: DeleteQueue(_queue(section), section.flag("if_empty"))),
     "bind": (BINDING_FIELDS, _bind),
-    "unbind": (BINDING_FIELDS, _unbind),
+    "unbind": (BINDING_FIELDS, lambda section: Unbind(_bound(section, _stored))),
     "unbind_user": (("user", "role", "ownership"), _unbind_user),
     "exchanges": (("exchange",), lambda section: ListExchanges(_optional_exchange(section))),
     "queues": ((), lambda _: ListQueues()),

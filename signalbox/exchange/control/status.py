@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from signalbox.exchange.control.presentation import time_text
 from signalbox.exchange.model.records import (
     DeclaredQueue,
     ListedExchange,
@@ -84,8 +85,8 @@ class ResourceStatus:
             "dropped": self.total.dropped,
             "alternate": self.total.alternate,
             "dead_letters": self.dead_letters,
-            "last_activity": _text(self.last_activity),
-            "last_consumer": _text(self.last_consumer),
+            "last_activity": time_text(self.last_activity),
+            "last_consumer": time_text(self.last_consumer),
         }
 
 
@@ -218,7 +219,3 @@ def _last_activity(minutes: Iterable[MinuteCounts]) -> datetime | None:
 
 def _is_most(rejected: int, count: int) -> bool:
     return rejected > 0 and rejected >= REJECTED_SHARE * count
-
-
-def _text(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()

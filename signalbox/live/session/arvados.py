@@ -78,7 +78,7 @@ def kept_alive(session: Session, received: Elapsed, context: DecisionContext) ->
     The protocol has no message for the end of a session.
     """
     if session.token is not None and session.token.is_over(context.now):
-        return closing.lost(session, Lost(), context)
+        return closing.closed(session, Lost(), context)
     del received
     if context.now < session.deadline:
         return Outcome(session)

@@ -43,14 +43,11 @@ def left(session: Session, received: Goodbye, context: DecisionContext) -> Outco
     return _ended(session, Post(Goodbye({}, uris.GOODBYE_AND_OUT)), Close())
 
 
-def closed(session: Session, received: Abort | Goodbye, context: DecisionContext) -> Outcome:
-    """Close the connection, without a reply, of a client that has sent ABORT or answered our GOODBYE."""
-    del received, context
-    return _ended(session, Close())
+def closed(session: Session, received: Abort | Goodbye | Lost, context: DecisionContext) -> Outcome:
+    """Close the connection, without a reply, of a client that has sent ABORT or answered our GOODBYE, or that is gone.
 
-
-def lost(session: Session, received: Lost, context: DecisionContext) -> Outcome:
-    """End a session whose connection is gone; its outbox ends after a last attempt to post its items."""
+    The outbox of a lost connection ends after a last attempt to post its items.
+    """
     del received, context
     return _ended(session, Close())
 

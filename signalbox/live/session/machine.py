@@ -64,7 +64,7 @@ RULES: Mapping[SessionState, Mapping[type, Rule]] = MappingProxyType(
             Elapsed: _rule(closing.join_timed_out, SessionState.OPEN, SessionState.CLOSED),
             Killed: _rule(closing.killed_before_join, SessionState.CLOSED),
             RightsChanged: _rule(closing.ignored, SessionState.OPEN),
-            Lost: _rule(closing.lost, SessionState.CLOSED),
+            Lost: _rule(closing.closed, SessionState.CLOSED),
         },
         SessionState.CHALLENGED: {
             Authenticate: _rule(handshake.authenticated, SessionState.JOINED, SessionState.CLOSED),
@@ -72,7 +72,7 @@ RULES: Mapping[SessionState, Mapping[type, Rule]] = MappingProxyType(
             Elapsed: _rule(closing.join_timed_out, SessionState.CHALLENGED, SessionState.CLOSED),
             Killed: _rule(closing.killed_before_join, SessionState.CLOSED),
             RightsChanged: _rule(closing.ignored, SessionState.CHALLENGED),
-            Lost: _rule(closing.lost, SessionState.CLOSED),
+            Lost: _rule(closing.closed, SessionState.CLOSED),
         },
         SessionState.JOINED: {
             Subscribe: _rule(requests.subscribed, SessionState.JOINED),
@@ -88,13 +88,13 @@ RULES: Mapping[SessionState, Mapping[type, Rule]] = MappingProxyType(
             Killed: _rule(closing.killed, SessionState.CLOSING),
             RightsChanged: _rule(requests.rights_revoked, SessionState.JOINED),
             PastRefused: _rule(requests.past_refused, SessionState.JOINED, SessionState.CLOSING),
-            Lost: _rule(closing.lost, SessionState.CLOSED),
+            Lost: _rule(closing.closed, SessionState.CLOSED),
         },
         SessionState.CLOSING: {
             Goodbye: _rule(closing.closed, SessionState.CLOSED),
             Abort: _rule(closing.closed, SessionState.CLOSED),
             Elapsed: _rule(closing.goodbye_timed_out, SessionState.CLOSING, SessionState.CLOSED),
-            Lost: _rule(closing.lost, SessionState.CLOSED),
+            Lost: _rule(closing.closed, SessionState.CLOSED),
         },
         SessionState.CLOSED: {},
     }
@@ -105,7 +105,7 @@ ARVADOS_RULES: Mapping[SessionState, Mapping[type, Rule]] = MappingProxyType(
         SessionState.OPEN: {
             Admitted: _rule(arvados.admitted, SessionState.JOINED),
             Killed: _rule(closing.closed, SessionState.CLOSED),
-            Lost: _rule(closing.lost, SessionState.CLOSED),
+            Lost: _rule(closing.closed, SessionState.CLOSED),
         },
         SessionState.JOINED: {
             SubscribeRequest: _rule(arvados.subscribed, SessionState.JOINED),
@@ -113,7 +113,7 @@ ARVADOS_RULES: Mapping[SessionState, Mapping[type, Rule]] = MappingProxyType(
             BadRequest: _rule(arvados.bad_request, SessionState.JOINED),
             Elapsed: _rule(arvados.kept_alive, SessionState.JOINED, SessionState.CLOSED),
             Killed: _rule(closing.closed, SessionState.CLOSED),
-            Lost: _rule(closing.lost, SessionState.CLOSED),
+            Lost: _rule(closing.closed, SessionState.CLOSED),
         },
     }
 )

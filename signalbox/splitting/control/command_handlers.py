@@ -70,7 +70,7 @@ class ControlService:
         answers: dict[type, Callable[[Any], object]] = {
             Apply: self._apply,
             Remove: partial(self._remove, delivery=delivery),
-            ListRegistries: self._registries,
+            ListRegistries: lambda _: self.registries.every(),
             Discover: self._discover,
             Start: partial(self.starter.start, principal=principal),
             Heartbeat: self._heartbeat,
@@ -106,9 +106,6 @@ class ControlService:
     def _remove(self, command: Remove, delivery: CommandDelivery) -> object:
         self.registries.remove(command.target, delivery)
         return {"target": str(command.target)}
-
-    def _registries(self, _command: ListRegistries) -> object:
-        return self.registries.every()
 
     def _discover(self, command: Discover) -> object:
         return {"documents": list(self.discovery.discover(command.target))}

@@ -33,7 +33,7 @@ from signalbox.splitting.model.actions import (
 )
 from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import Timings
-from signalbox.splitting.model.split import Phase, Split, SplitSession, Stage, with_heartbeats
+from signalbox.splitting.model.split import Phase, Split, Stage, with_heartbeats
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import Heartbeats, Splits, StoredSplit, UnreadableSplit
 from signalbox.task_time import TaskTime
@@ -220,8 +220,4 @@ class _Pass:
 def _is_waited_for(split: Split) -> bool:
     """Return whether a client waits for its session, or the target for the end of a split without sessions."""
     is_over = split.stage is Stage.SPLIT and not split.sessions
-    return is_over or any(_is_starting(session) for session in split.live)
-
-
-def _is_starting(session: SplitSession) -> bool:
-    return session.phase in (Phase.STARTING, Phase.MATCHING)
+    return is_over or any(session.phase in (Phase.STARTING, Phase.MATCHING) for session in split.live)
