@@ -124,4 +124,4 @@ def _tag_value(name: str) -> str:
 
 def seconds_text(duration: timedelta) -> str:
     """Return a duration as SQS has it in the attributes of queues."""
-    return str(round(duration.totalseconds_text()))
+    return str(round(duration.total_seconds()))
