@@ -10,10 +10,17 @@ ABSENT = "-"
 
 
 def report_block(name: str, day: date, lines: Iterable[str]) -> str:
-    """Return the text of a UTC day: a head line with the report's name, then `lines`."""
+    """Return the text of a UTC day: a head line with the report's name, then `lines`.
+
+    Names in a line are those that others chose: what is not printable, such as a line feed, becomes an escape.
+    """
     end = day + timedelta(days=1)
     head = f"{name}-end {end.isoformat()} 00:00:00 (86400 s)"
-    return "".join(f"{line}\n" for line in (head, *lines))
+    return "".join(f"{_printable(line)}\n" for line in (head, *lines))
+
+
+def _printable(line: str) -> str:
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
 
 
 def section_rows(rows: Iterable[ReportRow], section: str) -> list[ReportRow]:

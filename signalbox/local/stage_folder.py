@@ -1,5 +1,7 @@
 """The folder of a local stage and the paths in it."""
 
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,15 +53,28 @@ class StageFolder:
 def find_stage_folder(start: Path) -> StageFolder:
     """Return the stage folder of `start` or of its nearest parent that has one; in the checkout, the checkout's.
 
-    Raises `RejectedError` elsewhere: a command must not stop a stage that its folder does not name.
+    Raises `RejectedError` elsewhere, and for the folder of another user: a command stops processes and deletes files
+    that the folder names.
     """
     here = start.resolve()
     for parent in (here, *here.parents):
         found = StageFolder(parent / STAGE_FOLDER)
         if found.is_used or parent == CHECKOUT:
+            for path in (found.path, found.emulator, found.lock, found.local):
+                _refuse_others(path)
             return found
     own = StageFolder()
     elsewhere = f"; this program's own stage is that of {str(CHECKOUT)!r}" if own.is_used else ""
     raise RejectedError(
         f"no local stage was started in {str(here)!r} or above{elsewhere}: run the command in its folder"
     )
+
+
+def _refuse_others(path: Path) -> None:
+    """Refuse what another user owns, and a link, which may lead anywhere. Raises `RejectedError`."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return
+    if status.st_uid not in (os.getuid(), 0) or stat.S_ISLNK(status.st_mode):
+        raise RejectedError(f"{str(path)!r} belongs to another user, or is a link: work in another folder")

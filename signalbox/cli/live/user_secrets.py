@@ -68,7 +68,7 @@ def secret(
             _print_one(created, as_json=options.as_json)
         else:
             _create_several(client, users, wampcra=wampcra, as_json=options.as_json)
-    say("the secret is not shown again; joined sessions continue")
+    say("the secret is not shown again; sessions that joined with an earlier one end")
 
 
 def replaced_secrets(

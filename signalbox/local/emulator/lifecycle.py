@@ -228,7 +228,7 @@ def _administrator(endpoint_url: str, root: Credentials, *, region: str) -> Cred
 
 def stop(stage_folder: StageFolder) -> bool:
     """Kill the emulator and its workers, and delete its state; return whether any process was running."""
-    leader = process_id(stage_folder)
+    leader = _leader(stage_folder)
     if leader is not None:
         os.killpg(leader, signal.SIGKILL)
     workers = _kill_workers(stage_folder)
@@ -239,7 +239,7 @@ def stop(stage_folder: StageFolder) -> bool:
 
 def _save(stage_folder: StageFolder) -> None:
     """End the emulator and its workers, and let it save its state. Raises `UnavailableError` if it did not save all."""
-    leader = process_id(stage_folder)
+    leader = _leader(stage_folder)
     if leader is not None:
         os.kill(leader, signal.SIGTERM)
         # Its lock is free later than its main thread has ended, and the next emulator takes the lock.
@@ -248,6 +248,12 @@ def _save(stage_folder: StageFolder) -> None:
     failed = [line for line in stage_folder.log.read_text().splitlines() if NOT_SAVED.search(line)]
     if failed or not any(stage_folder.services.glob("*.json")):
         raise UnavailableError("\n".join(["the emulator did not save its state: `make up` starts without it", *failed]))
+
+
+def _leader(stage_folder: StageFolder) -> int | None:
+    """Return the id of the emulator to end, by its command line, too: a number in a file proves nothing."""
+    holder = process_id(stage_folder)
+    return holder if holder in processes_naming(str(stage_folder.emulator)) else None
 
 
 def _kill_workers(stage_folder: StageFolder) -> list[int]:

@@ -1,6 +1,7 @@
 """`signalbox local` acts on the stage of the current folder, and asks before it deletes one."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -66,6 +67,35 @@ def test_the_stage_is_that_of_the_nearest_folder(tmp_path, stage):
 
     assert find_stage_folder(inside) == stage_folder
     assert find_stage_folder(CHECKOUT / "docs").path == CHECKOUT / ".signalbox"
+
+
+@pytest.mark.parametrize("name", ["", "emulator", "emulator/lock", "local.json"])
+def test_a_stage_of_another_user_is_refused(tmp_path, monkeypatch, name):
+    """`down` deletes files and kills processes that the folder names."""
+    stage_folder = StageFolder(tmp_path / ".signalbox")
+    stage_folder.emulator.mkdir(parents=True)
+    stage_folder.lock.touch()
+    stage_folder.local.touch()
+    path, real = stage_folder.path / name, Path.lstat
+
+    def owned_by_another(self):
+        status = real(self)
+        return os.stat_result((*status[:4], 4_711, *status[5:])) if self == path else status
+
+    assert find_stage_folder(tmp_path) == stage_folder
+    monkeypatch.setattr(Path, "lstat", owned_by_another)
+    with pytest.raises(RejectedError, match="belongs to another user"):
+        find_stage_folder(tmp_path)
+
+
+def test_a_stage_behind_a_link_is_refused(tmp_path):
+    (tmp_path / "project").mkdir()
+    (tmp_path / ".signalbox").mkdir()
+    (tmp_path / ".signalbox" / "local.json").touch()
+    (tmp_path / ".signalbox" / "emulator").symlink_to(tmp_path / "project")
+
+    with pytest.raises(RejectedError, match="is a link"):
+        find_stage_folder(tmp_path)
 
 
 def test_the_refusal_names_the_stage_of_the_program(tmp_path, monkeypatch):

@@ -36,6 +36,12 @@ def test_a_gap_is_listed_with_its_numbers_causes_and_events():
     ]
 
 
+def test_a_name_adds_no_line_to_a_report():
+    row = gap(10, 10) | {"topic": "wx\n\nnothing is missing\u202e"}
+
+    assert "  x.fifo wx\\n\\nnothing is missing\\u202e → q_a: 10 (" in order_text(DAY, [row], counts=COUNTED)
+
+
 @pytest.mark.parametrize(("first", "last", "shown"), [(2, 8, "wx → q_a 2 to 8"), (10, 10, "wx → q_a 10")])
 def test_the_picture_names_the_numbers_of_a_gap(first, last, shown):
     assert f">{shown}</text>" in order_picture(DAY, [gap(first, last)], counts=COUNTED)

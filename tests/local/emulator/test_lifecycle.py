@@ -1,5 +1,6 @@
 """The emulator is started, found again, and ended with all its workers."""
 
+import fcntl
 import os
 import signal
 import socket
@@ -52,6 +53,17 @@ def test_a_lock_file_that_no_process_holds_names_no_process(tmp_path):
     stage_folder.lock.write_text(str(os.getpid()))
 
     assert lifecycle.process_id(stage_folder) is None
+
+
+def test_a_number_in_a_lock_ends_no_process_of_another_program(tmp_path):
+    stage_folder = StageFolder(tmp_path)
+    stage_folder.emulator.mkdir(parents=True)
+    stage_folder.lock.write_text("1")
+
+    with stage_folder.lock.open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert lifecycle.process_id(stage_folder) == 1
+        assert lifecycle.stop(stage_folder) is False
 
 
 @pytest.mark.emulator
@@ -122,7 +134,7 @@ def _contents(session, url):
 # A process that holds a stage's lock with its id in it, and a thread of it that ends later: here a second process.
 HOLD = """
 import fcntl, os, sys
-lock = open(sys.argv[1], "w")
+lock = open(f"{sys.argv[1]}/lock", "w")
 fcntl.flock(lock, fcntl.LOCK_EX)
 print(os.getpid(), file=lock, flush=True)
 if os.fork():
@@ -144,7 +156,7 @@ def test_the_state_is_saved_only_when_the_lock_is_free_for_the_next_emulator(tmp
 
     with (
         subprocess.Popen(
-            [sys.executable, "-c", HOLD, stage_folder.lock, released], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-c", HOLD, stage_folder.emulator, released], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         ) as emulator,
         ThreadPoolExecutor(1) as threads,
     ):
