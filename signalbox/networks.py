@@ -3,12 +3,13 @@
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
 
 # The network that a business gets (RIPE-690), that a tunnel broker gives for nothing, and that each address of IPv4 has
 # in 6to4; 256 homes may share one.
 IPV6_PREFIX = 48
+STORED_GROUPS = 256
 # The costly requests of a network that a function instance serves, in such a time.
 MOST_REQUESTS, COUNTED_FOR = 3, timedelta(seconds=10)
 
@@ -25,6 +26,11 @@ def network_number(address: str) -> int | None:
         return None
     prefix = IPV6_PREFIX if isinstance(found, IPv6Address) else found.max_prefixlen
     return zlib.crc32(ip_network((found, prefix), strict=False).network_address.packed)
+
+
+def stored_group(network: int | None, day: date) -> int | None:
+    """Return a day's group of a network, one of 256: a number from which no address can be found, unlike the CRC."""
+    return None if network is None else zlib.crc32(f"{day} {network}".encode()) % STORED_GROUPS
 
 
 @dataclass(slots=True)

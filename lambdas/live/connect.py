@@ -19,7 +19,7 @@ from signalbox.live.session.connection import (
     protocol_refusal,
 )
 from signalbox.live.wamp.batches import BATCHED_SUBPROTOCOL
-from signalbox.networks import network_number
+from signalbox.networks import network_number, stored_group
 
 OK = 200
 MAXIMUM_USER_AGENT = 200  # characters that the record of a session has
@@ -47,7 +47,7 @@ def handler(event: dict[str, Any], lambda_context: object) -> dict[str, Any]:
         now=now,
         user_agent=user_agent[:MAXIMUM_USER_AGENT],
         is_batched=subprotocol == BATCHED_SUBPROTOCOL,
-        network=network,
+        network=stored_group(network, now.date()),
     )
     return _admitted(session, token, context["requestId"]) if token else _accepted(session, subprotocol)
 

@@ -60,7 +60,7 @@ class Session:
     out. `secret` is the digest of the credentials of a session that joined by them, and empty in any other session, and
     in one that joined before an upgrade. A session in the dialect of Arvados has `log_subscriptions`, in the order of
     the requests, and as long as it has any, one subscription to all topics of its realm. With `is_batched` the client
-    receives several messages in one WebSocket message. `network` is the number of the network of its address.
+    receives several messages in one WebSocket message. `network` is the group of the network of its address.
     """
 
     connection: ConnectionId

@@ -6,7 +6,7 @@ import secrets
 import signal
 import zlib
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -27,7 +27,7 @@ from signalbox.live.rights.grants import Grant
 from signalbox.live.router.write_limits import MAXIMUM_KILOBYTES
 from signalbox.live.session.connection import MAXIMUM_OF_NETWORK, MAXIMUM_PER_SECOND
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from signalbox.networks import network_number
+from signalbox.networks import network_number, stored_group
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Right
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
@@ -131,7 +131,7 @@ def test_a_stranger_leaves_new_connections_to_others(stage):  # noqa: F811
     assert [connect(number, "8.8.8.8") for number in range(1000, 1010)] == [200] * 10
     stored = wiring.sessions().find(ConnectionId("c1000"))
     assert stored is not None  # and its publications without a secret count for its network
-    assert stored.session.network == network_number("8.8.8.8")
+    assert stored.session.network == stored_group(network_number("8.8.8.8"), date(2026, 11, 27))
 
 
 def test_a_closed_connection_leaves_no_subscriptions_and_no_session(stage):  # noqa: F811
