@@ -71,7 +71,7 @@ def find_stage_folder(start: Path) -> StageFolder:
 
 
 def _refuse_others(path: Path) -> None:
-    """Refuse what another user owns, and a link, which may lead anywhere. Raises `RejectedError`."""
+    """Refuse a file of another user, and a link, which may lead anywhere. Raises `RejectedError`."""
     try:
         status = path.lstat()
     except FileNotFoundError:

@@ -268,11 +268,15 @@ class MemoryTopicLog:
     taken: int = 0
     reading: int = 0
     posts: int = 0
+    spent: int = 0
     small: int = 1_000  # rows of a request
     readers: list[Hashable] = field(default_factory=list)
     rows: int = 0
     listed: list[datetime] = field(default_factory=list)
     parallel_map: ParallelMap = serial_map
+
+    def spend(self, cost: int) -> None:
+        self.spent += cost
 
     def count_post(self, size: int) -> None:
         assert self.reading

@@ -84,7 +84,7 @@ class _Records(Generic[Stored]):
 class DynamoExchanges(_Records[ExchangeRecord]):
     """`Exchanges` over the table `Exchanges`.
 
-    A record has up to 16 KB of settings, and each change of bindings writes it. The index has a small item beside it.
+    A record has up to 16 KB of settings, and each change of bindings writes it. The index has a small item of it.
     """
 
     kind: str = ResourceKind.EXCHANGE

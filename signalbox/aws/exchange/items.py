@@ -58,7 +58,7 @@ def named_key(kind: str, name: str) -> Item:
 
 
 def listed_key(kind: str, name: str) -> Item:
-    """Return the key of the item beside the record of a kind and a name that the index lists."""
+    """Return the key of the small item that the index lists of a record."""
     return named_key(kind, name) | {"sk": LISTED}
 
 

@@ -171,10 +171,10 @@ class DynamoTopicLog:
         is_later = None if since == LONG_AGO else until.not_exists() | until.gte(milliseconds(since))
         begins = attr("sk").begins_with(topic_sort_key(RoutingKey(pattern.literal_prefix)))
         keys = [_topic_key(realm, topic) for topic in named if pattern.matches(topic)]
-        self._spend(NAMED * len(keys))  # before the reads, whether these topics exist or not
+        self.spend(NAMED * len(keys))  # before the reads, whether these topics exist or not
         recent = self._query(attr("pk").eq(topics_partition(realm)) & begins, cost=TOPICS_PAGE, where=is_later)
         for item in chain(recent, self.table.get_all(keys)):
-            self._spend(TOPIC)
+            self.spend(TOPIC)
             if pattern.matches(topic_of(item)):
                 found[topic_of(item)] = moment(item[UNTIL]) if UNTIL in item else NEVER
         return found
@@ -194,7 +194,7 @@ class DynamoTopicLog:
     def retained_of(self, realm: ExchangeName, topics: Iterable[RoutingKey]) -> Iterator[LoggedEvent]:
         """Yield the retained events of topics."""
         keys = [key for topic in topics for key in retained_keys(realm, topic)]
-        self._spend(QUERY + NAMED * len(keys))
+        self.spend(QUERY + NAMED * len(keys))
         return map(self._spent_for, self.table.get_all(keys))
 
     def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
@@ -250,19 +250,20 @@ class DynamoTopicLog:
             if self._known.get(key, LONG_AGO) < event.logged_at:
                 self._known[key] = event.logged_at + COVERED / 2
 
-    def _spend(self, cost: int) -> None:
+    def spend(self, cost: int) -> None:
+        """Add a cost to the request. Raises `PastTooLarge` and `ReadsBusy`."""
         if self.budget is not None:
             self.budget.spend(cost)
 
     def _spent_for(self, item: Item) -> LoggedEvent:
         event, cost = event_with_cost(item)
-        self._spend(cost)
+        self.spend(cost)
         return event
 
     def _query(self, condition: Expression, *, cost: int = QUERY, **options: Any) -> Iterator[Item]:  # noqa: ANN401
         """Yield the items of `pages` with these options; each page after the first one costs `cost`."""
         for number, page in enumerate(self.table.pages(condition, **options)):
-            self._spend(cost if number else QUERY)
+            self.spend(cost if number else QUERY)
             yield from page
 
 

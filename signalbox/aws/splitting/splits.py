@@ -31,8 +31,7 @@ REGISTRY_RECORD = Forms(
 class DynamoSplits:
     """`Splits` over the table `Splits`: an item for the record, and one for each original that names its target.
 
-    A record may have 400 KB. Beside it is a small item that the index lists, with a version that is never lower than
-    the record's.
+    A record may have 400 KB. The index lists a small item of it, with a version that is never lower than the record's.
     """
 
     table: DynamoTable
@@ -71,7 +70,7 @@ class DynamoSplits:
         """Store a changed record; return None if the stored record is not `replacing` any more."""
         stored = replace(replacing, split=split, version=replacing.version + 1)
         key, is_earlier = split_key(split.target, LISTED), attr("version").lt(stored.version)
-        # Before the record: whoever reads it afterwards has read this version, or reads the record.
+        # Written before the record: a later reader has read this version, or reads the record.
         self.table.write(Update(key, sets={"version": stored.version}, condition=is_earlier))
         with _translated(split):
             return stored if self.table.write(Put(_item(stored), attr("version").eq(replacing.version))) else None

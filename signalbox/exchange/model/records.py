@@ -148,7 +148,7 @@ class ExchangeRecord:
 
     @property
     def listed(self) -> ListedExchange:
-        """Return what lists show."""
+        """Return the entry in lists."""
         is_live = self.live is not None
         return ListedExchange(
             self.name, self.created_by, self.created_at, self.alternate, self.is_deleting, is_live=is_live

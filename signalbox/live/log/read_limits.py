@@ -14,6 +14,8 @@ SMALL = 15_000_000
 CREDIT, PER_SECOND = 50_000_000, 10_000_000
 # Not the memory, which is less, but the share of the time: of a query, several at a time.
 EVENT, TOPIC, QUERY, POST = 7_500, 1_900, 120_000, 50_000
+# Of a session in a list of a realm's, and of a subscription in its record: 0.4 s for 30,000 of them.
+MEMBER, PATTERN = 2_500, 700
 # Of a further page of topics, 1 MB of which all may be older: a partition gives twelve a second to all its readers.
 TOPICS_PAGE = 3_000_000
 NAMED = TOPICS_PAGE // 256  # of a topic by its name, one of the 256 read units of such a page

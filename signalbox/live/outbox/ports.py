@@ -53,6 +53,9 @@ class TopicLog(Protocol):
     def is_large(self) -> bool:
         """Return whether the request has read more than `SMALL`, above which requests wait for one another."""
 
+    def spend(self, cost: int) -> None:
+        """Add the cost of what the request reads elsewhere."""
+
     def count_post(self, size: int) -> None:
         """Count a post that follows the request, with its size in bytes, as a part of what its reader may read."""
 

@@ -1,6 +1,6 @@
 """Calls of WAMP procedures: their context, the replies to them, and `wamp.subscription.get_events`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -10,14 +10,14 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.get_events import get_events_result
 from signalbox.live.log.history_request import HistoryRequest, InvalidArgument
-from signalbox.live.log.read_limits import PastTooLarge, ReadsBusy
+from signalbox.live.log.read_limits import MEMBER, PastTooLarge, ReadsBusy
 from signalbox.live.log.retention import may_have_events, oldest_kept
 from signalbox.live.log.selection import history_page, in_order
 from signalbox.live.model.effects import AnswerCall
 from signalbox.live.model.events import Cause
 from signalbox.live.model.state import Session
 from signalbox.live.outbox.ports import TopicLog
-from signalbox.live.ports import RealmAccess, SessionPorts
+from signalbox.live.ports import Member, RealmAccess, SessionPorts
 from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp import uris
 from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, TYPE_CODES, serialize, size_bytes
@@ -64,13 +64,17 @@ ERRORS: Mapping[type[SignalboxError], str] = {
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """A call of a joined session, with the ports to answer it; `access` returns the current access of its user."""
+    """A call of a joined session, with the ports to answer it; `access` returns the current access of its user.
+
+    `spend` adds a cost of reading to what the user may read. It raises `PastTooLarge` and `ReadsBusy`.
+    """
 
     call: AnswerCall
     session: Session
     access: Callable[[], RealmAccess]
     cause: Cause
     ports: SessionPorts
+    spend: Callable[[int], object] = lambda _: None
 
     @property
     def rights(self) -> Rights:
@@ -81,6 +85,12 @@ class CallContext:
     def realm(self) -> ExchangeName:
         """Return the caller's realm."""
         return cast("ExchangeName", self.session.realm)  # only joined sessions may call
+
+    def members(self) -> Sequence[Member]:
+        """Return the sessions of the caller's realm. Raises `ReadsBusy`."""
+        members = self.ports.store.realm_sessions.every(self.realm)
+        self.spend(MEMBER * len(members))
+        return members
 
 
 def reply(request: RequestId, answer: Callable[[], Payload]) -> Result | Error:

@@ -53,7 +53,7 @@ def kill(context: CallContext, payload: Payload) -> Payload:
 
 
 def _members(context: CallContext, payload: Payload) -> list[Member]:
-    members = context.ports.store.realm_sessions.every(context.realm)
+    members = context.members()
     roles = payload.arguments[0] if payload.arguments else None
     if roles is None:
         return list(members)

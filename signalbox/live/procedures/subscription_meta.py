@@ -9,6 +9,7 @@ from signalbox.documents import shown
 from signalbox.exchange.model.topics import RoutingKey, short_string_problem
 from signalbox.live.log.documents import json_text
 from signalbox.live.log.history_request import InvalidArgument
+from signalbox.live.log.read_limits import PATTERN
 from signalbox.live.procedures.calls import AnswerTooLarge, CallContext, NoSuchSubscription
 from signalbox.live.procedures.meta_events import subscription_details
 from signalbox.live.wamp.codec import ID, MAXIMUM_ID, size_bytes
@@ -54,10 +55,11 @@ def _records(
 ) -> Iterator[tuple[SessionId, Sequence[TopicPattern]]]:
     """Yield the sessions of the realm from the id `first` on, sorted, each with its patterns, sorted by id."""
     store = context.ports.store
-    members = sorted((one.listener.session, one.connection) for one in store.realm_sessions.every(context.realm))
+    members = sorted((one.listener.session, one.connection) for one in context.members())
     connections = [connection for session, connection in members if session >= first]
     for start in range(0, len(connections), at_once):
         records = store.sessions.find_all(connections[start : start + at_once])
+        context.spend(PATTERN * sum(len(one.subscriptions) for one in records))
         joined = [(one.listener.session, one.subscriptions) for one in records if one.listener]
         for session, patterns in sorted(joined, key=itemgetter(0)):
             yield session, [patterns[number] for number in sorted(patterns)]

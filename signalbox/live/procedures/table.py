@@ -4,9 +4,9 @@ The permission check, the dispatch of calls, the features that WELCOME announces
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.procedures import calls, overview, session_meta, subscription_meta
@@ -14,6 +14,7 @@ from signalbox.live.procedures.calls import CallContext
 from signalbox.live.procedures.overview import OverviewContext
 from signalbox.live.procedures.subscription_meta import RealmSubscription
 from signalbox.live.rights.grants import Rights
+from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import Payload
 
 Context = TypeVar("Context")
@@ -54,7 +55,18 @@ def _over(
     load: Callable[[CallContext, Payload], Sequence[RealmSubscription]],
     answer: Callable[[Payload, Sequence[RealmSubscription]], Payload],
 ) -> Callable[[CallContext, Payload], Payload]:
-    return lambda context, payload: answer(payload, load(context, payload))
+    return _metered(lambda context, payload: answer(payload, load(context, payload)))
+
+
+def _metered(answer: Callable[[CallContext, Payload], Payload]) -> Callable[[CallContext, Payload], Payload]:
+    """Return a procedure that reads sessions of a realm, by the limits of what a user reads."""
+
+    def metered(context: CallContext, payload: Payload) -> Payload:
+        listener = cast("Listener", context.session.listener)  # only joined sessions may call
+        with context.ports.store.log.request((context.realm, listener.authid)) as log:
+            return answer(replace(context, spend=log.spend), payload)
+
+    return metered
 
 
 SUBSCRIPTIONS, SESSIONS = "subscription_meta_api", "session_meta_api"
@@ -69,7 +81,7 @@ SESSION_PROCEDURES: tuple[Procedure[CallContext], ...] = (
         SUBSCRIPTIONS,
     ),
     Procedure("wamp.subscription.match", Access.GRANTED, _over(every, subscription_meta.match), SUBSCRIPTIONS),
-    Procedure("wamp.subscription.list", Access.GRANTED, subscription_meta.list_all, SUBSCRIPTIONS),
+    Procedure("wamp.subscription.list", Access.GRANTED, _metered(subscription_meta.list_all), SUBSCRIPTIONS),
     Procedure(
         "wamp.subscription.get",
         Access.GRANTED,
@@ -88,8 +100,8 @@ SESSION_PROCEDURES: tuple[Procedure[CallContext], ...] = (
         _over(every, subscription_meta.count_subscribers),
         SUBSCRIPTIONS,
     ),
-    Procedure("wamp.session.count", Access.GRANTED, session_meta.count, SESSIONS),
-    Procedure("wamp.session.list", Access.GRANTED, session_meta.list_ids, SESSIONS),
+    Procedure("wamp.session.count", Access.GRANTED, _metered(session_meta.count), SESSIONS),
+    Procedure("wamp.session.list", Access.GRANTED, _metered(session_meta.list_ids), SESSIONS),
     Procedure("wamp.session.get", Access.GRANTED, session_meta.get, SESSIONS),
     Procedure("wamp.session.kill", Access.GRANTED, session_meta.kill, SESSIONS),
 )

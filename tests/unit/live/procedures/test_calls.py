@@ -9,7 +9,7 @@ import pytest
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.read_limits import PastTooLarge, ReadsBusy
+from signalbox.live.log.read_limits import MEMBER, PATTERN, PastTooLarge, ReadsBusy
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import ItemId
 from signalbox.live.outbox.overview_calls import OverviewCall
@@ -183,6 +183,26 @@ def test_administrators_list_and_match_all_subscriptions(world, admin, client) -
     assert set(result(admin, "wamp.subscription.match", "trial.a")) == {A.subscription_id, ALL.subscription_id}
     assert result(admin, "wamp.subscription.list_subscribers", A.subscription_id) == [admin.session, client.session]
     assert result(admin, "wamp.subscription.count_subscribers", A.subscription_id) == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "cost"),
+    [
+        (("wamp.session.count",), 2 * MEMBER),
+        (("wamp.session.list",), 2 * MEMBER),
+        (("wamp.subscription.list",), 2 * MEMBER + 2 * PATTERN),
+        (("wamp.subscription.match", "trial.a"), 2 * MEMBER + 2 * PATTERN),
+        (("wamp.subscription.count_subscribers", A.subscription_id), 2 * MEMBER + 2 * PATTERN),
+    ],
+)
+def test_a_call_that_reads_a_realm_counts_as_its_users_reads(world, admin, client, said, cost) -> None:
+    """The owner of a realm may call it; all users share the functions that answer."""
+    for number, topic in enumerate(("trial.a", "trial.b")):
+        client.say(32, number + 1, {}, topic)
+
+    call(admin, *said)
+
+    assert (world.log.readers, world.log.spent) == ([(REALM, "admin")], cost)
 
 
 def test_the_subscriptions_of_a_realm_are_read_up_to_a_limit(world, admin, client) -> None:
