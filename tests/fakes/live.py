@@ -5,7 +5,7 @@ The suites in tests/adapters/live hold these and the AWS adapters to the same be
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -303,14 +303,14 @@ class MemoryTopicLog:
         self,
         realm: ExchangeName,
         topic: RoutingKey,
-        sequence: int | None,
+        is_kept: Callable[[LoggedEvent], bool],
         *,
         live: LiveSettings,
         now: datetime,
         page: int | None = None,
     ) -> Iterator[LoggedEvent]:
         for one in self.logged[realm].get(topic, ())[::-1]:
-            if is_logged(one) or (sequence and (one.sequence or 0) >= sequence):
+            if is_logged(one) or is_kept(one):
                 self.taken += 1
                 yield one
 

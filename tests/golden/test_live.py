@@ -250,6 +250,7 @@ ITEMS = {
         "i-5", REALM, "alice", (SubscriptionEvent(EXACT, FULL_EVENT), SubscriptionEvent(BY_PREFIX, PLAIN_EVENT))
     ),
     "backfill": BackfillRequest("i-6", EXACT, get_retained=True, history=None),
+    "backfill of a time": BackfillRequest("i-8", EXACT, get_retained=True, history=None, at=AT),
     **{
         f"backfill {name}": BackfillRequest("i-7", BY_WILDCARD, get_retained=False, history=start)
         for name, start in STARTS.items()

@@ -39,7 +39,7 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.arvados.rows import row_of
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.read_limits import NAMED, QUERY, SMALL, TOPIC, TOPICS_PAGE, InstanceReads, ReadBudget
+from signalbox.live.log.read_limits import NAMED, QUERY, TOPIC, TOPICS_PAGE, InstanceReads, PastTooLarge, ReadBudget
 from signalbox.live.log.retention import LONG_AGO, NEVER, retention_of
 from signalbox.live.log.selection import is_logged
 from signalbox.live.wamp.audience import UNRESTRICTED
@@ -90,7 +90,7 @@ class DynamoTopicLog:
     @property
     def is_large(self) -> bool:
         """Return whether the request has read more than `SMALL`, above which requests wait for one another."""
-        return self.budget is not None and self.budget.spent > SMALL
+        return self.budget is not None and self.budget.is_large
 
     def count_post(self, size: int) -> None:
         """Count a post that follows the request, with its size in bytes; API Gateway charges for each 32 KB."""
@@ -120,33 +120,34 @@ class DynamoTopicLog:
 
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
         """Return the unexpired events of a topic in their order, by a strongly consistent read."""
-        return [*self.newest_first(realm, topic, None, live=live, now=now)][::-1]
+        return [*self.newest_first(realm, topic, lambda _: False, live=live, now=now)][::-1]
 
     def newest_first(
         self,
         realm: ExchangeName,
         topic: RoutingKey,
-        sequence: int | None,
+        is_kept: Callable[[LoggedEvent], bool],
         *,
         live: LiveSettings,
         now: datetime,
         page: int | None = None,
     ) -> Iterator[LoggedEvent]:
-        """Yield the events of `events`, newest first, and also expired ones whose number is `sequence` or larger."""
+        """Yield the events of `events`, newest first, and also expired ones that are kept."""
         retention = retention_of(topic, live.rules, otherwise=live.retention)
-        kept = 0
+        kept = read = 0
         limit = min((one for one in (retention.count, page and max(page, LEAST_PAGE)) if one), default=None)
         pages = {} if limit is None else {"Limit": min(limit, 2**31 - 1)}  # DynamoDB refuses a larger one
         log = attr("pk").eq(log_partition(realm, topic))
         for item in self._query(log, ScanIndexForward=False, **pages):
-            event = self._spent_for(item)
+            event, read = self._spent_for(item), read + 1
             is_expired = kept == retention.count or (retention.age is not None and now - event.at > retention.age)
-            is_requested = sequence is not None and (event.sequence or 0) >= sequence
-            if is_expired and not is_requested:
+            if is_expired and not is_kept(event):
                 return
-            if is_logged(event) or is_requested:
+            if is_logged(event) or is_kept(event):
                 yield event
             kept += is_logged(event) and not is_expired
+        if read > KEPT_BEHIND and retention.age is None and is_kept(event) and (event.sequence or 0) > 1:
+            raise PastTooLarge(f"more than {KEPT_BEHIND:,} events of a topic came since the request: subscribe again")
 
     def every_topic(self, realm: ExchangeName, after: RoutingKey | None = None) -> Iterator[RoutingKey]:
         """Yield all topics of a realm that may have events, sorted by name; those up to `after` come last."""

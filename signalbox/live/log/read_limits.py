@@ -74,7 +74,7 @@ class InstanceReads:
                     "more past events match than one request may read, 20,000 small ones, 1,250 topics or 50 MB of "
                     "items of topics: choose fewer topics, or retained events without history"
                 )
-            if budget.spent > SMALL:
+            if budget.is_large:
                 self._admit(budget)
 
     def _end(self, budget: "ReadBudget") -> None:
@@ -109,6 +109,11 @@ class ReadBudget:
         """Add a cost. Raises `PastTooLarge` and `ReadsBusy`."""
         self.reads.spend(self, cost)
         self.look_at_time()
+
+    @property
+    def is_large(self) -> bool:
+        """Return whether the request has read more than `SMALL`."""
+        return self.spent > SMALL
 
     def look_at_time(self) -> None:
         """Raise `ReadsBusy` if the invocation is late."""

@@ -25,6 +25,8 @@ from signalbox.live.wamp.options import (
 )
 from signalbox.sarracenia.rights.names import ExchangeName
 
+# An event that was logged so long after its publication has the delay.
+UNNOTED_DELAY = timedelta(seconds=1)
 # A client that resumes after a known point receives all later events and none before it. `LastEvents` gives no such
 # bound.
 LOGS_AT_ONCE = 100
@@ -54,6 +56,39 @@ class Backfill:
 
 
 @dataclass(frozen=True, slots=True)
+class NewEvents:
+    """The events that a subscription gets whatever it requests, since it began before them.
+
+    They were deferred to its backfill, those of each topic in `deferred` from that number on, or published since the
+    time `since`, or follow such an event in its topic. Their live copies may follow the backfill, which must not leave
+    one out in front of an event that it has.
+    """
+
+    since: datetime
+    deferred: SequenceNumbers
+
+    def may_include(self, event: LoggedEvent) -> bool:
+        """Return whether an event may be new."""
+        return self.is_recent(event) or _number(event) >= self.deferred.get(event.topic, math.inf)
+
+    def may_include_before(self, event: LoggedEvent) -> bool:
+        """Return whether an event before another one of its topic may be new."""
+        return self.is_recent(event) or _number(event) > self.deferred.get(event.topic, math.inf)
+
+    def is_recent(self, event: LoggedEvent) -> bool:
+        """Return whether an event, or one before it in its topic, may have been published since the time."""
+        return event.logged_at + UNNOTED_DELAY >= self.since
+
+    def published(self, logged: Iterable[LoggedEvent]) -> SequenceNumbers:
+        """Return the number of the first event of each topic that was published since the time."""
+        first = dict[RoutingKey, int]()
+        for event in logged:
+            if event.logged_at >= self.since:
+                first[event.topic] = min(first.get(event.topic, _number(event)), _number(event))
+        return first
+
+
+@dataclass(frozen=True, slots=True)
 class BackfillReader:
     """Reads the backfill of a subscription from the logs of the topics that it matches."""
 
@@ -73,27 +108,31 @@ class BackfillReader:
     ) -> Backfill:
         """Return the requested events in the order of publication, of retained ones those of the topics behind `after`.
 
-        The backfill also includes the live events that were deferred to it: of each topic in `deferred`, those from
-        that sequence number on. Those up to the numbers in `posted` were posted before, and may be left out.
+        The backfill also includes the `NewEvents` of the topics that it has, and of those in `deferred`. Those up to
+        the numbers in `posted` were posted before, and may be left out.
         """
+        new = NewEvents(request.at, deferred)
         # The retained events are read before the logs, so an event newer than the retained one follows it.
         latest, place = self._retained(request, listener, deferred, after)
-        if place is not None:
-            return Backfill(tuple(BackfillEvent(one, is_latest=True) for one in latest), place=place)
+        first = [one.topic for one in latest if one.topic in deferred or new.is_recent(one)]
         # Events before a publication are known by its position in the log.
         ends = {} if isinstance(request.history, AfterPublication) else posted
 
         def log_of(topic: RoutingKey) -> Sequence[LoggedEvent]:
-            return self._log(topic, request.history, listener, deferred.get(topic), ends.get(mark_of(topic), -1))
+            return self._log(topic, request.history, listener, new, ends.get(mark_of(topic), -1))
 
-        logs = list(self._logs(request, listener, log_of, deferred))
+        if place is None:
+            logs = list(self._logs(request, listener, log_of, new, [*deferred, *first]))
+        else:
+            logs = list(self.log.parallel_map(log_of, first))
         logged = in_order(logs)
-        selected = _selected(logged, request, listener, deferred)
+        selected = _selected(logged, request, listener, new)
         retained = [one for one in latest if one.publication not in selected]
         events = [event for event in logged if event.publication in selected]
         return Backfill(
             (*(BackfillEvent(one, is_latest=True) for one in retained), *map(BackfillEvent, events)),
             settled=dict(self._settled(logs)) if isinstance(request.history, ResumePoint) else {},
+            place=place,
         )
 
     def _retained(
@@ -118,7 +157,7 @@ class BackfillReader:
             place = None
         if isinstance(history, AfterPoint) and (place, after) != (None, None):
             # Listed after the retained events are read: an event before one of them makes its topic one of these.
-            since, matches = max(_since(history), oldest_kept(self.live, now=self.now)), request.pattern.matches
+            since, matches = self._since(history, min(self.now, request.at)), request.pattern.matches
             listed = self.log.topics(self.realm, request.pattern, since=since)
             last = {*deferred, *filter(matches, _numbers(history)), *listed}
             read = [one for one in read if one.topic not in last]
@@ -126,40 +165,47 @@ class BackfillReader:
         return latest_retained(sorted(read, key=_published), listener), place
 
     def _topics(
-        self, request: BackfillRequest, deferred: SequenceNumbers
+        self, request: BackfillRequest, first: Collection[RoutingKey]
     ) -> Iterator[tuple[datetime, Mapping[RoutingKey, datetime]]]:
-        """Yield topics that may have requested events, each with the time of its newest, in parts.
+        """Yield topics that may have requested events, each with the time of its newest, in parts; `first` ones first.
 
         Topics that are in no part so far have had no event since the part's time. For the last events, topics without
         one for hours are listed only if others have too few.
         """
-        history, oldest = request.history, oldest_kept(self.live, now=self.now)
-        yield NEVER, dict.fromkeys(deferred, NEVER)
+        history, oldest, begin = request.history, oldest_kept(self.live, now=self.now), min(self.now, request.at)
+        yield NEVER, dict.fromkeys(first, NEVER)
         if isinstance(history, LastEvents):
-            starts = [*(one for one in (self.now - ago for ago in RECENT) if one > oldest), oldest]
+            begins = (begin - ago for ago in RECENT)
+            starts = [*(one for one in begins if one > oldest), oldest]
         else:
-            starts = [max(_since(history), oldest) if isinstance(history, AfterPoint) else oldest]
+            starts = [self._since(history, begin) if isinstance(history, AfterPoint) else oldest]
         for since in starts if history else ():
             found = self.log.topics(self.realm, request.pattern, since=since, named=_numbers(history)).items()
             yield since, {one: at for one, at in found if may_have_events(one, at, self.live, now=self.now)}
+
+    def _since(self, history: AfterPoint, begin: datetime) -> datetime:
+        """Return the time since which topics are listed: the same in each part, as one leaves topics to the last."""
+        since = history.at if isinstance(history, AfterTime) else history.since
+        return min(begin, max(since, oldest_kept(self.live, now=begin)))
 
     def _logs(
         self,
         request: BackfillRequest,
         listener: Listener,
         log_of: Callable[[RoutingKey], Sequence[LoggedEvent]],
-        deferred: SequenceNumbers,
+        new: NewEvents,
+        first: Collection[RoutingKey],
     ) -> Iterator[Sequence[LoggedEvent]]:
         """Read the logs of topics; of the last events, those with the newest first, until no other has a later one."""
         count = request.history.count if isinstance(request.history, LastEvents) else math.inf
         times, read = list[datetime](), set[RoutingKey]()
-        for since, topics in self._topics(request, deferred):
+        for since, topics in self._topics(request, first):
             left = sorted((one for one in topics if one not in read), key=topics.__getitem__, reverse=True)
             read.update(left)
             while left and sum(at > topics[left[0]] for at in times) < count:
                 some, left = left[:LOGS_AT_ONCE], left[LOGS_AT_ONCE:]
                 for log in self.log.parallel_map(log_of, some):
-                    times += [one.at for one in log if _is_past(one, listener)]
+                    times += [one.at for one in log if _is_past(one, listener) and not new.is_recent(one)]
                     yield log
             if sum(at >= since for at in times) >= count:
                 return
@@ -168,39 +214,42 @@ class BackfillReader:
         """Yield the last sequence number of each log, unless it is too old for its live event to be in the outbox."""
         for newest in (log[-1] for log in logs if log):
             if self.now - newest.at <= WATERMARKS_KEPT_FOR:
-                yield newest.topic, newest.sequence or 0
+                yield newest.topic, _number(newest)
 
     def _log(
         self,
         topic: RoutingKey,
         history: BackfillStart | None,
         listener: Listener,
-        live_from: int | None,
+        new: NewEvents,
         posted: int,
     ) -> Sequence[LoggedEvent]:
         """Return the newest events of a topic, back to the first that is requested, and at least one."""
         page = history.count if isinstance(history, LastEvents) else None
         found: list[LoggedEvent] = []
         past = 0
-        for event in self.log.newest_first(self.realm, topic, live_from, live=self.live, now=self.now, page=page):
+        read = self.log.newest_first(self.realm, topic, new.may_include, live=self.live, now=self.now, page=page)
+        for event in read:
             found.append(event)
-            past += _is_past(event, listener)
-            is_deferred = live_from is not None and (event.sequence or 0) > live_from
-            if (event.sequence or 0) <= posted or (not is_deferred and _has_no_earlier(event, history, past)):
+            past += _is_past(event, listener) and not new.is_recent(event)
+            is_first = not new.may_include_before(event) and _has_no_earlier(event, history, past)
+            if _number(event) <= posted or is_first:
                 break
         return found[::-1]
 
 
 def _selected(
-    logged: Sequence[LoggedEvent], request: BackfillRequest, listener: Listener, deferred: SequenceNumbers
+    logged: Sequence[LoggedEvent], request: BackfillRequest, listener: Listener, new: NewEvents
 ) -> Collection[PublicationId]:
-    others = [event for event in logged if _is_of_others(event, listener)]
-    if isinstance(request.history, ResumePoint):
-        return {event.publication for event in backfill_page(others, request.history, listener).events}
-    stored = [event for event in others if is_logged(event)]
-    history = backfill_page(stored, request.history, listener).events if request.history else ()
-    live = (event for event in others if _is_deferred(event, deferred) and event.audience.admits(listener))
-    return {event.publication for event in (*history, *live)}
+    published, others = new.published(logged), [event for event in logged if _is_of_others(event, listener)]
+    # The last events are those before the subscription, however many were published since.
+    ends = published if isinstance(request.history, LastEvents) else {}
+    # A client that names a point has the events up to it, and any may be in front of its request again.
+    deferred = {} if isinstance(request.history, ResumePoint) else new.deferred
+    past = [event for event in others if is_logged(event) and not _is_from(event, ends)]
+    history = backfill_page(past, request.history, listener).events if request.history else ()
+    live = (event for event in others if _is_from(event, published) or _is_from(event, deferred))
+    return {event.publication for event in (*history, *(one for one in live if one.audience.admits(listener)))}
 
 
 def _has_no_earlier(event: LoggedEvent, history: BackfillStart | None, past: int) -> bool:
@@ -208,14 +257,10 @@ def _has_no_earlier(event: LoggedEvent, history: BackfillStart | None, past: int
     if isinstance(history, LastEvents):
         return past >= history.count
     if isinstance(history, AfterSequence):
-        return (event.sequence or 0) <= history.sequence + 1
+        return _number(event) <= history.sequence + 1
     if isinstance(history, AfterTopicSequences):
-        return (event.sequence or 0) <= history.numbers.get(event.topic, -1) + 1
+        return _number(event) <= history.numbers.get(event.topic, -1) + 1
     return history is None
-
-
-def _since(history: AfterPoint) -> datetime:
-    return history.at if isinstance(history, AfterTime) else history.since
 
 
 def _numbers(history: BackfillStart | None) -> list[RoutingKey]:
@@ -223,7 +268,7 @@ def _numbers(history: BackfillStart | None) -> list[RoutingKey]:
 
 
 def _published(event: LoggedEvent) -> tuple[datetime, int]:
-    return event.at, event.sequence or 0
+    return event.at, _number(event)
 
 
 def _is_past(event: LoggedEvent, listener: Listener) -> bool:
@@ -234,5 +279,9 @@ def _is_of_others(event: LoggedEvent, listener: Listener) -> bool:
     return event.audience.excluded_publisher != listener.session
 
 
-def _is_deferred(event: LoggedEvent, deferred: SequenceNumbers) -> bool:
-    return event.topic in deferred and (event.sequence or 0) >= deferred[event.topic]
+def _is_from(event: LoggedEvent, first: SequenceNumbers) -> bool:
+    return event.topic in first and _number(event) >= first[event.topic]
+
+
+def _number(event: LoggedEvent) -> int:
+    return event.sequence or 0

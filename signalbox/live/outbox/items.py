@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, NewType
 
 from signalbox.errors import RejectedError
@@ -18,6 +19,7 @@ from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 ItemId = NewType("ItemId", str)  # deterministic: an item that is enqueued again has the same id
+UNKNOWN = datetime.max.replace(tzinfo=UTC)  # no event is later
 
 
 class InvalidOutboxItem(RejectedError):
@@ -47,12 +49,16 @@ class CloseRequest:
 
 @dataclass(frozen=True, slots=True)
 class BackfillRequest:
-    """A request to post the backfill of a subscription, which the writer reads from the log."""
+    """A request to post the backfill of a subscription, which the writer reads from the log.
+
+    What was published since `at`, when the client sent it, is new. An item of an earlier version has no such time.
+    """
 
     item_id: ItemId
     pattern: TopicPattern
     get_retained: bool
     history: BackfillStart | None
+    at: datetime = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +167,7 @@ ITEM = tagged(
             sparse=["begins", "ends", "expects_backfill"],
         ),
         "close": FORMS.record(CloseRequest, names={"item_id": "item"}),
-        "past": FORMS.record(BackfillRequest, names={"item_id": "item"}, flat=["pattern"]),
+        "past": FORMS.record(BackfillRequest, names={"item_id": "item"}, sparse=["at"], flat=["pattern"]),
         "catch_up": FORMS.record(CatchUpRequest, names={"item_id": "item"}),
         "events": FORMS.record(EventBatch, names={"item_id": "item"}),
     },

@@ -3,7 +3,7 @@
 Every method lets service errors propagate: the caller's message is redelivered, so every call may be made twice.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -66,15 +66,16 @@ class TopicLog(Protocol):
         self,
         realm: ExchangeName,
         topic: RoutingKey,
-        sequence: int | None,
+        is_kept: Callable[[LoggedEvent], bool],
         *,
         live: LiveSettings,
         now: datetime,
         page: int | None = None,
     ) -> Iterator[LoggedEvent]:
-        """Yield the events of `events`, newest first, and also expired ones whose number is `sequence` or larger.
+        """Yield the events of `events`, newest first, and also expired ones that are kept.
 
-        Events are read as they are taken: `page` in one read, or all kept ones.
+        Events are read as they are taken: `page` in one read, or all kept ones. Raises `PastTooLarge` if the log does
+        not have all that are kept any more.
         """
 
     def topics(

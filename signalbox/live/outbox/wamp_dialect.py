@@ -110,7 +110,7 @@ class WampDialect:
             )
             # Read again after the logs: a user whose right was revoked must not receive events published since.
             delivery.read()
-            since, size = delivery.now() - WATERMARKS_KEPT_FOR, 0
+            since, size = min(request.at, delivery.now() - WATERMARKS_KEPT_FOR), 0
             old = {one.event.topic for one in backfill.events if one.event.logged_at < since}
             page = _Page(backfill.settled, place=backfill.place, old=old - deferred.keys())
             for frame in self._frames(request.pattern, backfill.events, page, delivery):

@@ -118,7 +118,7 @@ class FrameEffects:
         subscriber = Subscriber(self.session.connection, pattern, listener)
         self.ports.subscribers.stored.attach(self._realm, subscriber, at=at, expires_at=self._expires_at)
         if _requests_past(effect):
-            self._put(BackfillRequest(self._item_id(), pattern, effect.get_retained, effect.history))
+            self._put(BackfillRequest(self._item_id(), pattern, effect.get_retained, effect.history, at))
         if self._may_announce(listener):
             is_first = not self._shared([pattern], meta_events.ON_CREATE)
             self._publish_meta(meta_events.attached(listener, pattern, is_first=is_first, at=at))

@@ -64,6 +64,10 @@ def event(number: int, topic: str = A, **changed: Any) -> LoggedEvent:
     return replace(made, **changed)
 
 
+def none_is_kept(_event: LoggedEvent) -> bool:
+    return False
+
+
 def numbers(log: DynamoTopicLog, topic: RoutingKey = A, *, live: LiveSettings = LIVE, now: datetime = NOW) -> list[Any]:
     return [one.sequence for one in log.events(REALM, topic, live=live, now=now)]
 
@@ -108,8 +112,28 @@ def test_requested_events_are_read_even_if_expired(log) -> None:
     live = LiveSettings(retention=Retention(count=1, age=timedelta(hours=1)))
     log.append(REALM, [event(1), event(2, audience=FOR_A_SESSION), event(3), event(4)], live=live)
 
-    assert [one.sequence for one in log.newest_first(REALM, A, 2, live=live, now=NOW)] == [4, 3, 2]
+    def from_2(one: LoggedEvent) -> bool:
+        return (one.sequence or 0) >= 2
+
+    assert [one.sequence for one in log.newest_first(REALM, A, from_2, live=live, now=NOW)] == [4, 3, 2]
     assert numbers(log, live=live) == [4]
+
+
+def test_a_log_that_has_lost_requested_events_says_so(log, monkeypatch) -> None:
+    monkeypatch.setattr(live_log, "KEPT_BEHIND", 3)
+    live = LiveSettings(retention=Retention(count=1))
+
+    def read(first: int) -> list[Any]:
+        newest = log.newest_first(REALM, A, lambda one: (one.sequence or 0) >= first, live=live, now=NOW)
+        return [one.sequence for one in newest]
+
+    log.append(REALM, [event(number) for number in range(1, 5)], live=live)
+    assert read(1) == [4, 3, 2, 1]
+
+    log.append(REALM, [event(5)], live=live)
+    assert read(3) == [5, 4, 3]
+    with pytest.raises(PastTooLarge, match="more than 3 events of a topic"):
+        read(1)
 
 
 def test_events_for_listed_session_ids_are_not_returned(log) -> None:
@@ -431,7 +455,7 @@ def test_a_request_reads_a_limited_part_of_the_log(log) -> None:
         limited.events(REALM, A, live=LIVE, now=NOW)
 
     with log.request("bob") as limited:
-        newest = limited.newest_first(REALM, A, None, live=LIVE, now=NOW, page=2)
+        newest = limited.newest_first(REALM, A, none_is_kept, live=LIVE, now=NOW, page=2)
         assert [next(newest).sequence for _ in range(3)] == [40, 39, 38]
 
     with log.request("carol") as limited:
@@ -497,7 +521,10 @@ def test_any_number_of_past_events_may_be_requested() -> None:
 
     log = DynamoTopicLog(DynamoTable(cast("Any", Client()), "Live"))
 
-    assert list(log.newest_first(REALM, A, None, live=LiveSettings(retention=Retention()), now=NOW, page=2**53)) == []
+    assert (
+        list(log.newest_first(REALM, A, none_is_kept, live=LiveSettings(retention=Retention()), now=NOW, page=2**53))
+        == []
+    )
     assert limits == [2**31 - 1]
 
 

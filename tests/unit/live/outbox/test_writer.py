@@ -402,7 +402,8 @@ def test_any_number_of_retained_events_is_posted_in_pages(world: World) -> None:
     outcomes = [world.next_page() for _ in range(5)]
 
     assert outcomes == [DeliveryOutcome.OUT_OF_TIME] * 4 + [DeliveryOutcome.DONE]
-    assert world.numbers() == [*range(1, 221), 500]
+    assert sorted(world.numbers()) == [*range(1, 221), 500]
+    assert world.numbers().index(500) > world.numbers().index(8)
 
 
 def test_a_page_ends_also_behind_retained_events_that_a_wildcard_does_not_match(world: World) -> None:
@@ -432,7 +433,8 @@ def test_no_live_event_that_waited_longer_than_the_marks_follows_a_later_retaine
     while world.next_page() is not DeliveryOutcome.DONE:
         pass
 
-    assert sorted(world.numbers()) == [2, 3, 4, 5]
+    assert sorted(world.numbers()) == [1, 2, 3, 4, 5]
+    assert [one for one in world.numbers() if one < 3] == [1, 2]
 
 
 def test_a_page_of_retained_events_that_a_client_receives_slowly_goes_on_where_it_stopped(world: World) -> None:

@@ -117,7 +117,7 @@ def test_past_events_are_requested_after_the_subscription_is_attached(world, cli
     subscribed, past = world.outboxes.items[client.connection][-2:]
     assert isinstance(subscribed, Reply)
     assert (subscribed.begins, subscribed.expects_backfill) == (A.subscription_id, True)
-    assert past == BackfillRequest(past.item_id, A, get_retained=False, history=past.history)
+    assert past == BackfillRequest(past.item_id, A, get_retained=False, history=past.history, at=world.moment)
     assert world.subscribers.of_topic(REALM, "trial.a")
 
 
