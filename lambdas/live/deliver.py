@@ -127,8 +127,9 @@ def _deliver(
         for item_id, refused in result.refused.items():
             wiring.inbox().notify(connection, refused, request=f"refused-{item_id}")
         if result.not_done:
-            # Others, who came later, go before what is left of a connection.
-            pause = PAUSE if result.outcome in BUSY else instance.CLOCK.now() - began
+            # Others, who came later, go before what is left of a connection. More may be behind a request that waits.
+            is_busy = result.outcome in BUSY and len(result.not_done) == len(parsed)
+            pause = PAUSE if is_busy or result.outcome is DeliveryOutcome.BLOCKED else instance.CLOCK.now() - began
             remaining = [message for message, _ in parsed if message.message_id in result.not_done]
             _hide(remaining, pause)
     except Exception:

@@ -142,7 +142,7 @@ def finish_reply(outbox: OutboxState, reply: Reply) -> OutboxState:
     if reply.expects_backfill:
         pending_backfills |= {one: {} for one in begins}
     return replace(
-        _done(outbox, reply.item_id),
+        with_done(outbox, reply.item_id),
         subscribed=(outbox.subscribed | begins) - {reply.ends},
         unconfirmed_reply=None,
         pending_backfills=pending_backfills,
@@ -197,7 +197,9 @@ def finish_backfill(
 ) -> OutboxState:
     """Return the state after a subscription's backfill was posted completely."""
     done = replace(
-        _done(outbox, item_id), pending_backfills=_without(outbox.pending_backfills, {subscription}), caught_up_at=now
+        with_done(outbox, item_id),
+        pending_backfills=_without(outbox.pending_backfills, {subscription}),
+        caught_up_at=now,
     )
     return raise_watermarks(done, subscription, settled, now=now) if settled else done
 
@@ -237,7 +239,8 @@ def pruned(outbox: OutboxState, *, now: datetime) -> OutboxState:
     )
 
 
-def _done(outbox: OutboxState, item_id: ItemId) -> OutboxState:
+def with_done(outbox: OutboxState, item_id: ItemId) -> OutboxState:
+    """Return the state after an item was handled."""
     return replace(outbox, done=(*outbox.done, item_id)[-KEPT_ITEMS:])
 
 

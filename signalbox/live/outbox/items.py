@@ -60,6 +60,11 @@ class BackfillRequest:
     history: BackfillStart | None
     at: datetime = UNKNOWN
 
+    @property
+    def subscription(self) -> SubscriptionId:
+        """Return the subscription."""
+        return self.pattern.subscription_id
+
 
 @dataclass(frozen=True, slots=True)
 class CatchUpRequest:

@@ -63,7 +63,7 @@ class WampDialect:
             return DeliveryOutcome.READS_BUSY
 
     def _backfill(self, request: BackfillRequest, delivery: ConnectionDelivery) -> DeliveryOutcome:
-        subscription = request.pattern.subscription_id
+        subscription = request.subscription
         if request.item_id in delivery.outbox.done or subscription not in delivery.outbox.pending_backfills:
             return DeliveryOutcome.DONE
         page = self._page(request, delivery)
@@ -96,7 +96,7 @@ class WampDialect:
         listener = session.listener if session else None
         if session is None or session.realm is None or listener is None or live is None:
             return _Page()
-        subscription = request.pattern.subscription_id
+        subscription = request.subscription
         deferred, marks = delivery.outbox.pending_backfills[subscription], delivery.outbox.watermarks.get(subscription)
         with self.log.request((session.realm, listener.authid)) as log:
             reader = BackfillReader(log, session.realm, live, delivery.now())

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import EventTexts
-from signalbox.live.log.read_limits import PastTooLarge
+from signalbox.live.log.read_limits import MAXIMUM_OF_REQUEST, QUERY, PastTooLarge
 from signalbox.live.model.state import ConnectionId, Dialect, PastRefused
 from signalbox.live.outbox.arvados_dialect import ArvadosDialect
 from signalbox.live.outbox.decisions import (
@@ -16,6 +16,7 @@ from signalbox.live.outbox.decisions import (
     finish_reply,
     progress_of,
     reply_action,
+    with_done,
     with_progress,
     without_watermarks,
 )
@@ -38,11 +39,14 @@ from signalbox.live.wamp.codec import serialize
 from signalbox.live.wamp.messages import Goodbye
 from signalbox.messages import MessageId
 
-# The most that a subscription waits for reads, since no item behind it is posted; longer than most outages last.
+# The most that a subscription waits for reads, longer than most outages last; rows are kept for twice as long.
 LONGEST_BUSY = timedelta(minutes=30)
+LONGEST_BUSY_OF_ROWS = LONGEST_BUSY / 2
+MOST_DEFERRED = MAXIMUM_OF_REQUEST // QUERY  # topics, each of which the backfill would read
+BUSY = "others, or other sessions of this user, read all past events that may be read: try again later"
 MAXIMUM_BACKLOG = 10_000  # events of a topic that a client may be behind
 BACKLOG_CHECKED_AFTER = timedelta(seconds=5)  # in the outbox: the check costs a read
-RETRIED = frozenset({DeliveryOutcome.OUT_OF_TIME, DeliveryOutcome.BLOCKED, DeliveryOutcome.READS_BUSY})
+RETRIED = frozenset({DeliveryOutcome.OUT_OF_TIME, DeliveryOutcome.BLOCKED})
 # After which a connection is closed, and its session notified.
 BROKEN = frozenset({DeliveryOutcome.TOO_SLOW, DeliveryOutcome.TOO_LARGE, DeliveryOutcome.UNCONFIRMED})
 CLOSING = BROKEN | {DeliveryOutcome.CLOSED}
@@ -109,20 +113,45 @@ class _BatchWriter:
     arvados: ArvadosDialect
     redelivered_after: timedelta
     _newest: dict[RoutingKey, int] = field(default_factory=dict)
+    _waiting: dict[MessageId, OutboxItem] = field(default_factory=dict)
 
     def write(self, incoming: Sequence[ReceivedItem]) -> BatchResult:
         result = self.delivery.result
         try:
-            for position, received in enumerate(incoming):
-                result.outcome = self._handle(received)
-                if result.outcome in RETRIED:
-                    result.not_done = tuple(one.message_id for one in incoming[position:])
-                if result.outcome is not DeliveryOutcome.DONE:
-                    break
+            rest = self._write(incoming)
+            if result.outcome is DeliveryOutcome.DONE and self._waiting:
+                result.outcome = DeliveryOutcome.READS_BUSY
+            if result.outcome not in CLOSING | {DeliveryOutcome.GONE}:
+                result.not_done = (*self._waiting, *(one.message_id for one in rest))
             self._finish()
         except PastTooLarge as problem:
             self._end(str(problem))
         return result
+
+    def _write(self, incoming: Sequence[ReceivedItem]) -> Sequence[ReceivedItem]:
+        """Handle items, and return those from the first on that cannot be handled now.
+
+        A request for past events that waits for reads holds up none of them: its queue is that of all connections. Live
+        events are deferred to it; replies are posted, and one that ends its subscription ends the request.
+        """
+        result = self.delivery.result
+        for position, received in enumerate(incoming):
+            result.outcome = self._handle(received)
+            if result.outcome is DeliveryOutcome.READS_BUSY:
+                self._waiting[received.message_id] = received.item
+                result.outcome = DeliveryOutcome.DONE
+            if result.outcome is not DeliveryOutcome.DONE:
+                return incoming[position:] if result.outcome in RETRIED else ()
+            if isinstance(received.item, Reply):
+                self._end_requests(received.item)
+        return ()
+
+    def _end_requests(self, reply: Reply) -> None:
+        """End the requests that wait and whose subscription a reply ends, or begins again."""
+        for message, item in list(self._waiting.items()):
+            if isinstance(item, BackfillRequest | CatchUpRequest) and item.subscription in (reply.begins, reply.ends):
+                del self._waiting[message]
+                self.delivery.advance(with_done(self.delivery.outbox, item.item_id))
 
     def _end(self, problem: str) -> None:
         """End a session whose record has no room for what it has been sent, or that requests too many past rows."""
@@ -155,19 +184,26 @@ class _BatchWriter:
         if isinstance(item, EventBatch):
             return self._post_batch(item, waited)
         if isinstance(item, CatchUpRequest):
-            return self.arvados.catch_up(item, self.delivery)
+            return self._post_rows(item, waited)
         return self._post_backfill(item, waited) if isinstance(item, BackfillRequest) else DeliveryOutcome.CLOSED
+
+    def _post_rows(self, item: CatchUpRequest, waited: timedelta) -> DeliveryOutcome:
+        outcome = self.arvados.catch_up(item, self.delivery)
+        if outcome is DeliveryOutcome.READS_BUSY and waited > LONGEST_BUSY_OF_ROWS:
+            raise PastTooLarge(BUSY)
+        return outcome
 
     def _post_backfill(self, item: BackfillRequest, waited: timedelta) -> DeliveryOutcome:
         """Post a backfill; one that is too large ends its subscription, by the session, and no event comes before."""
-        subscription, delivery, session = item.pattern.subscription_id, self.delivery, self.delivery.snapshot.session
+        subscription, delivery, session = item.subscription, self.delivery, self.delivery.snapshot.session
         patience = MAXIMUM_WAIT if session and session.is_anonymous else LONGEST_BUSY
-        problem = "others, or other sessions of this user, read all past events that may be read: try again later"
+        problem = BUSY
         try:
             outcome = self.wamp.backfill(item, delivery)
         except PastTooLarge as error:
             outcome, problem = DeliveryOutcome.TOO_LARGE, str(error)
-        is_starved = outcome is DeliveryOutcome.READS_BUSY and waited > patience
+        has_too_many = len(delivery.outbox.pending_backfills.get(subscription, ())) > MOST_DEFERRED
+        is_starved = outcome is DeliveryOutcome.READS_BUSY and (waited > patience or has_too_many)
         if outcome is not DeliveryOutcome.TOO_LARGE and not is_starved:
             return outcome
         delivery.result.refused[item.item_id] = PastRefused(subscription, problem)

@@ -143,7 +143,10 @@ class ArvadosStage:
         until = self.world.moment + timedelta(seconds=seconds)
         writer = OutboxWriter(self, self.world.log, self.world.connections, self.world.now)
         result = writer.deliver(connection, incoming, until=until)
-        self.delivered[connection] = self.delivered.get(connection, 0) + len(waiting) - len(result.not_done)
+        first, left = self.delivered.get(connection, 0), [one for one in waiting if one.item_id in result.not_done]
+        done = [one for one in waiting if one not in left]
+        self.world.outboxes.items[connection][first : first + len(waiting)] = [*done, *left]
+        self.delivered[connection] = first + len(done)
         return result
 
     def waiting(self, connection: ConnectionId = CONNECTION) -> Sequence[OutboxItem]:

@@ -16,6 +16,7 @@ from signalbox.live.model.state import Dialect, Elapsed, Killed, Lost, RightsCha
 from signalbox.live.outbox.items import CloseRequest
 from signalbox.live.outbox.ports import PostResult
 from signalbox.live.outbox.results import DeliveryOutcome
+from signalbox.live.outbox.writer import LONGEST_BUSY_OF_ROWS
 from signalbox.live.session.admission import NO_REALM, WRONG_TOKEN
 from signalbox.live.session.arvados import KEEP_ALIVE_AFTER, MAXIMUM_FILTER_BYTES, MAXIMUM_SUBSCRIPTIONS
 from signalbox.live.session.connection import Refusal
@@ -506,6 +507,36 @@ def test_a_catch_up_waits_until_its_user_may_read_again(stage: ArvadosStage) -> 
     assert result.outcome is DeliveryOutcome.READS_BUSY
     stage.world.log.problem = None
     assert stage.ids() == [1]
+
+
+def test_live_rows_behind_a_catch_up_that_waits_leave_the_outbox_and_are_in_it(stage: ArvadosStage) -> None:
+    stage.publish(1)
+    stage.connect()
+    stage.subscribe(last_log_id=-1)
+    stage.deliver(count=1)
+    stage.publish(2)
+    stage.world.log.problem = ReadsBusy("of this user")
+
+    result = stage.deliver()
+
+    assert result is not None
+    assert (result.outcome, len(result.not_done)) == (DeliveryOutcome.READS_BUSY, 1)
+    stage.world.log.problem = None
+    assert stage.ids() == [1, 2]
+
+
+def test_a_catch_up_that_waits_for_too_long_ends_its_connection(stage: ArvadosStage) -> None:
+    stage.publish(1)
+    stage.connect()
+    stage.subscribe(last_log_id=-1)
+    stage.deliver(count=1)
+    stage.world.log.problem = ReadsBusy("of this user")
+
+    result = stage.deliver(waited=LONGEST_BUSY_OF_ROWS * 2)
+
+    assert result is not None
+    assert result.outcome is DeliveryOutcome.TOO_LARGE
+    assert stage.world.connections.closed == {CONNECTION}
 
 
 def test_a_connection_with_too_many_rows_is_closed_without_a_message_of_wamp(stage: ArvadosStage) -> None:

@@ -16,6 +16,7 @@ from signalbox.live.log.read_limits import PastTooLarge, ReadsBusy
 from signalbox.live.model.effects import Post
 from signalbox.live.model.events import dead_letter
 from signalbox.live.model.state import ConnectionId, PastRefused, Session, SessionState
+from signalbox.live.outbox import writer
 from signalbox.live.outbox.backfill import Backfill, BackfillReader
 from signalbox.live.outbox.decisions import MAXIMUM_WAIT, TOTALS_SAVED_EVERY, OutboxState, mark_of
 from signalbox.live.outbox.delivery import SAVED_EVERY
@@ -482,10 +483,63 @@ def test_a_backfill_waits_while_others_read_many_past_events(world: World) -> No
 
     result = world.deliver(subscribed(), backfill(AfterSequence(0)), event_batch(event(1)))
 
-    assert (result.outcome, result.not_done) == (DeliveryOutcome.READS_BUSY, ("m-p", "m-b"))
+    assert (result.outcome, result.not_done) == (DeliveryOutcome.READS_BUSY, ("m-p",))
     assert [one[0] for one in world.log.readers] == [REALM]
     assert list(delivery_events(result, now=NOW))[1:] == []
     assert CONNECTION not in world.connections.closed
+
+
+def test_what_is_behind_a_request_that_waits_leaves_the_outbox(world: World) -> None:
+    events = [event(number) for number in range(1, 4)]
+    world.log.append(REALM, *events)
+    world.log.problem, request = ReadsBusy("busy"), backfill(None, get_retained=True)
+    world.deliver(subscribed())
+
+    waits = world.deliver(request, event_batch(events[0], item="1"), published("r"), event_batch(events[1], item="2"))
+    assert (waits.outcome, waits.not_done, waits.replies) == (DeliveryOutcome.READS_BUSY, ("m-p",), 1)
+    world.log.problem = None
+    world.deliver(request, event_batch(events[2], item="3"))
+
+    assert world.numbers() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("is_begun_again", [False, True])
+def test_a_request_that_waits_ends_with_its_subscription(world: World, *, is_begun_again: bool) -> None:
+    """Of one that is begun again, the next request is read and not the one before, also if SQS delivers it again."""
+    world.log.append(REALM, *(event(number) for number in range(1, 4)))
+    world.log.problem, first = ReadsBusy("busy"), backfill(AfterSequence(0))
+    end = reply_item(Post(Unsubscribed(RequestId(2)), ends=SUBSCRIPTION), ItemId("u"))
+    again = replace(reply_item(Post(Subscribed(RequestId(3), SUBSCRIPTION)), ItemId("a"), expects_backfill=True))
+    second = replace(backfill(AfterSequence(2)), item_id=ItemId("q"))
+
+    items = [end, again, second] if is_begun_again else [end]
+    result = world.deliver(subscribed(), first, *items)
+    assert result.not_done == (("m-q",) if is_begun_again else ())
+    world.log.problem = None
+    world.deliver(first, *items[2:])
+
+    assert world.numbers() == ([3] if is_begun_again else [])
+
+
+def test_an_item_that_cannot_be_posted_stops_what_is_behind_it_and_not_the_request_that_waits(world: World) -> None:
+    world.log.problem = ReadsBusy("busy")
+    world.deliver(subscribed())
+    world.connections.results = [PostResult.BUSY]
+
+    result = world.deliver(backfill(AfterSequence(0)), published("r"), event_batch(event(1)))
+
+    assert (result.outcome, result.not_done) == (DeliveryOutcome.BLOCKED, ("m-p", "m-r", "m-b"))
+
+
+def test_a_request_with_events_of_more_topics_behind_it_than_it_may_read_does_not_wait(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "MOST_DEFERRED", 2)
+    world.log.problem = ReadsBusy("busy")
+    events = [event(number, f"open.{number}") for number in range(1, 4)]
+    world.deliver(subscribed(), backfill(AfterSequence(0)), event_batch(*events))
+
+    assert [*world.deliver(backfill(AfterSequence(0))).refused] == ["p"]
 
 
 @pytest.mark.parametrize(
