@@ -8,9 +8,9 @@ from signalbox.queues import QueueName, allow_policy
 
 # The attributes of CreateQueue that are copied; the two policies are adapted below. `RedriveAllowPolicy` is not copied:
 # no queue may use a temporary queue as its dead-letter queue. Nor is `DelaySeconds`: the original has delayed messages.
+# Nor is the retention: what a session does not consume is returned to the deployed consumer, however long that takes.
 COPIED = (
     "VisibilityTimeout",
-    "MessageRetentionPeriod",
     "MaximumMessageSize",
     "ReceiveMessageWaitTimeSeconds",
     "KmsMasterKeyId",
@@ -21,6 +21,7 @@ COPIED = (
     "DeduplicationScope",
     "FifoThroughputLimit",
 )
+MAXIMUM_RETENTION = {"MessageRetentionPeriod": "1209600"}  # SQS, CreateQueue
 MAXIMUM_TAGS = 50  # SQS, TagQueue
 RESERVED_TAGS = "aws:"
 
@@ -56,7 +57,8 @@ def cloned(
 
     For tags of the same name, Signalbox's override configured ones, which override the original's.
     """
-    kept = {key: attributes[key] for key in COPIED if key in attributes} | {"RedriveAllowPolicy": allow_policy()}
+    own = {**MAXIMUM_RETENTION, "RedriveAllowPolicy": allow_policy()}
+    kept = {key: attributes[key] for key in COPIED if key in attributes} | own
     if "KmsMasterKeyId" in kept:
         kept.pop("SqsManagedSseEnabled", None)  # a queue has one of the two, but GetQueueAttributes returns both
     if attributes.get("Policy"):

@@ -52,7 +52,7 @@ def message(body: str, **system: str) -> Message:
 
 
 def test_a_temporary_queue_has_the_settings_of_its_original(queues: SqsSplitQueues, sqs) -> None:
-    settings = {"VisibilityTimeout": "77", "MessageRetentionPeriod": "120"}
+    settings = {"VisibilityTimeout": "77", "ReceiveMessageWaitTimeSeconds": "3"}
     policy = {
         "Version": "2012-10-17",
         "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage"}],

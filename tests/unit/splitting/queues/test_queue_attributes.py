@@ -23,7 +23,7 @@ REDRIVE = {
 }
 
 
-CLOSED = {"RedriveAllowPolicy": '{"redrivePermission": "denyAll"}'}
+OWN = {"MessageRetentionPeriod": "1209600", "RedriveAllowPolicy": '{"redrivePermission": "denyAll"}'}
 
 
 def clone(attributes: dict[str, str], tags: dict[str, str] | None = None, **options: object) -> Clone:
@@ -35,7 +35,6 @@ def test_attributes_are_copied_except_those_unique_to_the_original():
     """Wire page, A.4: attributes cloned."""
     copied = {
         "VisibilityTimeout": "45",
-        "MessageRetentionPeriod": "345600",
         "MaximumMessageSize": "1048576",
         "ReceiveMessageWaitTimeSeconds": "20",
         "SqsManagedSseEnabled": "true",
@@ -49,11 +48,12 @@ def test_attributes_are_copied_except_those_unique_to_the_original():
         "ApproximateNumberOfMessages": "7",
         "CreatedTimestamp": "1",
         "DelaySeconds": "3",
+        "MessageRetentionPeriod": "60",
         "RedriveAllowPolicy": '{"redrivePermission":"byQueue","sourceQueueArns":["arn:source"]}',
         "Policy": "",
     }
 
-    assert clone(copied | own) == Clone(copied | CLOSED, {}, ())
+    assert clone(copied | own) == Clone(copied | OWN, {}, ())
 
 
 def test_a_customer_managed_key_is_copied():
@@ -64,7 +64,7 @@ def test_a_customer_managed_key_is_copied():
     }
 
     copied = {"KmsMasterKeyId": "alias/memes", "KmsDataKeyReusePeriodSeconds": "300"}
-    assert clone(attributes).attributes == copied | CLOSED
+    assert clone(attributes).attributes == copied | OWN
 
 
 def test_only_the_queue_name_in_the_policy_is_replaced():
