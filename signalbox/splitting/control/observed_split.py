@@ -12,8 +12,8 @@ from signalbox.splitting.model.observed_state import (
     TargetState,
     TemporaryQueue,
     Timings,
+    has_none_waiting,
     is_empty,
-    looks_empty,
 )
 from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 
@@ -96,14 +96,15 @@ class ObservedSplit:
     def _is_drained(self, queue: SplitQueue) -> bool:
         """Return whether the target has emptied its temporary queue.
 
-        A few samples are enough for a standard queue, because what they missed is returned to the original afterwards.
-        In a FIFO queue it would be behind newer messages there.
+        A few samples are enough for a standard queue, and what is in flight is not waited for, since new messages would
+        wait for the longest job: what comes back later is returned to the original. In a FIFO queue it would be behind
+        newer messages there.
         """
         found = self.observed.queues.get(queue.deployed)
         if found is None:
             return True
         if not queue.is_fifo:
-            return looks_empty(found, since=self.split.since, timings=self.timings)
+            return has_none_waiting(found, since=self.split.since, timings=self.timings)
         forwarder = self.observed.forwarder(queue.original)
         stopped = forwarder.since if forwarder.state is ForwardingState.OFF else None
         settled = min(self.split.since, stopped or self.split.since) + self.timings.settle

@@ -135,10 +135,10 @@ def is_empty(queue: TemporaryQueue, *, since: datetime, timings: Timings) -> boo
     return len(zeros) >= timings.empty_samples and zeros[0].at - zeros[-1].at >= timings.empty_for
 
 
-def looks_empty(queue: TemporaryQueue, *, since: datetime, timings: Timings) -> bool:
-    """Return whether the newest samples after `since` are zero, which does not suffice to delete the queue."""
+def has_none_waiting(queue: TemporaryQueue, *, since: datetime, timings: Timings) -> bool:
+    """Return whether the newest samples after `since` count no message but those in flight."""
     newest = queue.samples[-timings.empty_samples :]
-    return len(newest) == timings.empty_samples and all(one.is_zero and one.at >= since for one in newest)
+    return len(newest) == timings.empty_samples and all(one.waiting == 0 and one.at >= since for one in newest)
 
 
 def combined_state(states: Iterable[TargetState]) -> TargetState:

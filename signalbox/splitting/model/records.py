@@ -98,14 +98,15 @@ def with_samples(
 
 
 def _still_asked_for(samples: Sequence[Sample], timings: Timings) -> tuple[Sample, ...]:
-    """Return the newest consecutive zero samples that `is_empty` needs, or only the newest sample."""
+    """Return the newest consecutive samples without waiting messages that `is_empty` needs, or only the newest one."""
     newest = samples[-1]
     kept: list[Sample] = []
     for sample in reversed(samples):
         covers = len(kept) >= timings.empty_samples and newest.at - kept[-1].at >= timings.empty_for
-        if covers or (kept and not (sample.is_zero and newest.is_zero)):
+        if covers or (kept and not sample.waiting == newest.waiting == 0):
             break
         kept.append(sample)
-    if len(kept) > timings.empty_samples and kept[1].at - kept[2].at < timings.empty_for / MAXIMUM_SAMPLES:
+    is_dense = len(kept) > timings.empty_samples and kept[1].at - kept[2].at < timings.empty_for / MAXIMUM_SAMPLES
+    if is_dense and kept[1].is_zero == kept[2].is_zero:
         del kept[1]
     return tuple(reversed(kept))

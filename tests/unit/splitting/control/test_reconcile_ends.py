@@ -199,7 +199,8 @@ def test_after_the_last_session_forwarding_stops_and_the_target_drains():
     ("timeout", "queue", "since", "expected"),
     [
         pytest.param(None, holding(1), LONG_AGO, [], id="unset: as long as it takes"),
-        pytest.param(None, holding(0, 1), LONG_AGO, [], id="also what is in flight"),
+        pytest.param(None, holding(0, 1), LONG_AGO, [MoveSplit(Stage.RESTORING)], id="but a job in flight"),
+        pytest.param(None, holding(1, 1), LONG_AGO, [], id="messages wait behind a job"),
         pytest.param(None, holding(), LONG_AGO, [MoveSplit(Stage.RESTORING)], id="drained"),
         pytest.param(None, holding(), ago(50), [], id="too few samples since then"),
         pytest.param(0, holding(9), NOW, [MoveSplit(Stage.RESTORING)], id="0: at once"),
@@ -219,6 +220,7 @@ def test_draining(timeout, queue, since, expected):
     ("queue", "since", "is_drained"),
     [
         pytest.param(holding(1), LONG_AGO, False, id="messages wait"),
+        pytest.param(holding(0, 1), LONG_AGO, False, id="one is in flight"),
         pytest.param(holding(), ago(100), False, id="not for long enough since functions have settled"),
         pytest.param(holding(), ago(120), True, id="long enough"),
         pytest.param(with_use(holding(), QueueUse(ago(200))), ago(100), True, id="long enough since its last use"),

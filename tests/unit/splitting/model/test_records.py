@@ -99,6 +99,10 @@ def test_too_few_zero_samples_are_all_kept():
 
 def test_samples_before_the_last_message_are_dropped():
     assert kept(sample(20), sample(10, waiting=1), sample(5), sample(0)) == (sample(5), sample(0))
+    jobs = (sample(5, in_flight=1), sample(0, in_flight=1))
+    assert kept(sample(10, waiting=1), *jobs) == jobs
+    a_job_between = (sample(2), sample(1), sample(0.5, in_flight=1), sample(0))
+    assert kept(*a_job_between) == a_job_between
     assert kept(sample(20), sample(10, in_flight=1), sample(0, waiting=2)) == (sample(0, waiting=2),)
     assert kept(sample(10), sample(0, waiting=2)) == (sample(0, waiting=2),)
 
@@ -126,14 +130,14 @@ def test_frequent_samples_are_as_few_as_emptiness_needs():
 
 
 @given(
-    st.lists(st.tuples(st.integers(1, 40), st.sampled_from([0, 0, 0, 0, 1])), min_size=1, max_size=30),
+    st.lists(st.tuples(st.integers(1, 40), *[st.sampled_from([0, 0, 0, 0, 1])] * 2), min_size=1, max_size=30),
     st.integers(0, 400),
 )
 def test_dropped_samples_never_change_the_check_for_emptiness(steps, since):
     at, everything, known = NOW, [], {}
-    for seconds, waiting in steps:
+    for seconds, waiting, in_flight in steps:
         at += seconds * SECOND
-        everything.append(Sample(at, waiting, 0))
+        everything.append(Sample(at, waiting, in_flight))
         known = with_samples(known, {MEMES: everything[-1]}, timings=TIMINGS)
         pair = [TemporaryQueue(NOW, found) for found in (tuple(everything), known[MEMES])]
 
