@@ -37,6 +37,8 @@ FUNCTIONS = {
 KNOWN = {(name, number) for number, names in FUNCTIONS.items() for name in names.split()}
 OWN = "__signalbox_"
 LARGEST = 2**63 - 1
+# What is written here has no limits of time and memory, and a part that is written twice at each level doubles with it.
+MAXIMUM_WRITTEN = 200_000
 # The terms that are written as they are, with their inner terms in order.
 FORMS = {
     "input": ".",
@@ -158,11 +160,13 @@ class _Writer:
         }
 
     def plain(self, term: Term) -> str:
-        if special := self.special.get(term.kind):
-            return special(term)
-        return self._formatted(term, self.plain)
+        special = self.special.get(term.kind)
+        return _bounded(special(term) if special else self._formatted(term, self.plain))
 
     def skipping(self, term: Term) -> str:
+        return _bounded(self._skipping(term))
+
+    def _skipping(self, term: Term) -> str:
         if special := self.special_skipping.get(term.kind):
             return special(term)
         if term.kind == "call" and len(term.terms) == 1 and term.text in {"error", "split"} - self.defined:
@@ -264,6 +268,12 @@ class _Writer:
 
     def _new(self) -> str:
         return f"${OWN}{next(self.numbers)}"
+
+
+def _bounded(text: str) -> str:
+    if len(text) > MAXIMUM_WRITTEN:
+        raise InvalidExpression(f"has more than {MAXIMUM_WRITTEN} characters in the engine's dialect: write less")
+    return text
 
 
 def _step(names: Sequence[str | None], *, is_optional: bool) -> str:

@@ -89,6 +89,15 @@ def test_nested_texts_do_not_multiply(engines):
     assert len(compile_program(nested, engines).deciding) < 20_000
 
 
+def test_a_program_that_doubles_at_each_level_is_refused(engines):
+    nested = "1"
+    for _ in range(17):
+        nested = f"foreach . as {{({nested}): $x}} (0; 1; 2)"
+
+    with pytest.raises(InvalidExpression, match="more than 200000 characters in the engine's dialect"):
+        compile_program(nested, engines)
+
+
 def test_a_program_has_no_environment_of_ours(engines, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
 
