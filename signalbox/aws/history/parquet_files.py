@@ -70,10 +70,14 @@ class IndexFile:
         self.file = file
         with _readable():
             self.parquet = pq.ParquetFile(file)
+        self.bounds = list(self._bounds())
+        columns, ids = self.parquet.schema_arrow.names, [one for bounds in self.bounds for one in bounds]
+        if columns[:2] != ["id", "event"] or not all(isinstance(one, str) for one in ids):
+            raise UnreadableParquet(f"no Parquet file of the index: its columns are {', '.join(columns)}")
 
     def events(self, id_: str) -> list[str]:
         """Return the JSON documents of the events of an id."""
-        numbers = [number for number, bounds in enumerate(self._bounds()) if bounds[0] <= id_ <= bounds[1]]
+        numbers = [number for number, bounds in enumerate(self.bounds) if bounds[0] <= id_ <= bounds[1]]
         if not numbers:
             return []
         first, last = (self.parquet.metadata.row_group(number) for number in (numbers[0], numbers[-1]))
@@ -85,11 +89,11 @@ class IndexFile:
         names, events = (rows.column(name).to_pylist() for name in ("id", "event"))
         return [event for name, event in zip(names, events, strict=True) if name == id_]
 
-    def _bounds(self) -> Iterator[tuple[str, str]]:
+    def _bounds(self) -> Iterator[tuple[Any, Any]]:
         metadata = self.parquet.metadata
         for number in range(metadata.num_row_groups):
-            statistics = metadata.row_group(number).column(0).statistics
-            yield statistics.min, statistics.max
+            statistics = metadata.row_group(number).column(0).statistics if metadata.num_columns else None
+            yield getattr(statistics, "min", None), getattr(statistics, "max", None)
 
 
 def raw_rows(data: bytes, ids: Collection[str]) -> list[Mapping[str, Any]]:

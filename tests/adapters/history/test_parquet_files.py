@@ -102,3 +102,22 @@ def test_a_file_whose_labels_are_no_map_is_refused():
 def test_a_file_of_other_columns_is_refused():
     with pytest.raises(UnreadableParquet, match="event_id"):
         raw_rows(index_file(), {"m004"})
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {},
+        {"id": ["m004"]},
+        {"event": ["{}"], "id": ["m004"]},
+        {"id": [4], "event": ["{}"]},
+        {"id": pa.array([None], pa.string()), "event": ["{}"]},
+    ],
+    ids=["none", "one", "in another order", "numbers", "no ids"],
+)
+def test_a_file_that_is_none_of_the_index_is_refused(columns):
+    file = io.BytesIO()
+    pq.write_table(pa.table(columns), file)
+
+    with pytest.raises(UnreadableParquet, match="no Parquet file of the index"):
+        opened(file.getvalue(), 4_000)
