@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from py4j.java_gateway import JavaObject, is_instance_of
-from pyspark.errors import AnalysisException, ParseException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
@@ -65,14 +66,15 @@ def main(argv: Sequence[str]) -> None:
             if refused
             else _answer(spark, given)
         )
-    except (AnalysisException, ParseException) as error:
+    except (PySparkException, Py4JJavaError) as error:
         answer = _problem(spark, error)
     Path(given["output"]).write_text(json.dumps(answer))
 
 
 def _restrict(spark: SparkSession) -> None:
-    """Refuse files as tables (SELECT * FROM parquet.`/path`) and functions that call Java."""
-    spark.conf.set("spark.sql.runSQLOnFiles", "false")
+    """Refuse files as tables (SELECT * FROM parquet.`/path`), `${env:NAME}`, and functions that call Java."""
+    for setting in ("spark.sql.runSQLOnFiles", "spark.sql.variable.substitute"):
+        spark.conf.set(setting, "false")
     functions = spark._jsparkSession.sessionState().functionRegistry()  # noqa: SLF001 - PySpark has no API for it
     for name in REFUSED_FUNCTIONS:
         functions.dropFunction(spark._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name))  # type: ignore[union-attr]  # noqa: SLF001 - never None
@@ -108,11 +110,20 @@ def _answer(spark: SparkSession, given: Mapping[str, str]) -> dict[str, object]:
     return {"columns": found.columns, "rows": rows}
 
 
-def _problem(spark: SparkSession, error: AnalysisException | ParseException) -> dict[str, object]:
+def _problem(spark: SparkSession, error: PySparkException | Py4JJavaError) -> dict[str, object]:
+    text = str(error) if isinstance(error, PySparkException) else _cause(error.java_exception)
     # The lines after the first are the query's plan, or the query itself.
-    reason = next(line.strip().rstrip(";") for line in str(error).splitlines() if line.strip())
+    reason = next((line.strip().rstrip(";") for line in text.splitlines() if line.strip()), type(error).__name__)
     tables = [row["tableName"] for row in spark.sql("SHOW TABLES").collect()]
-    return {"problem": reason, "is_missing": error.getErrorClass() in MISSING, "tables": tables}
+    is_missing = isinstance(error, PySparkException) and error.getErrorClass() in MISSING
+    return {"problem": reason, "is_missing": is_missing, "tables": tables}
+
+
+def _cause(exception: JavaObject) -> str:
+    """Return the first cause of an exception: what follows it is about stages and tasks."""
+    while (before := exception.getCause()) is not None:
+        exception = before
+    return str(exception.toString())
 
 
 if __name__ == "__main__":

@@ -19,6 +19,12 @@ def ask(lake, tmp_path, sql: str) -> dict[str, list]:
     return json.loads(output.read_text())
 
 
+@pytest.fixture
+def offered(lake, history):
+    lake.merge_events(history({"event_id": "1", "occurred_at": NOON, "kind": "offer", "sequence": 1}))
+    return lake
+
+
 def test_values_are_text_as_in_athena_and_column_names_may_be_equal(lake, history, tmp_path):
     lake.ensure(EVENTS.name)
     lake.merge_events(history({"event_id": "1", "occurred_at": NOON, "kind": "offer", "sequence": 7}))
@@ -45,12 +51,13 @@ def test_raw_events_are_queried_by_day_with_or_without_the_database(lake, histor
         ("SELECT * FROM events_raw", True, "Path does not exist"),
         ("SELECT knd FROM events", False, "`kind`"),
         ("SELECT ((", False, "Syntax error"),
+        ("SELECT raise_error('too\\nmany') FROM events", False, "RuntimeException: too"),
+        ("SELECT kind RLIKE '(' FROM events", False, "Unclosed group"),
+        ("SELECT * FROM events VERSION AS OF 1", False, "Cannot find snapshot with ID 1"),
     ],
 )
-def test_a_query_that_cannot_run_has_its_reason_in_one_line(lake, tmp_path, sql, is_missing, problem):
-    lake.ensure(EVENTS.name)
-
-    answer = ask(lake, tmp_path, sql)
+def test_a_query_that_cannot_run_has_its_reason_in_one_line(offered, tmp_path, sql, is_missing, problem):
+    answer = ask(offered, tmp_path, sql)
 
     assert answer["is_missing"] is is_missing
     assert answer["tables"] == [EVENTS.name]
@@ -94,15 +101,14 @@ def test_a_query_that_cannot_run_has_its_reason_in_one_line(lake, tmp_path, sql,
         "SELECT reflect('java.lang.System', 'getProperty', 'user.dir')",
     ],
 )
-def test_statements_that_are_no_queries_are_refused_and_change_nothing(lake, history, tmp_path, sql):
-    lake.merge_events(history({"event_id": "1", "occurred_at": NOON, "kind": "offer"}))
-    before = lake.snapshot(EVENTS.name)
+def test_statements_that_are_no_queries_are_refused_and_change_nothing(offered, tmp_path, sql):
+    before = offered.snapshot(EVENTS.name)
 
-    answer = ask(lake, tmp_path, sql)
+    answer = ask(offered, tmp_path, sql)
 
     assert "\n" not in answer["problem"]
-    assert lake.snapshot(EVENTS.name) == before
-    assert [row.tableName for row in lake.spark.sql("SHOW TABLES").collect()] == [EVENTS.name]
+    assert offered.snapshot(EVENTS.name) == before
+    assert [row.tableName for row in offered.spark.sql("SHOW TABLES").collect()] == [EVENTS.name]
 
 
 @pytest.mark.parametrize(
@@ -121,15 +127,14 @@ def test_statements_that_are_no_queries_are_refused_and_change_nothing(lake, his
         ("SELECT (SELECT max(kind) FROM events), EXISTS (SELECT 1 FROM events)", [["offer", "true"]]),
         ("SELECT operation FROM events.snapshots", 1),
         ("SELECT * FROM inline(array(struct(1, 2))) AS t(a, b)", [["1", "2"]]),
+        ("SELECT '${env:PATH}'", [["${env:PATH}"]]),
         ("SHOW TABLES", 1),
         ("DESCRIBE events", len(EVENTS.schema)),
         ("EXPLAIN SELECT * FROM events", 1),
     ],
 )
-def test_queries_of_every_form_are_answered(lake, history, tmp_path, sql, rows):
-    lake.merge_events(history({"event_id": "1", "occurred_at": NOON, "kind": "offer", "sequence": 1}))
-
-    answer = ask(lake, tmp_path, sql)
+def test_queries_of_every_form_are_answered(offered, tmp_path, sql, rows):
+    answer = ask(offered, tmp_path, sql)
 
     found = answer.get("rows", answer)
     assert found == rows if isinstance(rows, list) else len(found) >= rows
