@@ -52,16 +52,22 @@ class Calls:
 
         Outside of tasks, a call has its effect at once.
         """
-        if self.kernel.current is None:
+        kernel, task = self.kernel, self.kernel.current
+        if task is None:
             return self.services[service](operation, request)
-        most = attempts or ATTEMPTS.get(service, USUAL_ATTEMPTS)
+        most, key = attempts or ATTEMPTS.get(service, USUAL_ATTEMPTS), f"{task.key}:{task.draws}"
+        is_refused = kernel.is_faulty(f"all attempts of {operation} are refused", kernel.rates.refused_often, key=key)
         for attempt in range(1, most + 1):
-            problem = self._attempt(service, operation, request)
+            if is_refused:
+                kernel.sleep(self._latency(kernel.next_key()))
+                problem: Answer | _Repeatable = self._refused(service, operation, kernel.draw(f"{key}:code"))
+            else:
+                problem = self._attempt(service, operation, request)
             if not isinstance(problem, _Repeatable):
                 return problem
             if attempt < most and problem.is_repeated:
                 longest = FIRST_PAUSE.get(service, USUAL_PAUSE) * 2 ** (attempt - 1)
-                self.kernel.sleep(self.kernel.random() * longest)
+                kernel.sleep(kernel.random() * longest)
                 continue
             raise problem.error
         raise AssertionError("the last attempt returns or raises")

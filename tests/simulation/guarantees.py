@@ -26,6 +26,7 @@ from tests.simulation.live import REALM, LiveWorld
 from tests.simulation.queue import DEDUPLICATION_SECONDS, StoredMessage
 from tests.simulation.rendezvous import BROKER, CONFIG, DEAD, PREFIX, RendezvousWorld
 from tests.simulation.revocation import RevocationWorld
+from tests.simulation.splitting import CONTROL as SPLIT_CONTROL
 from tests.simulation.splitting import DEAD as SPLIT_DEAD
 from tests.simulation.splitting import FOREIGN, PARAMETERS, TARGETS, Handled, SplittingWorld
 from tests.simulation.splitting import PREFIX as SPLIT_PREFIX
@@ -42,6 +43,8 @@ PROMPT_SECONDS, SOON_SECONDS = 15, 120
 LATEST_ANSWER_SECONDS = 16
 # The most runs of a chain of reconciles.
 MOST_RECONCILES = 500
+# The most rounds of a target in a minute: a chain waits a second at least.
+MOST_ROUNDS = 75
 
 
 # docs/history.md
@@ -570,8 +573,12 @@ def order_within_a_group_holds(world: SplittingWorld) -> Iterator[str]:
     """
     is_original_newer = world.has_deployments or not world.drains_in_time
     last: dict[tuple[str, str, str], int] = {}
+    handled: set[str] = set()
     for one in world.account.handled:
         queue, group = world.account.sent[one.body]
+        if one.body in handled:  # one that comes twice is the matter of another check
+            continue
+        handled.add(one.body)
         if is_fifo(queue) and not (is_original_newer and one.who.startswith("consumer")):
             message = json.loads(one.body)
             place = (one.who, group, message["author"])
@@ -652,6 +659,19 @@ def a_session_lasts_while_it_beats(world: SplittingWorld) -> Iterator[str]:
         yield from world.account.lost
 
 
+def each_target_has_one_chain(world: SplittingWorld) -> Iterator[str]:
+    """Each target has one chain of rounds."""
+    asked: dict[str, list[float]] = defaultdict(list)
+    for message in world.sqs.queues[SPLIT_CONTROL].log:
+        command = json.loads(message.body)
+        if command["command"] == "reconcile":
+            asked[command["target"]].append(message.sent_at)
+    for target, times in asked.items():
+        often = [first for first, last in zip(times, times[MOST_ROUNDS:], strict=False) if last - first < 60]
+        if often:
+            yield f"{target} had more than {MOST_ROUNDS} rounds in a minute, first at {often[0]:.0f}"
+
+
 def only_kills_cost_receives(world: SplittingWorld) -> Iterator[str]:
     """A function that is killed while it holds a message costs a receive, and the redrive policy is its owner's."""
     for queue in TARGETS.values():
@@ -673,6 +693,7 @@ SPLITTING: tuple[Callable[[SplittingWorld], Iterator[str]], ...] = (
     a_closed_queue_gets_nothing,
     the_consumer_is_restored,
     a_session_lasts_while_it_beats,
+    each_target_has_one_chain,
     only_kills_cost_receives,
     *EVERYWHERE,
 )

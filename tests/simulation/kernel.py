@@ -56,6 +56,7 @@ class Rates:
     killed_after: float = 0.0
     lost_response: float = 0.0
     refused: float = 0.0
+    refused_often: float = 0.0
     slow: float = 0.0
     duplicate: float = 0.0
     undelete: float = 0.0
@@ -77,6 +78,7 @@ USUAL_RATES = Rates(
     killed_after=0.003,
     lost_response=0.003,
     refused=0.004,
+    refused_often=0.001,
     slow=0.003,
     duplicate=0.01,
     undelete=0.01,

@@ -19,6 +19,7 @@ from signalbox.control.protocol import REPLY_RETENTION, REPLY_VISIBILITY, Comman
 from signalbox.errors import SignalboxError
 from signalbox.queues import is_fifo
 from signalbox.splitting.control.protocol import REPLY_MARK, SessionStatus
+from signalbox.splitting.control.reconcile_loop import REASON_KEPT_FOR
 from signalbox.splitting.model.split import Phase
 from stacks.settings.config import Config
 from tests.simulation.clients import shared_client
@@ -41,7 +42,7 @@ TARGETS = {**{f"ssm/{name}": queue for name, queue in PARAMETERS.items()}, TARGE
 # Two receives are the least that a queue may have.
 MOST_RECEIVES = 4
 DEVELOPERS, OTHERS, GROUPS = ("ann", "bob"), "others", 3
-SILENT = "no sign of life since "
+SILENT, UNKNOWN = "no sign of life since ", " has no session "
 
 READ_AGAIN_SECONDS, CALM_SECONDS, QUIET_SECONDS = 25, 3000, 1800
 CONTROL_SECONDS, CONTROL_VISIBILITY = 30, 40
@@ -91,8 +92,8 @@ class SplittingAccount:
 class SessionCommands:
     """The commands of one session, which notes if the stage ends the session although it gets heartbeats.
 
-    One that is not ready in time may end. `beats` are the signs of life that were answered, also those of earlier runs
-    of the command: when each was sent and answered.
+    One that is not ready in time may end, and is known for some seconds then. `beats` are the signs of life that were
+    answered, also those of earlier runs of the command: when each was sent and answered.
     """
 
     world: "SplittingWorld"
@@ -126,7 +127,9 @@ class SessionCommands:
             # The text has whole seconds. A sign of life after the longest silence is too late.
             is_lost = any(begin + 1 < sent and answered < begin + longest for sent, answered in self.beats)
         else:
-            begin, is_lost = self.began, self.was_ready and now - self.beats[-1][0] < longest
+            begin, silent = self.began, now - self.beats[-1][0]
+            is_forgotten = UNKNOWN in reason and silent < REASON_KEPT_FOR.total_seconds()
+            is_lost = (self.was_ready and silent < longest) or is_forgotten
         if is_lost and not self.world.was_away(begin, now):
             self.world.account.lost.append(reason)
 
@@ -304,6 +307,8 @@ class SplittingWorld(World):
         beats: list[tuple[float, float]] = []
         while kernel.now < self.end - QUIET_SECONDS:
             kernel.sleep(kernel.between(20, 400))
+            if kernel.random() < 0.3:  # several at once
+                kernel.sleep(-kernel.now % 60)
             request = SessionRequest(target, f"{developer}{number}", f"{developer}@laptop", config)
             commands = SessionCommands(self, self._control(), beats)
             client = SessionClient(commands, request, sleep=kernel.sleep, clock=lambda: kernel.now)

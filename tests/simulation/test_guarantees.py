@@ -13,7 +13,7 @@ from tests.simulation import guarantees
 from tests.simulation.kernel import Kernel
 from tests.simulation.mutants import MUTANTS, Mutant
 from tests.simulation.queue import SimulatedQueue
-from tests.simulation.splitting import Handled, SplittingAccount
+from tests.simulation.splitting import SILENT, Handled, SessionCommands, SplittingAccount
 
 CHECKS = sorted(
     {
@@ -75,3 +75,28 @@ def test_two_copies_of_a_message_break_a_guarantee_unless_the_page_allows_them(
     world: Any = SimpleNamespace(account=account)
 
     assert len(list(guarantees.a_fifo_message_is_handled_once(world))) == problems
+
+
+# Found by seed 5: a start that came after the longest silence was answered by the record read before.
+@pytest.mark.parametrize(
+    ("beats", "reason", "lost"),
+    [
+        ((0, 50, 100), f"{SILENT}1970-01-01T00:00:00+00:00", 1),
+        ((0, 83, 93), f"{SILENT}1970-01-01T00:00:00+00:00", 0),
+        ((0, 50, 100), "stopped", 1),
+        ((0, 50, 120), "stopped", 0),
+    ],
+    ids=["beats", "beats too late", "another reason", "another reason after silence"],
+)
+def test_the_end_of_a_session_breaks_a_guarantee_if_it_beats(beats: tuple[float, ...], reason: str, lost: int) -> None:
+    ready, ended = ({"session": "ann", "phase": phase, "reason": reason} for phase in ("ready", "ending"))
+    answers = [ready] * (len(beats) - 1) + [ended]
+    account, kernel = SplittingAccount(), SimpleNamespace(now=0.0)
+    world: Any = SimpleNamespace(kernel=kernel, account=account, was_away=lambda *_: False)
+    control: Any = SimpleNamespace(ask=lambda *_, **__: answers.pop(0))
+    commands = SessionCommands(world, control, [])
+
+    for kernel.now in beats:
+        commands.ask("heartbeat", {})
+
+    assert len(account.lost) == lost
