@@ -209,7 +209,7 @@ Delivery = Callable[[], Distribution]
 class LiveDelivery(Protocol):
     """Delivers publications of a live exchange to its connections."""
 
-    def refused(self, publications: Sequence[Publication]) -> Mapping[MessageId, str]:
+    def refused(self, exchange: ExchangeRecord, publications: Sequence[Publication]) -> Mapping[MessageId, str]:
         """Return those of new publications that are above a limit of their publishers, each with the reason."""
 
     def store(self, exchange: ExchangeRecord, published: Sequence[NumberedPublication]) -> Delivery:

@@ -84,7 +84,7 @@ class Router:
 
     def _route_live(self, batch: ReadBatch, live: LiveDelivery) -> RoutingResult:
         """Store numbers and logs of publications, deliver them to connections, copy and acknowledge them."""
-        batch = batch.rejecting(live.refused(batch.new))
+        batch = batch.rejecting(live.refused(batch.exchange, batch.new))
         logged = self._logged_at_once(batch, live) or self._logged(batch, live)
         work, sent = logged.numbers.fifo_batch(batch.entries), list[SentCopy]()
         if any(isinstance(entry, Publication) and entry.routes.queues for entry in batch.entries):

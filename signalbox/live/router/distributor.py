@@ -141,17 +141,19 @@ class Distributor:
     is_late: Callable[[], bool] = field(kw_only=True)
     part_copies: int = PART_COPIES
 
-    def refused(self, publications: Sequence[Publication]) -> Mapping[MessageId, str]:
+    def refused(self, exchange: ExchangeRecord, publications: Sequence[Publication]) -> Mapping[MessageId, str]:
         """Return the publications by SQS of users who have published as much as one may, each with the reason."""
-        refused = [one for one in publications if not self._admits(one)]
+        refused = [one for one in publications if not self._admits(exchange, one)]
         return {one.message.message_id: f"publisher {one.publisher!r}: {ABOVE_LIMIT}" for one in refused}
 
-    def _admits(self, publication: Publication) -> bool:
+    def _admits(self, exchange: ExchangeRecord, publication: Publication) -> bool:
         # Those of sessions were counted there. Administrators, and programs without a user, have no limit.
         message, publisher = publication.message, publication.publisher
         if publication.notes is not None or publisher in (ADMINISTRATOR, message.system_attributes.get("SenderId")):
             return True
-        written = kilobytes(publication) if attempt(message) == 1 else 0
+        # What waited in an exchange that was not live yet, and so was not counted, is older than the change.
+        is_counted = attempt(message) > 1 and not (exchange.changed_at and message.sent_at < exchange.changed_at)
+        written = 0 if is_counted else kilobytes(publication)
         return self.allowance.admits([Share(publisher)], written, at=message.sent_at)
 
     def store(self, exchange: ExchangeRecord, published: Sequence[ToConnections]) -> Delivery:

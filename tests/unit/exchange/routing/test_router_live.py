@@ -57,7 +57,7 @@ class Live:
     headers: list[dict[str, str | None]] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
 
-    def refused(self, publications: Sequence[Publication]) -> Mapping[MessageId, str]:
+    def refused(self, exchange: ExchangeRecord, publications: Sequence[Publication]) -> Mapping[MessageId, str]:
         return {one.message.message_id: "too much" for one in publications if one.message.body in self.refusing}
 
     def store_with(

@@ -169,7 +169,7 @@ def test_a_user_who_publishes_too_much_by_sqs_is_refused(world: World, size: int
     """The message of the largest event that is logged whole is larger than the event; a larger one has no payload."""
     large = [published("a", number, "x" * size).publication for number in range(1, 131)]
 
-    refused = world.distributor().refused(large)
+    refused = world.distributor().refused(EXCHANGE, large)
 
     assert len(large) - len(refused) == taken
     assert set(refused) <= {one.message.message_id for one in large[taken:]}
@@ -185,7 +185,15 @@ def test_the_time_of_sending_counts_and_each_message_once(world: World) -> None:
     ]
     again = published("a", 1, "x" * 120_000, attempt=2).publication
 
-    assert not distributor.refused([*waiting, *300 * [again]])
+    assert not distributor.refused(EXCHANGE, [*waiting, *300 * [again]])
+
+
+def test_what_waited_before_the_exchange_was_live_is_counted_when_it_is_received_again(world: World) -> None:
+    waiting = 130 * [published("a", 1, "x" * 120_000, attempt=2).publication]
+    sent_at = waiting[0].message.sent_at
+
+    assert not world.distributor().refused(replace(EXCHANGE, changed_at=sent_at), waiting)
+    assert world.distributor().refused(replace(EXCHANGE, changed_at=sent_at + timedelta(seconds=1)), waiting)
 
 
 def test_what_sessions_publish_and_administrators_programs_is_not_refused(world: World) -> None:
@@ -193,7 +201,7 @@ def test_what_sessions_publish_and_administrators_programs_is_not_refused(world:
     of_session = published("a", 1, "x" * 120_000, metadata=PublicationMetadata(PublicationId(1))).publication
     others = [replace(published("a", 1, "x" * 120_000).publication, publisher=name) for name in ("AIDA", "_")]
 
-    assert not world.distributor().refused(200 * [of_session, *others])
+    assert not world.distributor().refused(EXCHANGE, 200 * [of_session, *others])
 
 
 def test_events_without_subscribers_are_logged(world: World) -> None:
