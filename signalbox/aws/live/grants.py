@@ -140,6 +140,7 @@ class DynamoGroups:
         if group in present:
             if changed:
                 self.table.write(Update(principal_key(realm, user), sets=changed))
+                _pace(self.table, _size(present))
             return False
         size = _size([*present, group])
         if size > MAXIMUM_BYTES:
@@ -154,11 +155,12 @@ class DynamoGroups:
             condition=attr(GROUPS).not_exists() | attr(GROUPS).size().lt(MAXIMUM_GROUPS),
         )
         member = member_key(realm, group, user) | {"realm": realm, "group": group, "user": user}
-        if not all(self.table.transact(change, Put(member))):
+        is_added = all(self.table.transact(change, Put(member)))
+        _pace(self.table, size)  # a refused transaction costs as much
+        if not is_added:
             raise TooManyGroups(
                 f"user {str(user)!r} is in {MAXIMUM_GROUPS} groups of {str(realm)!r}, which is the maximum"
             )
-        _pace(self.table, size)
         return True
 
     def remove(self, realm: ExchangeName, group: GroupName, user: UserName, *, sent_at: datetime | None = None) -> bool:

@@ -240,12 +240,13 @@ def test_changes_of_large_items_take_as_long_as_their_units_of_the_table(live_ta
     names = {f"{number:02d}" + "x" * 126 for number in range(80)}
     live_table.put_item(Item=principal_key(REALM, BOB) | {"groups": names})
 
-    groups.add(REALM, LAB, BOB)
+    assert groups.add(REALM, LAB, BOB)
+    assert not groups.add(REALM, LAB, BOB, sent_at=datetime.now(UTC))  # which writes the time of the command
     groups.remove(REALM, LAB, BOB)
     many = [Grant(Right.READ, TopicPattern(MatchPolicy.EXACT, f"{'a' * 200}.{number}")) for number in range(100)]
     grants.save(REALM, EVERYONE, GrantSet(tuple(many)), replacing=StoredGrants())
 
-    assert [round(pause, 3) for pause in pauses] == [0.02, 0.02, 0.049]
+    assert [round(pause, 3) for pause in pauses] == [0.02, 0.02, 0.02, 0.049]
 
 
 def test_all_groups_of_a_user_end_with_one_write_of_their_item(groups):
