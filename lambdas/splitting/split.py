@@ -18,7 +18,7 @@ from signalbox.filters.languages import Languages
 from signalbox.kept.objects import NotKept
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.batch_sender import BatchSender
-from signalbox.splitting.forwarding.decider import RECORD_AGE, Decider, FilterLimits, SplitUnknown
+from signalbox.splitting.forwarding.decider import Decider, FilterLimits, SplitUnknown
 from signalbox.splitting.forwarding.splitter import Splitter
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model.records import UnreadableRecord
@@ -62,7 +62,7 @@ def _left_in_flight(records: list[dict[str, Any]], left: Collection[str]) -> dic
 def _splitter() -> Splitter:
     timeout = timedelta(seconds=instance.settings().number("SPLIT_TIMEOUT_SECONDS"))
     now, uses = instance.CLOCK.now, UseRecorder(DynamoQueueUses(wiring.table()), instance.CLOCK.now)
-    limits = FilterLimits(Languages(), total=timeout * FILTER_SHARE, settle=timeout + RECORD_AGE)
+    limits = FilterLimits(Languages(), total=timeout * FILTER_SHARE)
     objects = S3ObjectMetadata(
         partial(wiring.s3, timeout * PATIENCE),
         wiring.buckets(),
