@@ -8,9 +8,11 @@ import typer
 
 from signalbox.cli.doctor.commands import examine, print_finding
 from signalbox.cli.shared.confirmation import Yes
-from signalbox.cli.shared.kept_settings import Reset
+from signalbox.cli.shared.deployment import settings_session
+from signalbox.cli.shared.kept_settings import Reset, plan_of_stage
 from signalbox.cli.shared.output import print_error
 from signalbox.cli.shared.stage import say
+from signalbox.doctor.findings import has_stop
 
 OBSTRUCTED = 1
 
@@ -37,8 +39,6 @@ def deploy(
 
     The stage keeps the settings that the command leaves out.
     """
-    from signalbox.cli.shared.deployment import settings_session
-    from signalbox.cli.shared.kept_settings import plan_of_stage
     from signalbox.local.cdk import deploy_to_aws
     from signalbox.local.files import require_checkout
 
@@ -65,8 +65,6 @@ def _say_place(context: Sequence[str]) -> None:
 
 def _examine(context: Sequence[str], *, force: bool) -> None:
     """Run the doctor; end the command if a deployment would fail."""
-    from signalbox.doctor.findings import has_stop
-
     if has_stop(examine(context, on_finding=print_finding)) and not force:
         print_error(
             "the deployment would fail, or its stage would not work: see the lines that begin with `stop`\n"

@@ -6,15 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from signalbox.cli.shared.confirmation import Yes, confirm
-from signalbox.cli.shared.kept_settings import Reset
+from signalbox.cli.shared.deployment import DESTROYED, EVERYTHING
+from signalbox.cli.shared.kept_settings import Reset, SettingsPlan, new_stage, plan_of_stage
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
 from signalbox.cli.shared.plain_help import PlainHelpCommand
+from signalbox.clients.deployment import local_deployment
+from signalbox.local.demo.record import record, recorded
+from signalbox.local.emulator import lifecycle
+from signalbox.local.files import read_json, require_checkout
+from signalbox.local.logs import emulator_lines, function_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from signalbox.cli.shared.kept_settings import SettingsPlan
     from signalbox.local.stage_folder import StageFolder
     from signalbox.verify.report import Row
 
@@ -63,7 +68,6 @@ def up(
     A running stage keeps the settings that the command leaves out.
     """
     from signalbox.local import stage
-    from signalbox.local.files import require_checkout
     from signalbox.local.stage_folder import StageFolder
 
     require_checkout()
@@ -91,10 +95,8 @@ def _demo(folder: Path, local: dict[str, Any], *, again: bool, kubernetes: bool,
     """
     from datetime import datetime
 
-    from signalbox.clients.deployment import local_deployment
     from signalbox.local import stage
     from signalbox.local.demo.evidence import evidence, first_evidence
-    from signalbox.local.demo.record import record, recorded
 
     deployment = local_deployment(local, folder=folder)
     earlier = None if again or kubernetes else recorded(folder, local)
@@ -121,11 +123,9 @@ def _print_rows(rows: "Sequence[Row]", *, as_json: bool) -> None:
         )
 
 
-def _settings(folder: "StageFolder", context: list[str], reset: list[str], *, fresh: bool) -> "SettingsPlan":
+def _settings(folder: "StageFolder", context: list[str], reset: list[str], *, fresh: bool) -> SettingsPlan:
     """Return the settings of a deployment, with those that a running stage keeps. Raises `InvalidSettings`."""
-    from signalbox.cli.shared.kept_settings import new_stage, plan_of_stage
     from signalbox.local import stage
-    from signalbox.local.emulator import lifecycle
 
     running = None if fresh else lifecycle.running(folder)
     if running is None:
@@ -160,10 +160,6 @@ def _print_addresses(local: dict[str, Any]) -> None:
 
 def _confirm_loss(stage_folder: "StageFolder", *, yes: bool, as_json: bool = False) -> None:
     """Ask before a running stage is deleted, also one that does not respond; not if its data was destroyed before."""
-    from signalbox.cli.shared.deployment import DESTROYED, EVERYTHING
-    from signalbox.local.emulator import lifecycle
-    from signalbox.local.files import read_json
-
     is_empty = (read_json(stage_folder.local) or {}).get(DESTROYED) == EVERYTHING
     if not is_empty and lifecycle.process_id(stage_folder) is not None:
         where = f"The stage in {stage_folder.path} runs{_on_port(stage_folder)}."
@@ -171,8 +167,6 @@ def _confirm_loss(stage_folder: "StageFolder", *, yes: bool, as_json: bool = Fal
 
 
 def _on_port(stage_folder: "StageFolder") -> str:
-    from signalbox.local.files import read_json
-
     started = read_json(stage_folder.running)
     return "" if started is None else f" on port {started['port']}"
 
@@ -201,9 +195,6 @@ def _stage_folder() -> "StageFolder":
 @app.command()
 def status(*, as_json: Json = False) -> None:
     """Show whether the stage of this folder runs, and its addresses; exit with 1 if it does not run."""
-    from signalbox.local.emulator import lifecycle
-    from signalbox.local.files import read_json
-
     stage_folder = _stage_folder()
     running = lifecycle.running(stage_folder)
     local = read_json(stage_folder.local) if running else None
@@ -232,8 +223,6 @@ def logs(
     function: Annotated[str | None, typer.Option(help="A Lambda function's name, or a part of it.")] = None,
 ) -> None:
     """Print the emulator's log, or that of a function."""
-    from signalbox.local.logs import emulator_lines, function_lines
-
     stage_folder = _stage_folder()
     lines = (
         emulator_lines(stage_folder, follow=follow)

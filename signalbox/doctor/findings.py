@@ -24,10 +24,6 @@ class Finding:
     text: str
     remedy: str = ""
 
-    def to_document(self) -> dict[str, str]:
-        """Return the finding as JSON."""
-        return {"check": self.check, "verdict": self.verdict.value, "text": self.text, "remedy": self.remedy}
-
 
 def ok(check: str, text: str) -> Finding:
     """Return the finding of a met requirement."""

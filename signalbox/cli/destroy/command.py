@@ -4,16 +4,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from signalbox.cli.destroy.plan import STATE_SUFFIX, WHY_IT_STAYS, Item, Kind, Plan, item_document, planned
 from signalbox.cli.shared.confirmation import confirm as ask
 from signalbox.cli.shared.output import print_error, print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, say
 from signalbox.errors import RejectedError
+from signalbox.local.files import read_json, write_json
 
 if TYPE_CHECKING:
     import boto3
 
     from signalbox.cli.destroy.inventory import Inventory
-    from signalbox.cli.destroy.plan import Plan
     from signalbox.cli.destroy.removal import RemovalResult
 
 FAILED = 1
@@ -66,17 +67,14 @@ def _note_destroyed(*, everything: bool) -> None:
     """Let the commands that use the local stage report that it was destroyed, with its data or without."""
     from signalbox.cli.shared.deployment import DESTROYED, EVERYTHING, find_deployment
     from signalbox.clients.deployment import require_local
-    from signalbox.local.files import read_json, write_json
 
     path = require_local(find_deployment(is_being_destroyed=True)).folder / "local.json"
     write_json(path, {**(read_json(path) or {}), DESTROYED: EVERYTHING if everything else "resources"})
 
 
 def _session(stage: str, *, aws: bool) -> "boto3.Session":
-    from signalbox.cli.destroy.plan import STATE_SUFFIX
     from signalbox.cli.shared.deployment import aws_session, find_deployment
     from signalbox.clients.deployment import require_local
-    from signalbox.local.files import read_json
 
     if aws:
         return aws_session()
@@ -89,10 +87,8 @@ def _session(stage: str, *, aws: bool) -> "boto3.Session":
     return local.session()
 
 
-def _plan(inventory: "Inventory", *, everything: bool) -> "Plan":
+def _plan(inventory: "Inventory", *, everything: bool) -> Plan:
     """Return the plan. Raises `RejectedError` when there is no such stage."""
-    from signalbox.cli.destroy.plan import STATE_SUFFIX, Item, Kind, planned
-
     stack, state = inventory.stack(), inventory.state_stack()
     say("look for what the stage has created")
     found = [*inventory.mappings(), *inventory.queues(), *inventory.users(), *inventory.log_groups()]
@@ -117,9 +113,7 @@ def _ask(stage: str, *, everything: bool, yes: bool, confirm: str | None) -> Non
         raise RejectedError(f"the data of {stage!r} is deleted only when its name is confirmed: --confirm {stage}")
 
 
-def _print_plan(plan: "Plan", inventory: "Inventory", *, as_json: bool) -> None:
-    from signalbox.cli.destroy.plan import WHY_IT_STAYS
-
+def _print_plan(plan: Plan, inventory: "Inventory", *, as_json: bool) -> None:
     if as_json:
         print_json({"stage": inventory.stage, "region": inventory.session.region_name, **plan.document()})
         return
@@ -130,9 +124,7 @@ def _print_plan(plan: "Plan", inventory: "Inventory", *, as_json: bool) -> None:
         print_line(HOW_TO_DELETE_DATA)
 
 
-def _print_result(result: "RemovalResult", plan: "Plan", stage: str, *, as_json: bool) -> None:
-    from signalbox.cli.destroy.plan import WHY_IT_STAYS, item_document
-
+def _print_result(result: "RemovalResult", plan: Plan, stage: str, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {

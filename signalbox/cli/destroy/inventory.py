@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.cli.destroy.plan import DATA_TYPES, STATE_SUFFIX, Item, Kind, is_created_at_run_time, job_log_prefix
+from signalbox.cli.destroy.splits import sessions
 from signalbox.cli.exchange.stage import stage_name
 from signalbox.clients.stage_session import found_stack, outputs_of
 from signalbox.errors import RejectedError
@@ -61,8 +62,6 @@ class Inventory:
 
     def sessions(self, state: Stack | None) -> Iterator[Item]:
         """Yield the sessions of splits on record, whether or not the functions that end them exist."""
-        from signalbox.cli.destroy.splits import sessions
-
         resources = () if state is None else self._resources(state.name)
         tables = [one["PhysicalResourceId"] for one in resources if one["LogicalResourceId"].startswith(SPLITS)]
         for target, name in (pair for table in tables for pair in sessions(self.session, table)):

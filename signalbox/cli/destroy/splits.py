@@ -6,8 +6,14 @@ from contextlib import suppress
 
 import boto3
 
+from signalbox.aws.shared.dynamodb import DynamoTable
+from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.cli.destroy.plan import Item
+from signalbox.clients.control import ControlClient
+from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
+from signalbox.control.protocol import CommandRejected
 from signalbox.errors import UnavailableError
+from signalbox.splitting.ports import UnreadableSplit
 
 # A consumer empties its temporary queues first; a killed session ends after its heartbeat.
 SECONDS, PAUSE_SECONDS = 900, 2.0
@@ -19,10 +25,6 @@ def sessions(session: boto3.Session, table: str) -> Iterator[tuple[str, str]]:
 
     There are none if the table is gone: an earlier removal deleted it after the last split had ended.
     """
-    from signalbox.aws.shared.dynamodb import DynamoTable
-    from signalbox.aws.splitting.splits import DynamoSplits
-    from signalbox.splitting.ports import UnreadableSplit
-
     client = session.client("dynamodb")
     with suppress(client.exceptions.ResourceNotFoundException):
         for found in DynamoSplits(DynamoTable(client, table)).every():
@@ -41,10 +43,6 @@ def end_all(
     seconds: float = SECONDS,
 ) -> None:
     """End every session and wait until none is found. Raises `UnavailableError` when that takes too long."""
-    from signalbox.clients.control import ControlClient
-    from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
-    from signalbox.control.protocol import CommandRejected
-
     deadline = time.monotonic() + seconds
     control = ControlClient(session.client("sqs"), outputs["SplitControlQueueUrl"], outputs["SplitReplyQueueUrl"])
     while items := list(found()):

@@ -17,6 +17,8 @@ from signalbox.cli.shared.output import print_line, print_list, print_table
 from signalbox.cli.shared.stage import age, say
 from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError
+from signalbox.exchange.matching.binding_files import matches, parse_routing_keys
+from signalbox.exchange.model.bindings import parse_bindings
 
 app = CommandGroup("Topic exchanges: declare, delete, list and match.")
 
@@ -88,9 +90,6 @@ def list_exchanges(*, options: UserOutputOptions) -> None:
 @app.command()
 def match(*, bindings: Bindings, as_json: JsonLines = False) -> None:
     """Print the queues that match each routing key on a line of standard input; needs no stage."""
-    from signalbox.exchange.matching.binding_files import matches, parse_routing_keys
-    from signalbox.exchange.model.bindings import parse_bindings
-
     if str(bindings) == "-":
         raise RejectedError("standard input is for the routing keys; give the bindings in a file")
     bound = parse_bindings(read_json(bindings))

@@ -3,21 +3,18 @@
 import json
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from signalbox.cli.exchange.stage import UserOptions, exchanges
 from signalbox.cli.shared.output import print_line
+from signalbox.cli.shared.signals import Ending
 from signalbox.cli.shared.stage import say
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from signalbox.cli.shared.signals import Ending
-    from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
-    from signalbox.exchange.messages.deliveries import DeliveredMessage
+from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
+from signalbox.exchange.messages.deliveries import DeliveredMessage
 
 LONG_POLL_SECONDS = 20
 KEPT = 10_000  # the messages that `--no-ack` reads; all of them are invisible to others meanwhile
@@ -49,8 +46,6 @@ def consume(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line a message.")] = False,
 ) -> None:
     """Print messages of a queue as they arrive. Any number of consumers may share a queue."""
-    from signalbox.cli.shared.signals import Ending
-
     ending = Ending()
     with ending.awaited(), exchanges(options, begins=f"messages of {queue}") as client:
         with client.consumer(queue, prefetch=prefetch) as consumer:
@@ -70,8 +65,8 @@ def consume(
 class _Printer:
     """Prints messages from a consumer to standard output."""
 
-    consumer: "Consumer"
-    ending: "Ending"
+    consumer: Consumer
+    ending: Ending
     ack: bool
     as_json: bool
 
@@ -92,7 +87,7 @@ class _Printer:
                 break
         return printed
 
-    def _print_each(self, taken: "Sequence[ReceivedMessage]") -> None:
+    def _print_each(self, taken: Sequence[ReceivedMessage]) -> None:
         printed = []
         try:
             for one in taken:
@@ -103,7 +98,7 @@ class _Printer:
             if self.ack:
                 self.consumer.ack(*printed)
 
-    def _received(self, wait_seconds: int) -> "Sequence[ReceivedMessage]":
+    def _received(self, wait_seconds: int) -> Sequence[ReceivedMessage]:
         with self.ending.waiting():
             return self.consumer.receive(wait_seconds=wait_seconds)
         return ()  # after a signal
@@ -111,7 +106,7 @@ class _Printer:
     def _seen(self) -> int:
         return self.consumer.expired + self.consumer.unreadable
 
-    def _print(self, message: "DeliveredMessage") -> None:
+    def _print(self, message: DeliveredMessage) -> None:
         if self.as_json:
             print_line(json.dumps(_document(message)))
             return
@@ -122,7 +117,7 @@ class _Printer:
         print_line(f"  {message.body}")
 
 
-def _document(message: "DeliveredMessage") -> dict[str, object]:
+def _document(message: DeliveredMessage) -> dict[str, object]:
     return {
         "routing_key": message.key,
         "exchange": message.exchange,

@@ -12,11 +12,15 @@ import typer
 from signalbox.cli.exchange.stage import UserOutputOptions, exchanges
 from signalbox.cli.shared.output import print_list
 from signalbox.cli.shared.stage import age, say
+from signalbox.clients.dead_letters import DeadLetter
+from signalbox.clients.dead_letters import dead_letters as letters_in
 from signalbox.errors import RejectedError
+from signalbox.exchange.model.names import dead_letter_name, is_existing
 from signalbox.nearest import suggestion
+from signalbox.queues import QueueName
+from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:
-    from signalbox.clients.dead_letters import DeadLetter
     from signalbox.clients.exchange.client import ExchangeClient
 
 SHOWN = 100  # of a queue
@@ -41,7 +45,7 @@ class _Source:
     url: str
     remedy: str
 
-    def remedy_of(self, letter: "DeadLetter") -> str:
+    def remedy_of(self, letter: DeadLetter) -> str:
         """Return the remedy of a dead letter."""
         return self.remedy if letter.is_replayable or self.capability != "exchange" else CORRECT
 
@@ -75,9 +79,6 @@ def dead_letters(
 
 def _declared(client: "ExchangeClient") -> Iterator[_Source]:
     """Yield the dead-letter queues of the exchanges and queues that the caller owns; administrators own all."""
-    from signalbox.exchange.model.names import dead_letter_name, is_existing
-    from signalbox.queues import QueueName
-
     owned = (
         *((one["exchange"], one["created_by"], one["sqs_name"]) for one in client.exchanges()),
         *((one["queue"], one["owner"], one["sqs_name"]) for one in client.queues() if not is_existing(one["queue"])),
@@ -107,22 +108,19 @@ def _chosen(sources: Sequence[_Source], names: Sequence[str]) -> Sequence[_Sourc
     return [one for one in sources if not names or one.name in names]
 
 
-def _read(client: "ExchangeClient", source: _Source, *, maximum: int) -> "tuple[Sequence[DeadLetter], int]":
-    from signalbox.clients.dead_letters import dead_letters as read
-    from signalbox.sarracenia.rights.names import ExchangeName
-
+def _read(client: "ExchangeClient", source: _Source, *, maximum: int) -> tuple[Sequence[DeadLetter], int]:
     try:
         exchange = ExchangeName(source.name) if source.name.startswith("x") else None
-        return read(client.sqs, source.url, exchange=exchange, maximum=maximum)
+        return letters_in(client.sqs, source.url, exchange=exchange, maximum=maximum)
     except client.sqs.exceptions.QueueDoesNotExist:
         return (), 0  # deleted meanwhile
 
 
-def _document(source: _Source, letter: "DeadLetter") -> dict[str, object]:
+def _document(source: _Source, letter: DeadLetter) -> dict[str, object]:
     place = {"capability": source.capability, "name": source.name, "queue_url": source.url}
     return {**place, **asdict(letter), "sent_at": letter.sent_at.isoformat(), "remedy": source.remedy_of(letter)}
 
 
-def _row(source: _Source, letter: "DeadLetter") -> tuple[str, ...]:
+def _row(source: _Source, letter: DeadLetter) -> tuple[str, ...]:
     texts = (letter.message_id, age(letter.sent_at.isoformat()), str(letter.receives), letter.reason)
     return (source.capability, source.name, *texts, source.remedy_of(letter))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from signalbox.cli.shared import settling
 from signalbox.cli.shared.confirmation import confirm
 from signalbox.cli.shared.stage import say
+from signalbox.cli.shared.user_keys import forget_user_key
 from signalbox.exchange.model.records import User
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def confirm_ownership(
-    identities: "ExchangeUsers", names: Sequence["UserName"], ownership: "Ownership", *, yes: bool, as_json: bool
+    identities: "ExchangeUsers", names: Sequence["UserName"], ownership: Ownership, *, yes: bool, as_json: bool
 ) -> None:
     """Ask before new users get what exists in their names; do not ask if there is nothing. Raises `RejectedError`."""
     found = identities.owned(names, ownership) if names else ()
@@ -66,7 +67,6 @@ class LiveOnlyUsers:
         full = [user for user in users if user.name in known and not known[user.name].is_live_only]
         if full:
             self._confirm(full, yes=yes, as_json=as_json)
-        from signalbox.cli.shared.user_keys import forget_user_key
 
         for user in full:
             # The identity goes first: after an interruption, the record still leads to it.

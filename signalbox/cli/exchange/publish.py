@@ -6,22 +6,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import Annotated, BinaryIO
 
 import typer
 
 from signalbox.cli.exchange.stage import UserOptions, exchanges
+from signalbox.cli.shared import confirmation
 from signalbox.cli.shared.files import read_text
 from signalbox.cli.shared.output import print_error, print_line
 from signalbox.cli.shared.stage import say
+from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.errors import RejectedError, SignalboxError
 from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import parse_routing_key
-
-if TYPE_CHECKING:
-    from signalbox.clients.exchange.client import ExchangeClient
 
 STANDARD_INPUT = Path("-")
 CHUNK_BYTES = 65_536
@@ -70,7 +70,7 @@ def publish(
         _note_unbound(client, to)
 
 
-def _note_unbound(client: "ExchangeClient", to: "_PublishTarget") -> None:
+def _note_unbound(client: ExchangeClient, to: "_PublishTarget") -> None:
     """Note at a terminal that no binding matches the key; programs are spared the time of the two commands."""
     if not _is_watched():
         return
@@ -110,10 +110,8 @@ class _PublishTarget:
         print_line(json.dumps(document) if self.as_json else message_id)
 
 
-def _publish_lines(client: "ExchangeClient", to: _PublishTarget, source: BinaryIO) -> None:
+def _publish_lines(client: ExchangeClient, to: _PublishTarget, source: BinaryIO) -> None:
     """Publish each line as soon as it arrives; report those that fail and continue."""
-    from signalbox.clients.exchange.publisher import PublishRequest
-
     sent = unsent = 0
     for numbered in _numbered(source):
         posts = (PublishRequest(to.routing_key, line, to.headers) for _, line in numbered)
@@ -166,13 +164,9 @@ def _opened(file: Path | None) -> Iterator[BinaryIO]:
 def _body(body: str | None, file: Path | None) -> str:
     if body is not None:
         return body
-    if file is None and _is_terminal():
+    if file is None and confirmation.is_terminal():
         raise RejectedError("the body is missing: give it as an argument, with --file or on standard input")
     return read_text(file or STANDARD_INPUT)
-
-
-def _is_terminal() -> bool:
-    return sys.stdin.isatty()
 
 
 def _header(text: str) -> tuple[str, str]:

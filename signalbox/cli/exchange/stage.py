@@ -11,7 +11,10 @@ from signalbox.cli.exchange.names import name_hint, nearest_names
 from signalbox.cli.shared.confirmation import confirm
 from signalbox.cli.shared.output import print_fields, print_json, print_line
 from signalbox.cli.shared.stage import Json, StageOptions, local_time, output, say
+from signalbox.cli.shared.user_keys import user_key
 from signalbox.errors import RejectedError
+from signalbox.exchange.model.names import CONTROL_MARK
+from signalbox.sarracenia.rights.names import parse_user_name
 
 if TYPE_CHECKING:
     from signalbox.clients.deployment import Deployment
@@ -84,9 +87,7 @@ def _client_and_place(options: UserOptions) -> "tuple[ExchangeClient, str]":
 
 def client_of(deployment: "Deployment", *, user: str | None = None) -> "ExchangeClient":
     """Return the client of a deployment's administrator, or of a user whose key is stored on this machine."""
-    from signalbox.cli.shared.user_keys import user_key
     from signalbox.clients.exchange.client import stage_client
-    from signalbox.sarracenia.rights.names import parse_user_name
 
     output(deployment, "ExchangeControlQueueUrl")  # named in the error of a stage without an exchange
     if user is None:
@@ -98,8 +99,6 @@ def client_of(deployment: "Deployment", *, user: str | None = None) -> "Exchange
 
 def stage_name(control_queue: str) -> str:
     """Return the stage of an administrators' control queue, given by name or by URL."""
-    from signalbox.exchange.model.names import CONTROL_MARK
-
     return control_queue.rpartition("/")[2].removesuffix(CONTROL_MARK)
 
 

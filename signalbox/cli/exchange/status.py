@@ -1,6 +1,5 @@
 """`signalbox status`: shows exchanges and queues with the states of `sr3 status`."""
 
-import json
 import sys
 import time
 from contextlib import contextmanager
@@ -9,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from signalbox.cli.exchange.stage import Document, UserOutputOptions, exchanges
-from signalbox.cli.shared.output import console, escaped, print_json, print_line
+from signalbox.cli.shared.output import console, escaped, print_json, print_json_line
+from signalbox.cli.shared.signals import Ending
 from signalbox.cli.shared.stage import age, duration
 
 if TYPE_CHECKING:
@@ -56,8 +56,6 @@ def status(
 
     Rates, rejects and retries are those of the last five minutes.
     """
-    from signalbox.cli.shared.signals import Ending
-
     ending = Ending()
     with (
         ending.awaited(),
@@ -76,7 +74,7 @@ def status(
 def _screen(*, as_json: bool, watch: bool) -> "Iterator[Callable[[Document], None]]":
     """Yield the function that shows a status: in place on a terminal, else line by line."""
     if as_json:
-        yield _print_line_of_json if watch else print_json
+        yield print_json_line if watch else print_json
         return
     if not (watch and sys.stdout.isatty()):
         yield lambda document: console().print(_tables(document))
@@ -85,11 +83,6 @@ def _screen(*, as_json: bool, watch: bool) -> "Iterator[Callable[[Document], Non
 
     with Live(console=console(), auto_refresh=False) as live:
         yield lambda document: live.update(_tables(document), refresh=True)
-
-
-def _print_line_of_json(document: Document) -> None:
-    print_line(json.dumps(document))
-    sys.stdout.flush()
 
 
 def _tables(document: Document) -> "RenderableType":

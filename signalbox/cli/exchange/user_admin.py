@@ -5,25 +5,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from signalbox.cli.exchange.stage import stage_name
+from signalbox.aws.rendezvous.credentials import ClientCredentials
+from signalbox.cli.exchange.stage import client_of, stage_name
 from signalbox.cli.shared.output import print_fields, print_json
 from signalbox.cli.shared.stage import StageOptions, output, say
+from signalbox.cli.shared.user_keys import keep_user_key
 from signalbox.errors import RejectedError
 from signalbox.nearest import suggestion
+from signalbox.sarracenia.broker_url import BrokerAccount
+from signalbox.sarracenia.rights.names import UserName, parse_user_name
 
 if TYPE_CHECKING:
     from signalbox.aws.exchange.exchanges import DynamoUsers
     from signalbox.aws.exchange.users import AccessKey, ExchangeUsers
     from signalbox.clients.deployment import Deployment
     from signalbox.exchange.model.records import User
-    from signalbox.sarracenia.rights.names import UserName
 
 
 @dataclass(frozen=True, slots=True)
 class UserAdmin:
     """A user of a stage, with an administrator's access to IAM and to the records."""
 
-    name: "UserName"
+    name: UserName
     deployment: "Deployment"
     identities: "ExchangeUsers"
     records: "DynamoUsers"
@@ -32,7 +35,6 @@ class UserAdmin:
     def of(cls, name: str, options: StageOptions) -> "UserAdmin":
         """Return the user of this name in the stage of the options. Raises `RejectedError` without an exchange."""
         from signalbox.aws.exchange.users import ExchangeUsers
-        from signalbox.sarracenia.rights.names import parse_user_name
 
         parsed = parse_user_name(name)
         deployment = options.deployment()
@@ -61,8 +63,6 @@ class UserAdmin:
 
     def end_rights(self) -> Mapping[str, Any]:
         """End the secret, the sessions and the rights of the removed user in all realms; return the ended rights."""
-        from signalbox.cli.exchange.stage import client_of
-
         return client_of(self.deployment).ask_object("forget_user", {"user": self.name})
 
     def unbind(self, *, before: "User | None" = None) -> dict[str, Any]:
@@ -71,8 +71,6 @@ class UserAdmin:
         Without `before` the user was removed, and all bindings are. Otherwise the user's role has changed, and the
         bindings from exchanges that the user may not read any more are removed.
         """
-        from signalbox.cli.exchange.stage import client_of
-
         earlier = {} if before is None else {"role": before.role.value, "ownership": before.ownership.value}
         fields = {"user": self.name, **earlier}
         reply = client_of(self.deployment).ask_object("unbind_user", fields)
@@ -80,9 +78,6 @@ class UserAdmin:
 
     def issue_key(self, document: Mapping[str, object], *, as_json: bool) -> "AccessKey":
         """Create an access key, store it for other commands, print it and return it."""
-        from signalbox.aws.rendezvous.credentials import ClientCredentials
-        from signalbox.cli.shared.user_keys import keep_user_key
-
         key = self.identities.new_key(self.name)
         kept = keep_user_key(self.deployment, self.name, ClientCredentials(key.access_key_id, key.secret_access_key))
         print_user({**document, **self._key_document(key)}, as_json=as_json)
@@ -91,8 +86,6 @@ class UserAdmin:
         return key
 
     def _key_document(self, key: "AccessKey") -> dict[str, object]:
-        from signalbox.sarracenia.broker_url import BrokerAccount
-
         stage = stage_name(self.deployment.outputs["ExchangeControlQueueUrl"])
         endpoint = self.deployment.session().client("sqs").meta.endpoint_url
         host, region = urlsplit(endpoint).netloc, self.deployment.region

@@ -17,6 +17,7 @@ from signalbox.cli.shared.lazy_group import group_of
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_list
 from signalbox.cli.shared.stage import OutputOptions, age, say
+from signalbox.cli.shared.user_keys import forget_user_key
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.records import User
 from signalbox.nearest import suggestion
@@ -150,8 +151,6 @@ def _row(one: User) -> Sequence[str]:
 @app.command()
 def remove(*, name: Name, yes: Yes = False, options: OutputOptions) -> None:
     """Delete a user with all access keys, after a question; the user's exchanges and queues stay, unbound."""
-    from signalbox.cli.shared.user_keys import forget_user_key
-
     users = UserAdmin.of(name, options)
     known = users.records.find(users.name)
     keys = "" if known is not None and known.is_live_only else " with all keys"

@@ -9,24 +9,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from signalbox.aws.kept.readers import IamReaders
 from signalbox.cli.exchange.stage import duration_text, seconds
 from signalbox.cli.shared.confirmation import Yes, confirm
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_fields, print_json, print_list
 from signalbox.cli.shared.stage import OutputOptions, local_time, output, say
 from signalbox.errors import RejectedError
+from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.kept.settings import KeepSetting, keep_time, readable
 from signalbox.nearest import suggestion
+from signalbox.queues import QueueName, parse_any_queue_name
+from signalbox.sarracenia.rights.names import sqs_name
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
     from signalbox.aws.exchange.exchanges import DynamoQueues
-    from signalbox.aws.kept.readers import IamReaders
     from signalbox.aws.kept.settings import DynamoKeepSettings
     from signalbox.aws.shared.dynamodb import DynamoTable
     from signalbox.clients.deployment import Deployment
-    from signalbox.kept.settings import KeepSetting
-    from signalbox.queues import QueueName
 
 DECLARED = "q_"
 COLUMNS = ("queue", "kept for", "readable by", "set")
@@ -57,8 +59,6 @@ def set_queue(
     options: OutputOptions,
 ) -> None:
     """Keep the messages of a queue from now on, and name who may read them."""
-    from signalbox.kept.settings import KeepSetting, keep_time
-
     time = keep_time(seconds(keep_for, "--for") or 0)
     kept = KeptQueues(options.deployment())
     before = kept.find(name)
@@ -90,8 +90,6 @@ def list_queues(*, options: OutputOptions) -> None:
 @app.command()
 def remove(*, name: Queue, yes: Yes = False, options: OutputOptions) -> None:
     """Stop keeping messages of a queue and delete the kept ones; asks first."""
-    from signalbox.kept.settings import KeepSetting
-
     kept = KeptQueues(options.deployment())
     before = kept.find(name)
     if before is None:
@@ -131,31 +129,24 @@ class KeptQueues:
         """Return the name of a declared queue, or None for the name of a queue in SQS."""
         return name if name.startswith(DECLARED) else None
 
-    def sqs_name(self, name: str) -> "QueueName":
+    def sqs_name(self, name: str) -> QueueName:
         """Return the name in SQS of a queue."""
-        from signalbox.queues import parse_any_queue_name
-        from signalbox.sarracenia.rights.names import sqs_name
-
         if self.declared(name):
             return sqs_name(name, prefix=self.deployment.outputs.get("ExchangePrefix", ""))
         return parse_any_queue_name(name)
 
-    def find(self, name: str) -> "KeepSetting | None":
+    def find(self, name: str) -> KeepSetting | None:
         """Return the setting of a queue, also of a declared queue by its name in SQS, which `list` shows."""
-        from signalbox.queues import QueueName
-
         return self.settings.find(self.sqs_name(name)) or self.settings.find(QueueName(name))
 
-    def is_active(self, setting: "KeepSetting") -> bool:
+    def is_active(self, setting: KeepSetting) -> bool:
         """Return whether messages are kept: not those of a declared queue that was deleted, or declared again since."""
-        from signalbox.exchange.model.bindings import DeclaredName
-
         if setting.keep_for is None or setting.declared is None:
             return setting.keep_for is not None
         found = self.queues.find(DeclaredName(setting.declared))
         return found is not None and found.settings.keep is not None
 
-    def existing(self, name: str) -> "QueueName":
+    def existing(self, name: str) -> QueueName:
         """Return the name in SQS of an existing queue. Raises `RejectedError`."""
         queue, sqs = self.sqs_name(name), self.deployment.session().client("sqs")
         try:
@@ -166,24 +157,20 @@ class KeptQueues:
             ) from error
         return queue
 
-    def readers(self, names: Sequence[str] | None, before: "KeepSetting | None") -> dict[str, str]:
+    def readers(self, names: Sequence[str] | None, before: KeepSetting | None) -> dict[str, str]:
         """Return the ids of the readers with their names."""
         if names:
             return dict(map(self._principals.find, names))
         return dict(before.readers) if before and before.readers else dict([self._principals.caller()])
 
-    def readable(self, name: str) -> "KeepSetting":
+    def readable(self, name: str) -> KeepSetting:
         """Return the setting of a kept queue that the caller may read. Raises `ReplayRefused`."""
-        from signalbox.kept.settings import readable
-
         principal, _ = self._principals.caller()
         (setting,) = readable({name: self.find(name)}, principal)
         return setting
 
-    def store(self, setting: "KeepSetting", before: "KeepSetting | None") -> None:
+    def store(self, setting: KeepSetting, before: KeepSetting | None) -> None:
         """Store a setting, and mark a declared queue. Raises `RejectedError` for a queue that is not declared."""
-        from signalbox.exchange.model.bindings import DeclaredName
-
         self.settings.put(setting)
         if setting.declared is None:
             return
@@ -195,7 +182,7 @@ class KeptQueues:
                 self.settings.forget(setting)
             raise RejectedError(f"queue {setting.declared!r} is not declared")
 
-    def apply(self, queue: "QueueName") -> dict[str, Any]:
+    def apply(self, queue: QueueName) -> dict[str, Any]:
         """Let the stage apply the stored setting of a queue, and return its result."""
         from signalbox.cli.splitting.stage import control_of
 
@@ -204,9 +191,7 @@ class KeptQueues:
         return dict(result) if isinstance(result, dict) else {}
 
     @cached_property
-    def _principals(self) -> "IamReaders":
-        from signalbox.aws.kept.readers import IamReaders
-
+    def _principals(self) -> IamReaders:
         session = self.deployment.session()
         return IamReaders(session.client("iam"), session.client("sts"))
 
@@ -216,7 +201,7 @@ class KeptQueues:
         return DynamoTable(self.deployment.session().client("dynamodb"), output(self.deployment, name))
 
 
-def _near(sqs: "SQSClient", queue: "QueueName") -> str:
+def _near(sqs: "SQSClient", queue: QueueName) -> str:
     """Return the queue in SQS that may be meant; nothing if the caller may not list the queues."""
     from botocore.exceptions import ClientError
 
@@ -242,7 +227,7 @@ def _print(document: dict[str, Any], *, as_json: bool) -> None:
     print_fields(fields)
 
 
-def _document(setting: "KeepSetting", *, is_active: bool) -> dict[str, object]:
+def _document(setting: KeepSetting, *, is_active: bool) -> dict[str, object]:
     return {
         "queue": setting.queue,
         "declared": setting.declared,
@@ -253,7 +238,7 @@ def _document(setting: "KeepSetting", *, is_active: bool) -> dict[str, object]:
     }
 
 
-def _row(setting: "KeepSetting", *, is_active: bool) -> tuple[str, str, str, str]:
+def _row(setting: KeepSetting, *, is_active: bool) -> tuple[str, str, str, str]:
     kept = BEING_DELETED if setting.keep_for is None else duration_text(int(setting.keep_for.total_seconds()))
     readers = ", ".join(sorted(setting.readers.values())) or "-"
     state = f"{kept}, {NOT_NEW_ONES}" if setting.keep_for is not None and not is_active else kept

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from signalbox.cli.shared.stage import output, say
 from signalbox.errors import SignalboxError
+from signalbox.kept.objects import KeptReader, read_batch
 
 if TYPE_CHECKING:
     from signalbox.clients.control import ControlClient
     from signalbox.clients.deployment import Deployment
     from signalbox.history.event import HistoryEvent
     from signalbox.history.trace.story import Story
-    from signalbox.kept.objects import KeptReader
     from signalbox.messages import Message
 
 MAXIMUM_MESSAGES = 5  # each is an object to read and a command to the stage
@@ -76,10 +76,8 @@ def _verdicts(
             yield FilterVerdict(queue=str(event.source), message_id=str(event.message_id), **known)
 
 
-def _message(reader: "KeptReader", event: "HistoryEvent") -> "Message | None":
+def _message(reader: KeptReader, event: "HistoryEvent") -> "Message | None":
     """Return the kept message of an event; None if it was deleted meanwhile."""
-    from signalbox.kept.objects import read_batch
-
     text = reader.read(event.labels.get("object", ""))
     messages = () if text is None else read_batch(text)
     return next((one for one in messages if one.message_id == event.message_id), None)

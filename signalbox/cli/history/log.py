@@ -12,6 +12,9 @@ from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line
 from signalbox.cli.shared.stage import OutputOptions, output, say
 from signalbox.errors import RejectedError
+from signalbox.exchange.matching.trie import BindingTrie
+from signalbox.exchange.model.patterns import Pattern
+from signalbox.exchange.model.topics import RoutingKey
 
 app = CommandGroup("Export the logs of topics of live exchanges.")
 
@@ -26,9 +29,6 @@ def export(
 ) -> None:
     """Export the events of a live exchange, and save one text file for each topic and day."""
     from signalbox.aws.history.log_files import download_logs
-    from signalbox.exchange.matching.trie import BindingTrie
-    from signalbox.exchange.model.patterns import Pattern
-    from signalbox.exchange.model.topics import RoutingKey
 
     wanted: BindingTrie[str] = BindingTrie()
     wanted.add(Pattern.parse(topics), exchange)

@@ -7,6 +7,7 @@ from signalbox.cli.exchange.names import known_names
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.stage import output
 from signalbox.errors import RejectedError
+from signalbox.exchange.model.names import dead_letter_name
 from signalbox.nearest import suggestion
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ def check_names(deployment: "Deployment", selection: Mapping[str, str]) -> None:
 
 def _has_dead_letters(client: "ExchangeClient", name: str) -> bool:
     """Return whether a deleted exchange or queue left its dead-letter queue."""
-    from signalbox.exchange.model.names import dead_letter_name
-
     try:
         client.sqs.get_queue_url(QueueName=dead_letter_name(client.names.queue(name)))
     except client.sqs.exceptions.QueueDoesNotExist:

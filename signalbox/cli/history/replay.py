@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from signalbox.cli.history.jobs import run_jobs
+from signalbox.cli.history.keep import KeptQueues
 from signalbox.cli.history.names import check_names, is_live
 from signalbox.cli.shared.output import print_fields, print_json
 from signalbox.cli.shared.stage import OutputOptions, duration, output, say
 from signalbox.errors import RejectedError
+from signalbox.exchange.model.patterns import Pattern
 from signalbox.history.jobs import REPLAY_PREFIX
+from signalbox.history.replay_state import ReplayId, ReplayProgress, parse_replay_id
 
 if TYPE_CHECKING:
     from signalbox.clients.deployment import Deployment
-    from signalbox.history.replay_state import ReplayId, ReplayProgress
 
 ID_BYTES = 3
 SOURCES = ("exchange", "dead_letters", "kept")
@@ -72,11 +74,8 @@ def replay(
     _print_record(run.record(), as_json=options.as_json)
 
 
-def _checked_id(selection: Mapping[str, str], *, replay_id: str | None, resume: str | None) -> "ReplayId":
+def _checked_id(selection: Mapping[str, str], *, replay_id: str | None, resume: str | None) -> ReplayId:
     """Return the replay's id. Raises `RejectedError` for options that exclude each other, before a job starts."""
-    from signalbox.exchange.model.patterns import Pattern
-    from signalbox.history.replay_state import parse_replay_id
-
     if resume is not None:
         if selection or replay_id is not None:
             raise RejectedError("--resume continues a replay with its original options: give no others")
@@ -108,7 +107,7 @@ def _moment(text: str | None, option: str) -> datetime | None:
 class _Replay:
     """A replay on a stage."""
 
-    def __init__(self, deployment: "Deployment", name: "ReplayId", arguments: Mapping[str, str]) -> None:
+    def __init__(self, deployment: "Deployment", name: ReplayId, arguments: Mapping[str, str]) -> None:
         self.deployment, self.name, self.arguments = deployment, name, arguments
         self.bucket = output(deployment, "HistoryBucket")
 
@@ -144,13 +143,11 @@ class _Replay:
 
         The setting and the caller are known here: the job has its own role, and reads no settings.
         """
-        from signalbox.cli.history.keep import KeptQueues
-
         setting = KeptQueues(self.deployment).readable(queue)
         oldest = setting.oldest(datetime.now(UTC))
         return {"kept": setting.declared or str(setting.queue), "kept_since": oldest.isoformat(timespec="seconds")}
 
-    def record(self) -> "ReplayProgress":
+    def record(self) -> ReplayProgress:
         """Return the replay's record."""
         from signalbox.aws.history.replay_records import S3ReplayRecords
 
@@ -188,7 +185,7 @@ class _Replay:
             say(f"{report['sent']} of {report['messages']} sent")
 
 
-def _print_record(progress: "ReplayProgress", *, as_json: bool) -> None:
+def _print_record(progress: ReplayProgress, *, as_json: bool) -> None:
     if as_json:
         print_json(progress.to_document())
         return

@@ -16,13 +16,15 @@ from signalbox.cli.history.trace_text import filter_lines, story_lines, verdict_
 from signalbox.cli.shared.output import print_json, print_line
 from signalbox.cli.shared.stage import OutputOptions, output, say
 from signalbox.errors import RejectedError, SignalboxError
+from signalbox.exchange.matching.verdicts import BindingVerdict, binding_verdicts
+from signalbox.exchange.messages.headers import file_id
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.history.lookup import EventWindow
+from signalbox.history.trace.search import LinkedEvents, NotTraced, linked_events
+from signalbox.history.trace.story import Story, stories
 
 if TYPE_CHECKING:
     from signalbox.clients.deployment import Deployment
-    from signalbox.exchange.matching.verdicts import BindingVerdict
-    from signalbox.history.lookup import EventWindow
-    from signalbox.history.trace.search import LinkedEvents
-    from signalbox.history.trace.story import Story
 
 DEFAULT = "7d"
 LONGEST = timedelta(days=3_650)  # each day is a request
@@ -52,9 +54,6 @@ def trace(
     options: OutputOptions,
 ) -> None:
     """Trace one message: its publisher, copies, retries, sessions, connections and last known place."""
-    from signalbox.history.lookup import EventWindow
-    from signalbox.history.trace.story import stories
-
     now, span, id_ = datetime.now(UTC), _span(over), _id(asked)
     _require_parquet()
     window = EventWindow(now - span, now + timedelta(minutes=1))  # clocks differ
@@ -101,14 +100,10 @@ def _require_parquet() -> None:
         raise RejectedError("trace reads Parquet files with pyarrow: install the extra `history` of this package")
 
 
-def _found(
-    deployment: "Deployment", asked: str, window: "EventWindow", *, over: str
-) -> "tuple[LinkedEvents, list[str]]":
+def _found(deployment: "Deployment", asked: str, window: EventWindow, *, over: str) -> tuple[LinkedEvents, list[str]]:
     """Return the events of what is asked, and the keys of objects that are not readable. Raises `NotTraced`."""
     from signalbox.aws.history.event_lookup import S3EventLookup
     from signalbox.clients.deployment import LocalDeployment
-    from signalbox.exchange.messages.headers import file_id
-    from signalbox.history.trace.search import NotTraced, linked_events
 
     bucket = output(deployment, "HistoryBucket")
     say(f"reading the last {over} of the history of {deployment.place}")
@@ -138,7 +133,7 @@ def _missing(asked: str, *, over: str, is_local: bool) -> str:
     return f"no event of the last {over} names {asked!r}\n{arrival}; {further}\n{forms}"
 
 
-def _print(found_stories: "list[Story]", found: "LinkedEvents") -> None:
+def _print(found_stories: list[Story], found: LinkedEvents) -> None:
     for number, story in enumerate(found_stories[:MAXIMUM_STORIES]):
         if number:
             print_line()
@@ -155,11 +150,8 @@ def _width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def _verdicts(deployment: "Deployment", found_stories: "Iterable[Story]") -> "list[BindingVerdict]":
+def _verdicts(deployment: "Deployment", found_stories: Iterable[Story]) -> list[BindingVerdict]:
     """Return the verdicts of the bindings that exist now; none if the caller may not read them."""
-    from signalbox.exchange.matching.verdicts import binding_verdicts
-    from signalbox.exchange.model.topics import RoutingKey
-
     routed = {
         (one.topic, exchange): None for one in found_stories if one.topic is not None for exchange in one.exchanges
     }
@@ -184,9 +176,9 @@ def _verdicts(deployment: "Deployment", found_stories: "Iterable[Story]") -> "li
 
 def _document(
     asked: str,
-    window: "EventWindow",
-    found: "LinkedEvents",
-    found_stories: "list[Story]",
+    window: EventWindow,
+    found: LinkedEvents,
+    found_stories: list[Story],
 ) -> dict[str, object]:
     return {
         "asked": asked,

@@ -4,14 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from signalbox.cli.history.kept_filters import FilterVerdict
-    from signalbox.exchange.matching.verdicts import BindingVerdict
-    from signalbox.history.trace.places import Place
-    from signalbox.history.trace.steps import Step
-    from signalbox.history.trace.story import Story
+from signalbox.cli.history.kept_filters import FilterVerdict
+from signalbox.exchange.matching.verdicts import BindingVerdict
+from signalbox.history.trace.places import Place
+from signalbox.history.trace.steps import Step
+from signalbox.history.trace.story import Story
 
 SHOWN = 8  # of equal steps, places and bindings; JSON has all
 SECOND, MINUTE = 1_000, 60_000
@@ -20,7 +18,7 @@ INDENT = 25 + CAPABILITY  # of a reason, below its step
 LEAST, NARROW = 40, 4  # columns of a text after what precedes it on its line; the indent of one below it
 
 
-def story_lines(story: "Story", *, width: int | None = None) -> Iterator[str]:
+def story_lines(story: Story, *, width: int | None = None) -> Iterator[str]:
     """Yield the lines of a message's story, wrapped to the width of a terminal; None wraps none."""
     yield f"message {story.message_id}"
     facts = [f"topic {story.topic or repr('')}"] if story.topic is not None else []
@@ -38,7 +36,7 @@ def story_lines(story: "Story", *, width: int | None = None) -> Iterator[str]:
     yield from _place_lines(story.places, width)
 
 
-def verdict_lines(verdicts: "Sequence[BindingVerdict]") -> Iterator[str]:
+def verdict_lines(verdicts: Sequence[BindingVerdict]) -> Iterator[str]:
     """Yield the lines of bindings, evaluated now; those that match come first."""
     for exchange, of_exchange in groupby(verdicts, key=lambda one: one.exchange):
         found = sorted(of_exchange, key=lambda one: not one.matches)
@@ -50,7 +48,7 @@ def verdict_lines(verdicts: "Sequence[BindingVerdict]") -> Iterator[str]:
             yield f"  and {len(found) - SHOWN:,} more: `signalbox bindings {exchange}`"
 
 
-def filter_lines(verdicts: "Sequence[FilterVerdict]") -> Iterator[str]:
+def filter_lines(verdicts: Sequence[FilterVerdict]) -> Iterator[str]:
     """Yield the lines of sessions' filters, evaluated now on kept messages, in the order in which they apply."""
     for (queue, message_id), found in groupby(verdicts, key=lambda one: (one.queue, one.message_id)):
         yield ""
@@ -59,10 +57,10 @@ def filter_lines(verdicts: "Sequence[FilterVerdict]") -> Iterator[str]:
             yield f"  {'match   ' if one.matches else 'no match'}  {one.session} ({one.mode})  {one.reason}"
 
 
-def _runs(steps: "Iterable[Step]") -> "Iterator[list[Step]]":
+def _runs(steps: Iterable[Step]) -> Iterator[list[Step]]:
     """Group neighbouring steps of the same kind, such as deliveries to a thousand connections."""
 
-    def kind(step: "Step") -> tuple[str, str, str]:
+    def kind(step: Step) -> tuple[str, str, str]:
         event = step.event
         return (step.capability, event.kind if event else "", event.outcome if event else "")
 
@@ -70,7 +68,7 @@ def _runs(steps: "Iterable[Step]") -> "Iterator[list[Step]]":
         yield list(group)
 
 
-def _step_lines(story: "Story", step: "Step", width: int | None) -> Iterator[str]:
+def _step_lines(story: Story, step: Step, width: int | None) -> Iterator[str]:
     depth = "  " * step.depth
     head = f"{_time(step.at)}  {_after(story.after_ms(step)):>9}  {step.capability:<{CAPABILITY}}{depth}"
     yield from _fitted(head, step.text, width)
@@ -78,7 +76,7 @@ def _step_lines(story: "Story", step: "Step", width: int | None) -> Iterator[str
         yield from _fitted(f"{'':>{INDENT}}{depth}", step.reason, width)
 
 
-def _place_lines(places: "Sequence[Place]", width: int | None) -> Iterator[str]:
+def _place_lines(places: Sequence[Place], width: int | None) -> Iterator[str]:
     longest = max((len(one.name) for one in places), default=0)
     for one in places[:SHOWN]:
         yield from _fitted(f"  {one.name:<{longest}}  ", f"{one.state}, since {_time(one.since)}", width)

@@ -1,9 +1,7 @@
 """`signalbox arvados bridge`: publishes the log rows of an Arvados cluster to a realm."""
 
-import json
 import os
 import secrets
-import sys
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,15 +14,20 @@ import typer
 from signalbox.cli.exchange.stage import UserOptions, exchanges, seconds
 from signalbox.cli.live.stage import TICKET, USER, login_of
 from signalbox.cli.shared.option_groups import CommandGroup
-from signalbox.cli.shared.output import print_line
+from signalbox.cli.shared.output import print_json_line
+from signalbox.cli.shared.signals import Ending
 from signalbox.cli.shared.stage import StageOptions, say
+from signalbox.clients.bridge.log_endpoint import LogEndpoint
+from signalbox.clients.bridge.run import BridgeRun
+from signalbox.clients.bridge.worker import Worker
 from signalbox.errors import RejectedError
+from signalbox.live.bridge.log_selection import SUBSCRIBED, ContainerSelection
+from signalbox.live.bridge.service import ArvadosBridge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from signalbox.clients.bridge.realm import BridgedRealm
-    from signalbox.clients.bridge.worker import Worker
     from signalbox.clients.exchange.client import ExchangeClient
     from signalbox.clients.live.client import LiveClient
     from signalbox.clients.live.session import Login
@@ -99,10 +102,7 @@ def bridge(
     as_json: Annotated[bool, typer.Option("--json", help="Print statistics as JSON, one line every 10 s.")] = False,
 ) -> None:
     """Publish each row of a cluster's table `logs` to a realm once and in order, until interrupted."""
-    from signalbox.cli.shared.signals import Ending
     from signalbox.clients.bridge.postgres import PostgresLogs
-    from signalbox.clients.bridge.run import BridgeRun
-    from signalbox.live.bridge.service import ArvadosBridge
 
     if ignore_checkpoint and from_log_id is None:
         raise RejectedError("--ignore-checkpoint needs --from-log-id, the row to start after")
@@ -137,29 +137,25 @@ def bridge(
             made,
             is_ending=lambda: ending.is_due,
             say=say,
-            report=_print_json if as_json else _print_progress,
+            report=print_json_line if as_json else _print_progress,
             waiting=ending.waiting,
             workers=workers,
         ).run()
     ending.exit_if_interrupted()
 
 
-def _permission_worker(client: "ExchangeClient", realm: str, database: str) -> "Worker":
+def _permission_worker(client: "ExchangeClient", realm: str, database: str) -> Worker:
     from signalbox.clients.bridge.permissions import PermissionSync, PostgresPermissions
-    from signalbox.clients.bridge.worker import Worker
 
     sync = PermissionSync(client.ask, realm, partial(PostgresPermissions.connect, database), say)
     return Worker("permissions", sync.work, sync.figures, say)
 
 
-def _log_worker(api: str, names: "Sequence[str]", database: str, realm: "BridgedRealm") -> "Worker":
+def _log_worker(api: str, names: "Sequence[str]", database: str, realm: "BridgedRealm") -> Worker:
     """Return the worker for logs. Raises `RejectedError` without a token or with an unknown name."""
     from signalbox.clients.bridge.containers import PostgresContainers
-    from signalbox.clients.bridge.log_endpoint import LogEndpoint
     from signalbox.clients.bridge.log_realm import LogRealm, Subscriptions
     from signalbox.clients.bridge.log_relay import LogRelay, RelayConnections
-    from signalbox.clients.bridge.worker import Worker
-    from signalbox.live.bridge.log_selection import SUBSCRIBED, ContainerSelection
 
     token = os.environ.get(TOKEN)
     if not token:
@@ -214,11 +210,6 @@ class LiveLogin:
 
         with LiveClient(connector(self.url), self.login) as client:
             yield client
-
-
-def _print_json(statistics: Mapping[str, object]) -> None:
-    print_line(json.dumps(statistics))
-    sys.stdout.flush()
 
 
 def _print_progress(statistics: Mapping[str, object]) -> None:

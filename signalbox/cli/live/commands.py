@@ -2,24 +2,22 @@
 
 import json
 import sys
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from signalbox.cli.exchange.stage import seconds
 from signalbox.cli.live.stage import JoinOptions, events, joining
 from signalbox.cli.shared.output import print_json, print_line
+from signalbox.cli.shared.signals import Ending
 from signalbox.cli.shared.stage import say
+from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.errors import RejectedError
-from signalbox.live.wamp.patterns import MatchPolicy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from signalbox.clients.live.cursor import ReceivedEvent
-    from signalbox.live.wamp.messages import Payload
-    from signalbox.live.wamp.options import BackfillStart
+from signalbox.live.wamp.messages import Payload
+from signalbox.live.wamp.options import AfterTime, BackfillStart, LastEvents, parse_timestamp
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 LINES = 10  # the default of `tail` in coreutils
 ABSENT = "-"
@@ -54,10 +52,6 @@ def tail(
     as_json: Json = False,
 ) -> None:
     """Print the events of a topic: past events first, then each new event, without gaps."""
-    from signalbox.cli.shared.signals import Ending
-    from signalbox.clients.live.cursor import PatternCursor
-    from signalbox.live.wamp.patterns import TopicPattern
-
     cursor = PatternCursor(TopicPattern.parse(topic, match), _past(last, since))
     ending = Ending()
     with ending.awaited(), joining(access) as client:
@@ -76,10 +70,6 @@ def watch(
     as_json: Json = False,
 ) -> None:
     """Print the latest state of a record, then its changes."""
-    from signalbox.cli.shared.signals import Ending
-    from signalbox.clients.live.cursor import PatternCursor
-    from signalbox.live.wamp.patterns import TopicPattern
-
     cursor = PatternCursor(TopicPattern.parse(record), get_retained=True)
     ending, state = Ending(), dict[str, object]()
     with ending.awaited(), joining(access) as client:
@@ -120,9 +110,7 @@ def sign_out(
         print_line("no sign-in is stored")
 
 
-def _past(last: int | None, since: str | None) -> "BackfillStart | None":
-    from signalbox.live.wamp.options import AfterTime, LastEvents
-
+def _past(last: int | None, since: str | None) -> BackfillStart | None:
     if since is None:
         count = LINES if last is None else last
         return LastEvents(count) if count else None
@@ -132,13 +120,11 @@ def _past(last: int | None, since: str | None) -> "BackfillStart | None":
 
 
 def _moment(text: str) -> datetime:
-    from signalbox.live.wamp.options import parse_timestamp
-
     moment = parse_timestamp(text)
     return moment or datetime.now(UTC) - timedelta(seconds=seconds(text, "--since") or 0)
 
 
-def document(event: "ReceivedEvent") -> dict[str, object]:
+def document(event: ReceivedEvent) -> dict[str, object]:
     """Return an event as a JSON document."""
     return {
         "topic": event.topic,
@@ -153,7 +139,7 @@ def document(event: "ReceivedEvent") -> dict[str, object]:
     }
 
 
-def fields(payload: "Payload") -> dict[str, object]:
+def fields(payload: Payload) -> dict[str, object]:
     """Return the state that an event publishes: its object's fields, or its arguments as `value`, and its keywords."""
     first = payload.arguments[0] if payload.arguments else None
     if isinstance(first, dict):
@@ -162,7 +148,7 @@ def fields(payload: "Payload") -> dict[str, object]:
     return {**named, **payload.keywords}
 
 
-def changes(before: "Mapping[str, object]", after: "Mapping[str, object]") -> "Iterator[str]":
+def changes(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
     """Yield one line for each field that differs between two states."""
     for name in {**before, **after}:
         if name not in before:
@@ -171,18 +157,18 @@ def changes(before: "Mapping[str, object]", after: "Mapping[str, object]") -> "I
             yield f"{name}: {_shown(before[name])} → {_shown(after[name]) if name in after else ABSENT}"
 
 
-def _line(event: "ReceivedEvent", *, has_topic: bool) -> str:
+def _line(event: ReceivedEvent, *, has_topic: bool) -> str:
     return f"{_heading(event, has_topic=has_topic)}  {_text(event)}"
 
 
-def _heading(event: "ReceivedEvent", *, has_topic: bool = True) -> str:
+def _heading(event: ReceivedEvent, *, has_topic: bool = True) -> str:
     at = event.at.astimezone().isoformat(sep=" ", timespec="milliseconds")[:23] if event.at else ABSENT
     topic = [event.topic] if has_topic else []
     number = [] if event.sequence is None else [f"#{event.sequence}"]
     return "  ".join([at, " ".join([*topic, *number])]).rstrip()
 
 
-def _text(event: "ReceivedEvent") -> str:
+def _text(event: ReceivedEvent) -> str:
     if event.omitted_bytes is not None:
         return f"({event.omitted_bytes:,} bytes, too large for a message)"
     words = [_shown(value) for value in event.payload.arguments]

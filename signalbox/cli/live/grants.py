@@ -1,7 +1,7 @@
 """The command `signalbox grant`: rights to topics of a realm."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -10,14 +10,12 @@ from signalbox.cli.live.changes import check_realm, print_dry_run
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_list
 from signalbox.cli.shared.stage import say
+from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.live.rights.coverage import check_placeholders
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import InvalidUri
 from signalbox.nearest import suggestion
 from signalbox.sarracenia.rights.permissions import Right
-
-if TYPE_CHECKING:
-    from signalbox.clients.exchange.client import ExchangeClient
 
 app = CommandGroup("Manage rights to topics of live exchanges: grant, deny, list and explain.")
 
@@ -147,7 +145,7 @@ def explain(
         print_line("no live exchange that you may configure")
 
 
-def _near(client: "ExchangeClient", fields: dict[str, object]) -> str:
+def _near(client: ExchangeClient, fields: dict[str, object]) -> str:
     """Return the pattern that may be meant, of the grants to the same user on the same exchange."""
     found = client.ask_list("grants", {"user": fields["user"], "exchange": fields["exchange"]})
     return suggestion(str(fields["uri"]), [str(one["uri"]) for one in found])

@@ -53,8 +53,6 @@ def deployment_of_page(page_url: str) -> Deployment:
 
 def signed_in_login(deployment: Deployment, realm: str, wanted: str | None) -> Login:
     """Return a login with the tokens of a user who signs in at the first request, unless a sign-in is stored."""
-    from signalbox.clients.live.session import Login
-
     page = page_url_of(deployment)
     issuer = chosen(_issuers(page_config(page, realm), realm), realm, wanted)
     source = SignedIn(issuer.asked, SignIns(state_folder(), _folder(page)), _show)

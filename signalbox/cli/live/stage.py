@@ -1,7 +1,6 @@
 """Options and helpers that the live commands share: the stage, the realm and the user to join as."""
 
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from signalbox.cli.shared import confirmation
 from signalbox.cli.shared.stage import StageOptions, say
-from signalbox.errors import RejectedError
+from signalbox.clients.live.session import JoinRefused, Login, PastOmitted
+from signalbox.errors import RejectedError, SignalboxError
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.nearest import suggestion
 
 if TYPE_CHECKING:
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from signalbox.clients.deployment import Deployment
     from signalbox.clients.live.client import LiveClient
     from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
-    from signalbox.clients.live.session import JoinRefused, Login
-    from signalbox.live.wamp.patterns import TopicPattern
 
 TICKET, USER, REALM = "SIGNALBOX_TICKET", "SIGNALBOX_USER", "SIGNALBOX_REALM"
 PAGE = "SIGNALBOX_PAGE"
@@ -80,7 +80,6 @@ def joining(access: JoinOptions) -> "Iterator[LiveClient]":
     """Provide a client that joins a realm at its first request."""
     from signalbox.clients.deployment import missing_output
     from signalbox.clients.live.client import LiveClient
-    from signalbox.clients.live.session import JoinRefused
     from signalbox.clients.web_socket import connector
 
     deployment = _deployment(access)
@@ -94,7 +93,7 @@ def joining(access: JoinOptions) -> "Iterator[LiveClient]":
         raise JoinRefused(f"{error}{_near_realm(deployment, login.realm, error)}") from error
 
 
-def _near_realm(deployment: "Deployment", realm: str, error: "JoinRefused") -> str:
+def _near_realm(deployment: "Deployment", realm: str, error: JoinRefused) -> str:
     """Return the realm that may be meant, if the error is about the realm."""
     if NO_SUCH_REALM not in str(error):
         return ""
@@ -113,7 +112,7 @@ def _deployment(access: JoinOptions) -> "Deployment":
     return deployment_of_page(access.page)
 
 
-def _login(deployment: "Deployment", access: JoinOptions) -> "Login":
+def _login(deployment: "Deployment", access: JoinOptions) -> Login:
     if not access.sign_in:
         if access.issuer is not None:
             raise RejectedError("--issuer needs --sign-in")
@@ -128,13 +127,11 @@ def _login(deployment: "Deployment", access: JoinOptions) -> "Login":
     return signed_in_login(deployment, realm, access.issuer)
 
 
-def login_of(deployment: "Deployment", *, exchange: str | None, user: str | None) -> "Login":
+def login_of(deployment: "Deployment", *, exchange: str | None, user: str | None) -> Login:
     """Return the realm, user and ticket to join with; the defaults are the local stage's trial realm and user.
 
     Raises `RejectedError` for a ticket in the environment without its user: it is not sent for another one.
     """
-    from signalbox.clients.live.session import Login
-
     if user is None and os.environ.get(TICKET):
         raise RejectedError(f"{TICKET} is set, but not its user: set {USER} too, or give --user")
     realm = exchange or deployment.realm
@@ -156,16 +153,11 @@ def _ticket(deployment: "Deployment", user: str) -> str:
     found = os.environ.get(TICKET) or _tickets(deployment).get(user)
     if found:
         return found
-    if is_terminal():
+    if confirmation.is_terminal():
         return str(typer.prompt(f"Ticket of {user}", hide_input=True, err=True))
     raise RejectedError(
         f"there is no ticket of user {user!r}: set {TICKET}; `signalbox user secret {user}` creates one"
     )
-
-
-def is_terminal() -> bool:
-    """Return whether a user can be prompted."""
-    return sys.stdin.isatty()
 
 
 def events(
@@ -189,8 +181,6 @@ def events(
 
 def _noted(client: "LiveClient", source: "Iterator[ReceivedEvent]", ending: "Ending") -> "Iterator[ReceivedEvent]":
     """Yield events until a signal; report gaps, reconnects and past events that the router refuses."""
-    from signalbox.clients.live.session import PastOmitted
-
     connections = max(client.connections, 1)
     while not ending.is_due:
         event = None
@@ -211,17 +201,13 @@ def _noted(client: "LiveClient", source: "Iterator[ReceivedEvent]", ending: "End
         yield event
 
 
-def _say_nothing_yet(client: "LiveClient", pattern: "TopicPattern") -> None:
-    from signalbox.live.wamp.patterns import MatchPolicy
-
+def _say_nothing_yet(client: "LiveClient", pattern: TopicPattern) -> None:
     kind = "" if pattern.match is MatchPolicy.EXACT else f"{pattern.match.value} "
     say(f"nothing yet on {kind}{pattern.uri!r} of {client.login.realm}{_near(client, pattern.uri)}")
 
 
 def _near(client: "LiveClient", uri: str) -> str:
     """Return the topics that may be meant; nothing if the stage does not list them."""
-    from signalbox.errors import SignalboxError
-
     try:
         listed: Any = client.call(TOPICS).arguments[0]
         topics = [str(one["topic"]) for one in listed]

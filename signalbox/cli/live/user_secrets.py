@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,10 +11,9 @@ from signalbox.cli.exchange.stage import UserOutputOptions, exchanges
 from signalbox.cli.exchange.user_files import Names, Source, named_users
 from signalbox.cli.shared.output import print_fields, print_json, print_table
 from signalbox.cli.shared.stage import say
-
-if TYPE_CHECKING:
-    from signalbox.clients.exchange.client import ExchangeClient
-    from signalbox.live.wamp.authentication import StoredSecret
+from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.live.admin.commands import secret_fields
+from signalbox.live.wamp.authentication import StoredSecret
 
 # Both are too random to be guessed.
 SECRET_BYTES, SALT_BYTES = 24, 16
@@ -26,21 +25,17 @@ class CreatedSecret:
 
     user: str
     secret: str
-    credentials: "StoredSecret"
+    credentials: StoredSecret
 
     @classmethod
     def of(cls, user: str, *, wampcra: bool) -> "CreatedSecret":
         """Return a new random secret of a user."""
-        from signalbox.live.wamp.authentication import StoredSecret
-
         created = secrets.token_urlsafe(SECRET_BYTES)
         return cls(user, created, StoredSecret.of(created, salt=secrets.token_hex(SALT_BYTES), with_key=wampcra))
 
     @property
     def fields(self) -> dict[str, object]:
         """Return the fields of the command `secret`."""
-        from signalbox.live.admin.commands import secret_fields
-
         return {"user": self.user, **secret_fields(self.credentials)}
 
     @property
@@ -72,7 +67,7 @@ def secret(
 
 
 def replaced_secrets(
-    client: "ExchangeClient", users: Sequence[str], *, wampcra: bool = False
+    client: ExchangeClient, users: Sequence[str], *, wampcra: bool = False
 ) -> Iterator[list[CreatedSecret]]:
     """Give users new secrets; yield each page of them once the stage has stored it."""
     from signalbox.live.admin.command_reader import MAXIMUM_SECRETS
@@ -83,7 +78,7 @@ def replaced_secrets(
         yield page
 
 
-def _create_several(client: "ExchangeClient", users: Sequence[str], *, wampcra: bool, as_json: bool) -> None:
+def _create_several(client: ExchangeClient, users: Sequence[str], *, wampcra: bool, as_json: bool) -> None:
     """Replace the secrets page by page, and print all that were replaced, also if a later page fails."""
     stored: list[CreatedSecret] = []
     try:

@@ -14,7 +14,9 @@ from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_text
 from signalbox.cli.shared.stage import OutputOptions, output, say
 from signalbox.errors import RejectedError
+from signalbox.rendezvous.reporting.statistics import DayStatistics
 from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.offer import offer_body
 
 if TYPE_CHECKING:
     from signalbox.clients.deployment import Deployment
@@ -39,7 +41,6 @@ def offer(
 ) -> None:
     """Send an offer as a client does and print the answer; without --sdp, send a sample offer."""
     from signalbox.flows.rendezvous import sqs_rendezvous
-    from signalbox.rendezvous.wire.offer import offer_body
 
     deployment = options.deployment()
     description = session_description(sdp)
@@ -118,8 +119,6 @@ def stats(
 
 
 def _print_statistics(day: date, counters: Mapping[str, int], *, as_json: bool) -> None:
-    from signalbox.rendezvous.reporting.statistics import DayStatistics
-
     if as_json:
         print_json({"day": day.isoformat(), "counters": counters})
         return

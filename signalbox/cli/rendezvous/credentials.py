@@ -6,15 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from signalbox.aws.rendezvous.credentials import (
+    ClientCredentials,
+    client_credentials,
+    client_key_ids,
+    revoke_client_credentials,
+)
 from signalbox.cli.shared.confirmation import Yes, confirm
 from signalbox.cli.shared.output import print_fields, print_json, print_line
 from signalbox.cli.shared.stage import OutputOptions, say
 from signalbox.errors import RejectedError
+from signalbox.local.files import read_json, write_json
 from signalbox.rendezvous.wire.bridge_line import STUN_SERVERS, bridge_lines
 from signalbox.rendezvous.wire.bridges import DEFAULT_FINGERPRINT, Fingerprint
 
 if TYPE_CHECKING:
-    from signalbox.aws.rendezvous.credentials import ClientCredentials
     from signalbox.clients.deployment import Deployment
 
 STUN_SERVER = re.compile(r"(stun:)?(?P<address>([\w.-]+|\[[\da-fA-F:.]+\])(:(?P<port>\d+))?)")  # RFC 7064
@@ -58,10 +64,8 @@ def credentials(
     _print_client(deployment, key, servers, as_json=options.as_json)
 
 
-def client_key(deployment: "Deployment", *, rotate: bool = False) -> "ClientCredentials":
+def client_key(deployment: "Deployment", *, rotate: bool = False) -> ClientCredentials:
     """Return the key of a stage's clients, and print that it is new if it is."""
-    from signalbox.aws.rendezvous.credentials import client_credentials, client_key_ids
-
     known = client_key_ids(deployment.session(), deployment.outputs)
     key = client_credentials(deployment.session(), deployment.outputs, rotate=rotate)
     if key.access_key_id not in known:
@@ -71,8 +75,6 @@ def client_key(deployment: "Deployment", *, rotate: bool = False) -> "ClientCred
 
 
 def _revoke(deployment: "Deployment", *, yes: bool, as_json: bool) -> None:
-    from signalbox.aws.rendezvous.credentials import client_key_ids, revoke_client_credentials
-
     known = len(client_key_ids(deployment.session(), deployment.outputs))
     if known:
         question = f"Delete {_keys(known)} of the clients of {deployment.place}? It cuts off every client at once."
@@ -88,11 +90,10 @@ def _keys(count: int) -> str:
     return f"{count} key{'' if count == 1 else 's'}"
 
 
-def _record(deployment: "Deployment", key: "ClientCredentials") -> None:
+def _record(deployment: "Deployment", key: ClientCredentials) -> None:
     """Write the client's key to the local stage's file, if it has another one."""
     from signalbox.cli.shared.deployment import LOCAL
     from signalbox.clients.deployment import LocalDeployment
-    from signalbox.local.files import read_json, write_json
 
     if not isinstance(deployment, LocalDeployment):
         return
@@ -102,9 +103,7 @@ def _record(deployment: "Deployment", key: "ClientCredentials") -> None:
         write_json(path, {**local, "client_credentials": document})
 
 
-def _print_client(
-    deployment: "Deployment", key: "ClientCredentials", stun_servers: list[str], *, as_json: bool
-) -> None:
+def _print_client(deployment: "Deployment", key: ClientCredentials, stun_servers: list[str], *, as_json: bool) -> None:
     queue_url = sqsqueue(deployment.outputs)
     lines = bridge_lines(
         fingerprints(deployment.outputs), queue_url=queue_url, sqscreds=key.sqscreds, stun_servers=stun_servers

@@ -12,6 +12,7 @@ from signalbox.cli.doctor.settings import InvalidSettings, given_settings, read_
 from signalbox.cli.shared.confirmation import confirm
 from signalbox.cli.shared.stage import SETTINGS_OUTPUT, VERSION_OUTPUT, say
 from signalbox.clients.deployment import capabilities_of
+from signalbox.clients.stage_session import StageMissing, stack_outputs
 from signalbox.local.files import require_settings
 from signalbox.nearest import suggestion
 
@@ -59,8 +60,6 @@ def plan_of_stage(
 
     A stack without outputs, as after a failed first deployment, is no stage yet. Raises `InvalidSettings`.
     """
-    from signalbox.clients.stage_session import StageMissing, stack_outputs
-
     config = read_settings([*place, *context])
     try:
         outputs = stack_outputs(session(config.region), config.stage)

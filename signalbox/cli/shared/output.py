@@ -39,6 +39,12 @@ def print_json(value: object) -> None:
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
+def print_json_line(value: object) -> None:
+    """Print a value as JSON on one line, at once."""
+    print_line(json.dumps(value))
+    sys.stdout.flush()
+
+
 def print_line(text: str = "") -> None:
     """Print one line of a result, also if the text has several."""
     sys.stdout.write(escaped(text) + "\n")

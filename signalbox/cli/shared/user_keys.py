@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.errors import RejectedError
+from signalbox.local.files import read_json, write_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +18,6 @@ KEY_ID, SECRET = "access_key_id", "secret_access_key"
 def keep_user_key(deployment: "Deployment", user: "UserName", key: ClientCredentials) -> "Path | None":
     """Write a user's key into the local stage's folder and return its path; return None for a stage in AWS."""
     from signalbox.clients.deployment import LocalDeployment
-    from signalbox.local.files import write_json
 
     if not isinstance(deployment, LocalDeployment):
         return None
@@ -38,7 +38,6 @@ def forget_user_key(deployment: "Deployment", user: "UserName") -> None:
 def user_key(deployment: "Deployment", user: "UserName") -> ClientCredentials:
     """Return the key of a user of the local stage."""
     from signalbox.clients.deployment import LocalDeployment
-    from signalbox.local.files import read_json
 
     if not isinstance(deployment, LocalDeployment):
         raise RejectedError("keys of users are stored for the local stage only")

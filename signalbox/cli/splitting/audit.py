@@ -9,9 +9,11 @@ from signalbox.cli.shared.output import print_json, print_table
 from signalbox.cli.shared.stage import OutputOptions, local_time, say
 from signalbox.cli.splitting.stage import control
 from signalbox.errors import RejectedError
+from signalbox.queues import QueueName
 from signalbox.splitting.control.commands import DEFAULT_AUDIT_DAYS, MAXIMUM_AUDIT_DAYS
 from signalbox.splitting.model.claims import DEPLOYED
 from signalbox.splitting.queues.names import DEFAULT_PREFIX
+from signalbox.splitting.queues.policy import QueueTag, Splittable, policy_document
 
 ANY = "*"
 COLUMNS = ("time", "event", "who got it", "queue", "attempt", "ms since sent", "why")
@@ -78,9 +80,6 @@ def policy(
     partition: Annotated[str, typer.Option(help="Partition of AWS.")] = "aws",
 ) -> None:
     """Print the minimal IAM policy for splitting queues; needs no stage and always prints JSON."""
-    from signalbox.queues import QueueName
-    from signalbox.splitting.queues.policy import QueueTag, Splittable, policy_document
-
     if key and region == ANY:
         raise RejectedError("--key needs --region: only SQS of that region may use the keys")
     splittable = Splittable(

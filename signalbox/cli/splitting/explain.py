@@ -12,6 +12,11 @@ from signalbox.cli.shared.output import print_line, print_table
 from signalbox.cli.shared.stage import StageOptions
 from signalbox.cli.splitting.stage import control, warn_not_split
 from signalbox.errors import RejectedError
+from signalbox.filters.languages import Languages
+from signalbox.splitting.forwarding.explanation import as_document, explained, parse_messages, parse_sessions
+from signalbox.splitting.model.claims import FilterOutcome
+from signalbox.splitting.model.session_config import QueueId
+from signalbox.splitting.model.target import Target
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for each message.")]
 Sessions = Annotated[
@@ -71,10 +76,6 @@ def _print(decisions: list[Document], *, as_json: bool) -> None:
 
 
 def _offline(sessions: Path, messages: Path, *, queue: str, sns: bool, s3_event: bool) -> list[Document]:
-    from signalbox.filters.languages import Languages
-    from signalbox.splitting.forwarding.explanation import as_document, explained, parse_messages, parse_sessions
-    from signalbox.splitting.model.session_config import QueueId
-
     described = parse_sessions(read_json(sessions), Languages())
     decisions = explained(parse_messages(read_json(messages)), described, QueueId(queue), sns=sns, s3_event=s3_event)
     for session in described:
@@ -83,9 +84,6 @@ def _offline(sessions: Path, messages: Path, *, queue: str, sns: bool, s3_event:
 
 
 def _live(target: str, messages: Path, options: StageOptions, *, queue: str) -> list[Document]:
-    from signalbox.splitting.forwarding.explanation import parse_messages
-    from signalbox.splitting.model.target import Target
-
     documents = [dict(message.document) for message in parse_messages(read_json(messages))]
     with control(options) as client:
         result = client.ask("explain", {"target": str(Target.parse(target)), "queue_id": queue, "messages": documents})
@@ -99,7 +97,5 @@ def _rows(decisions: Iterable[Document]) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _reason(verdict: Document) -> str:
-    from signalbox.splitting.model.claims import FilterOutcome
-
     text = f"{verdict['session']} ({verdict['mode']}): {verdict['reason']}"
     return f"{text}; its session would be cancelled" if verdict["outcome"] == FilterOutcome.STOPPED else text

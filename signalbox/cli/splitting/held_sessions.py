@@ -9,17 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from signalbox.cli.shared.signals import STATUS_OF_SIGNALS, handling
 from signalbox.cli.shared.stage import say
-from signalbox.clients.splitting.sessions import SessionEnded
+from signalbox.clients.splitting.sessions import SessionClient, SessionEnded
 from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError, SignalboxError
-
-if TYPE_CHECKING:
-    from signalbox.clients.splitting.sessions import SessionClient
-    from signalbox.splitting.control.protocol import SessionStatus
+from signalbox.splitting.control.protocol import SessionStatus
 
 # prctl(2): the kernel sends SIGTERM (15) to the process when its parent ends (PR_SET_PDEATHSIG, 1), and `exec` keeps
 # that. The parent may have ended before the call.
@@ -36,7 +32,7 @@ except OSError as error:
 
 
 @contextmanager
-def held_session(client: "SessionClient", *, timeout: timedelta) -> Iterator["SessionStatus"]:
+def held_session(client: SessionClient, *, timeout: timedelta) -> Iterator[SessionStatus]:
     """Start a session, and end it however the block ends, including a failed or interrupted start."""
     try:
         state = client.start(timeout=timeout)
@@ -51,7 +47,7 @@ def held_session(client: "SessionClient", *, timeout: timedelta) -> Iterator["Se
         stop(client)
 
 
-def stop(client: "SessionClient") -> None:
+def stop(client: SessionClient) -> None:
     """End a session; if that fails, the stage ends it after its missing heartbeats."""
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -72,7 +68,7 @@ class ChildProcess:
 
     words: Sequence[str]
     environment: Mapping[str, str]
-    _process: "subprocess.Popen[bytes] | None" = None
+    _process: subprocess.Popen[bytes] | None = None
     _pending: list[int] = field(default_factory=list)
 
     def run(self) -> int:

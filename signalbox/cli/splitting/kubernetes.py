@@ -1,7 +1,8 @@
 """`signalbox split kubernetes`: rights of a stage in Kubernetes clusters, and the definitions of registries."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
 
 import typer
 
@@ -9,12 +10,10 @@ from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_text
 from signalbox.cli.shared.stage import Json, Stage
 from signalbox.errors import RejectedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from signalbox.splitting.consumers.rbac import Document, RoleRights
-    from signalbox.splitting.model.target import Target
+from signalbox.splitting.consumers import rbac as roles
+from signalbox.splitting.consumers.definitions import definitions
+from signalbox.splitting.consumers.rbac import Document, RoleRights
+from signalbox.splitting.model.target import Target
 
 app = CommandGroup("Kubernetes clusters whose workloads may be split.")
 
@@ -64,9 +63,6 @@ def rbac(
 
     An administrator of the cluster applies it: `signalbox split kubernetes rbac … | kubectl apply -f -`.
     """
-    from signalbox.splitting.consumers import rbac as roles
-    from signalbox.splitting.model.target import Target
-
     if no_config_maps and config_map:
         raise RejectedError("give either --config-map or --no-config-maps")
     rights = roles.RoleRights(
@@ -86,13 +82,11 @@ def crd(*, as_json: Json = False) -> None:
 
     An administrator of the cluster applies them with `kubectl apply -f`.
     """
-    from signalbox.splitting.consumers.definitions import definitions
-
     remark = "Apply them as an administrator of a cluster without mirrord's operator, whose chart has its own."
     _print_manifest(definitions(), [remark], as_json=as_json)
 
 
-def _print_manifest(documents: "Sequence[Document]", remarks: "Iterable[str]", *, as_json: bool) -> None:
+def _print_manifest(documents: Sequence[Document], remarks: Iterable[str], *, as_json: bool) -> None:
     if as_json:
         print_json({"apiVersion": "v1", "kind": "List", "items": list(documents)})
         return
@@ -104,11 +98,11 @@ def _print_manifest(documents: "Sequence[Document]", remarks: "Iterable[str]", *
     print_text(yaml.safe_dump_all(unshared, sort_keys=False, explicit_start=True).rstrip("\n"))
 
 
-def _placed(target: "Target", namespace: str) -> "Target":
+def _placed(target: Target, namespace: str) -> Target:
     return target.placed(namespace, None) if target.is_on_kubernetes else target
 
 
-def _remarks(rights: "RoleRights", subject: "Document") -> "Iterator[str]":
+def _remarks(rights: RoleRights, subject: Document) -> Iterator[str]:
     yield "Apply it as an administrator of the cluster: kubectl apply -f FILE"
     yield f"It gives {subject['kind']} {subject['name']} what splitting needs, and nothing else."
     if rights.config_maps is None:

@@ -14,6 +14,10 @@ from signalbox.cli.shared.output import print_json, print_line, print_table, pri
 from signalbox.cli.shared.stage import SETTINGS_OUTPUT, Json, OutputOptions, local_time, output, say
 from signalbox.cli.splitting.stage import TargetName, control, control_of, warn_not_split
 from signalbox.errors import RejectedError
+from signalbox.filters.languages import Languages
+from signalbox.splitting.consumers.registry_file import parse_registries, queues_of_other_brokers
+from signalbox.splitting.consumers.registry_summary import registry_summary
+from signalbox.splitting.model.target import Target
 
 if TYPE_CHECKING:
     from signalbox.clients.deployment import Deployment
@@ -29,10 +33,6 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to wri
 @app.command()
 def check(*, file: File, as_json: Json = False) -> None:
     """Check a file without a stage; show the queues of each registry and the source of each name."""
-    from signalbox.filters.languages import Languages
-    from signalbox.splitting.consumers.registry_file import parse_registries, queues_of_other_brokers
-    from signalbox.splitting.consumers.registry_summary import registry_summary
-
     documents = parse_documents(read_text(file), str(file))
     found = [registry_summary(one) for one in parse_registries(documents, Languages())]
     warn_not_split(queues_of_other_brokers(documents))
@@ -46,9 +46,6 @@ def check(*, file: File, as_json: Json = False) -> None:
 @app.command()
 def apply(*, file: File, options: OutputOptions) -> None:
     """Store the registries of a file; each replaces the earlier registry of its target."""
-    from signalbox.filters.languages import Languages
-    from signalbox.splitting.consumers.registry_file import parse_registries, queues_of_other_brokers
-
     documents = parse_documents(read_text(file), str(file))
     deployment = options.deployment()
     parse_registries(documents, Languages(), prefix=output(deployment, "TemporaryQueuePrefix"))
@@ -92,8 +89,6 @@ def parse_documents(text: str, name: str) -> list[object]:
 @app.command()
 def remove(*, target: TargetName, options: OutputOptions) -> None:
     """Remove a target's registry; a running split keeps it."""
-    from signalbox.splitting.model.target import Target
-
     with control(options, says_where=True) as client:
         result = client.ask("remove", {"target": str(Target.parse(target))})
     if options.as_json:

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from signalbox.cli.shared.output import print_json, print_line
+from signalbox.cli.shared.signals import Interrupted, interruptible
 from signalbox.cli.shared.stage import OutputOptions, StageOptions, say
 from signalbox.cli.splitting.handler.options import HandlerOptions
+from signalbox.cli.splitting.held_sessions import ChildProcess, held_session
 from signalbox.cli.splitting.mirrord_file import read_mirrord_file
 from signalbox.cli.splitting.stage import (
     ConfiguredTarget,
@@ -25,13 +27,23 @@ from signalbox.cli.splitting.stage import (
     new_session_name,
     warn_not_split,
 )
-from signalbox.clients.splitting.sessions import POLL_SECONDS, SessionRequest, exclusive_config, mirror_config
+from signalbox.cli.splitting.tail import Tail, tail_config
+from signalbox.clients.splitting.sessions import (
+    POLL_SECONDS,
+    SessionClient,
+    SessionRequest,
+    exclusive_config,
+    mirror_config,
+)
 from signalbox.errors import RejectedError
+from signalbox.filters.languages import Languages
 from signalbox.splitting.control.protocol import READY
+from signalbox.splitting.model.mirrord_target import configured_target
+from signalbox.splitting.model.session_config import parse_mirrord_file
+from signalbox.splitting.model.target import Target
 
 if TYPE_CHECKING:
     from signalbox.clients.splitting.heartbeats import HeartbeatThread
-    from signalbox.clients.splitting.sessions import SessionClient
     from signalbox.splitting.control.protocol import SessionStatus
 
 DEFAULT_TIMEOUT_SECONDS = 300
@@ -62,10 +74,6 @@ class SessionOptions:
     def request(self, config: object, *, since: str | None = None) -> SessionRequest:
         """Return a validated request; its problems are reported before anything is sent."""
         from signalbox.cli.exchange.stage import seconds
-        from signalbox.filters.languages import Languages
-        from signalbox.splitting.model.mirrord_target import configured_target
-        from signalbox.splitting.model.session_config import parse_mirrord_file
-        from signalbox.splitting.model.target import Target
 
         found = Target.parse(self.target) if self.target else configured_target(config)
         if found is None:
@@ -110,9 +118,6 @@ def held(
     request: SessionRequest, place: StageOptions, *, timeout: timedelta
 ) -> "Iterator[tuple[SessionClient, SessionStatus]]":
     """Hold a session during the block; an interruption ends the command with its status."""
-    from signalbox.cli.shared.signals import Interrupted, interruptible
-    from signalbox.cli.splitting.held_sessions import held_session
-
     try:
         with (
             interruptible(),
@@ -125,10 +130,8 @@ def held(
 
 
 @contextmanager
-def session_client(request: SessionRequest, place: StageOptions) -> "Iterator[SessionClient]":
+def session_client(request: SessionRequest, place: StageOptions) -> Iterator[SessionClient]:
     """Yield a client for a session; name its stage first, since a session changes a deployed consumer."""
-    from signalbox.clients.splitting.sessions import SessionClient
-
     deployment = place.deployment()
     say(f"session {request.session!r} of {request.target} in {deployment.place}")
     with control_of(deployment) as client:
@@ -161,7 +164,6 @@ def start(
     place: OutputOptions,
 ) -> None:
     """Start a session, print the environment for its consumer, and keep it alive until interrupted."""
-    from signalbox.cli.shared.signals import Interrupted, interruptible
     from signalbox.clients.splitting.heartbeats import HeartbeatThread
 
     request, timeout = messages.request(options), timedelta(seconds=options.timeout)
@@ -187,8 +189,6 @@ def _print_session(state: "SessionStatus", *, as_json: bool) -> None:
 
 
 def _wait(heartbeat: "HeartbeatThread") -> None:
-    from signalbox.cli.shared.signals import Interrupted
-
     try:
         say("Ctrl-C ends it")
         heartbeat.ended.wait()
@@ -216,7 +216,6 @@ def run(
 
 
 def _run_command(request: SessionRequest, command: list[str], place: StageOptions, *, timeout: timedelta) -> NoReturn:
-    from signalbox.cli.splitting.held_sessions import ChildProcess
     from signalbox.clients.splitting.heartbeats import HeartbeatThread
 
     if shutil.which(command[0]) is None:  # checked before the deployed consumer is switched
@@ -248,8 +247,6 @@ def stop(
     """End a session of any owner; the session's unconsumed messages are matched again."""
     import time
 
-    from signalbox.splitting.model.target import Target
-
     request = SessionRequest(str(Target.parse(target)), session, default_owner(), None)
     with session_client(request, place) as client:
         document = client.stop().document
@@ -277,7 +274,6 @@ def tail(
     place: OutputOptions,
 ) -> None:
     """Print matching messages as they arrive without taking them, by a session that receives copies."""
-    from signalbox.cli.splitting.tail import Tail, tail_config
     from signalbox.clients.splitting.heartbeats import HeartbeatThread
 
     document = (

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from signalbox.cli.shared.stage import StageOptions, output, say
+from signalbox.clients.control import ControlClient
 
 if TYPE_CHECKING:
-    from signalbox.clients.control import ControlClient
     from signalbox.clients.deployment import Deployment
 
 TargetName = Annotated[
@@ -29,20 +29,18 @@ ConfiguredTarget = Annotated[
 
 
 @contextmanager
-def control(options: StageOptions, *, says_where: bool = False) -> "Iterator[ControlClient]":
+def control(options: StageOptions, *, says_where: bool = False) -> Iterator[ControlClient]:
     """Yield a client of a stage's control queue; with `says_where`, name the stage when the context ends."""
     with control_of(options.deployment(), says_where=says_where) as client:
         yield client
 
 
 @contextmanager
-def control_of(deployment: "Deployment", *, says_where: bool = False) -> "Iterator[ControlClient]":
+def control_of(deployment: "Deployment", *, says_where: bool = False) -> Iterator[ControlClient]:
     """Yield a client of a deployment's control queue; with `says_where`, name the stage when the context ends.
 
     After an error it is not named, because the command changed nothing.
     """
-    from signalbox.clients.control import ControlClient
-
     yield ControlClient(
         deployment.session().client("sqs"),
         control_queue_url=output(deployment, "SplitControlQueueUrl"),

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from signalbox.cli.shared.output import print_line
 from signalbox.errors import RejectedError
+from signalbox.splitting.control.protocol import SessionQueue
 
 if TYPE_CHECKING:
     import boto3
 
-    from signalbox.splitting.control.protocol import SessionQueue
 
 LONG_POLL_SECONDS = 2  # how long one queue is polled while others may have messages
 EVERYTHING = "true"
@@ -43,7 +43,7 @@ class Tail:
     session: "boto3.Session"
     as_json: bool
 
-    def follow(self, queues: "Sequence[SessionQueue]", *, until: threading.Event, count: int | None) -> None:
+    def follow(self, queues: Sequence[SessionQueue], *, until: threading.Event, count: int | None) -> None:
         """Print messages until the event is set or `count` messages were printed."""
         sqs = self.session.client("sqs")
         left = count
@@ -55,7 +55,7 @@ class Tail:
                 if left == 0:
                     return
 
-    def _print(self, queue: "SessionQueue", message: Mapping[str, Any]) -> None:
+    def _print(self, queue: SessionQueue, message: Mapping[str, Any]) -> None:
         shown = {name: value for name, value in message.items() if name != "ReceiptHandle"}
         if self.as_json:
             print_line(json.dumps({"queue_id": queue.queue_id, "message": shown}, default=_base64))
@@ -66,7 +66,7 @@ class Tail:
         sys.stdout.flush()
 
 
-def _received(sqs: Any, queues: "Sequence[SessionQueue]") -> "Iterator[tuple[SessionQueue, Mapping[str, Any]]]":  # noqa: ANN401 - boto3's client
+def _received(sqs: Any, queues: Sequence[SessionQueue]) -> Iterator[tuple[SessionQueue, Mapping[str, Any]]]:  # noqa: ANN401 - boto3's client
     for queue in queues:
         received = sqs.receive_message(
             QueueUrl=queue.url,

@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from signalbox.checkout import require_checkout
 from signalbox.cli.shared.output import print_json, print_line, print_table, print_text
+from signalbox.cli.shared.signals import Interrupted, interruptible
 from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
+from signalbox.verify.names import RunNames, new_run_id, parse_run_id
 
 if TYPE_CHECKING:
     from signalbox.cli.verify.trial import NamedTrial
@@ -40,9 +43,7 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Run every capability of a stage end to end in a few minutes; exit with 0 only if all worked."""
-    from signalbox.checkout import require_checkout
     from signalbox.cli.shared.deployment import find_deployment
-    from signalbox.verify.names import parse_run_id
 
     require_checkout()
     run_id = None if clean is None else parse_run_id(clean)
@@ -64,7 +65,6 @@ def verify(
 
 def _verified(deployment: "Deployment", *, with_jobs: bool) -> "tuple[Report, int]":
     """Return the report of a run, and the exit status of the signal that interrupted it, or 0."""
-    from signalbox.cli.shared.signals import Interrupted, interruptible
     from signalbox.cli.verify.cleanup import clean
     from signalbox.cli.verify.run import flows, report
     from signalbox.flows.run import Run
@@ -94,7 +94,6 @@ def _new_trial(deployment: "Deployment") -> "NamedTrial":
     import secrets
 
     from signalbox.cli.verify.trial import NamedTrial
-    from signalbox.verify.names import RunNames, new_run_id
 
     run = new_run_id(datetime.now(UTC), random=secrets.token_hex(RANDOM_BYTES))
     return NamedTrial.of(deployment, RunNames(run))
@@ -111,7 +110,6 @@ def _remove_left_overs(deployment: "Deployment") -> None:
 
 def _clean(deployment: "Deployment", run: str, *, as_json: bool) -> None:
     from signalbox.cli.verify.cleanup import clean
-    from signalbox.verify.names import parse_run_id
 
     left = clean(deployment, parse_run_id(run))
     if as_json:

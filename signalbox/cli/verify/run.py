@@ -17,6 +17,7 @@ from signalbox.clients.exchange.client import stage_client
 from signalbox.flows.exchange import exchange_user
 from signalbox.flows.run import Flow, Run
 from signalbox.flows.trial import Meter
+from signalbox.history.prices import PRICES, PRICES_DATE, USAGES
 from signalbox.sarracenia.rights.names import parse_user_name
 from signalbox.sarracenia.rights.permissions import Role
 from signalbox.verify.bill import bill, units
@@ -83,8 +84,6 @@ def _description(trial: NamedTrial) -> dict[str, Answer]:
 
 
 def _price(meter: Meter) -> dict[str, Answer]:
-    from signalbox.history.prices import PRICES, PRICES_DATE, USAGES
-
     used = [(usage.capability, usage.what, usage.item, usage.most) for usage in USAGES]
     price = bill(units(meter.calls, meter.facts, used), PRICES)
     return {**price, "prices_of": f"{PRICES_DATE}", "calls": sum(meter.calls.values())}

@@ -190,7 +190,7 @@ def test_a_missing_exchange_is_named(stage):
 
 
 def test_without_a_body_at_a_terminal_the_command_fails_at_once(stage, monkeypatch):
-    monkeypatch.setattr("signalbox.cli.exchange.publish._is_terminal", lambda: True)
+    monkeypatch.setattr("signalbox.cli.shared.confirmation.is_terminal", lambda: True)
 
     with pytest.raises(RejectedError, match="the body is missing: give it as an argument"):
         signalbox("publish", "xpublic", "a")

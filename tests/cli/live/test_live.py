@@ -240,7 +240,7 @@ def test_a_ticket_may_come_from_the_environment(router, monkeypatch):
 
 def test_a_ticket_may_be_typed_in(router, monkeypatch):
     router.rights["bob"] = router.rights["alice"]
-    monkeypatch.setattr("signalbox.cli.live.stage.is_terminal", lambda: True)
+    monkeypatch.setattr("signalbox.cli.shared.confirmation.is_terminal", lambda: True)
 
     result = CliRunner().invoke(app, ["tail", "trial.log", "--user", "bob", "--no-follow"], input=f"{TICKET}\n")
 

@@ -34,12 +34,6 @@ RECORDER = Recorder("default", "arn:role", ALL)
 DAY = timedelta(days=1)
 
 
-def test_a_finding_has_a_document_with_all_fields():
-    finding = warn("a", "b", remedy="c")
-
-    assert finding.to_document() == {"check": "a", "verdict": "warn", "text": "b", "remedy": "c"}
-
-
 @pytest.mark.parametrize(
     ("finding", "stops"),
     [

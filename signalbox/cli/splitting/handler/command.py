@@ -15,27 +15,25 @@ from signalbox.cli.shared.stage import StageOptions, say
 from signalbox.cli.splitting.handler.loop import HandledQueue, HandlerLoop, Invoker
 from signalbox.cli.splitting.handler.options import HandlerOptions
 from signalbox.cli.splitting.handler.process import Handler, HandlerProcess, interpreter
+from signalbox.cli.splitting.sessions import held
 from signalbox.clients.splitting.handler.batches import BatchQueue
 from signalbox.clients.splitting.handler.deployed import DeployedFunction
 from signalbox.clients.splitting.handler.runtime_interface import RuntimeInterface
 from signalbox.clients.splitting.handler.settings import FunctionSettings, MappingSettings
 from signalbox.clients.splitting.handler.template import TemplateFunction
+from signalbox.clients.splitting.heartbeats import HeartbeatThread
+from signalbox.clients.splitting.sessions import SessionRequest
 from signalbox.errors import RejectedError
 from signalbox.queues import FIFO_SUFFIX
+from signalbox.splitting.control.protocol import SessionQueue, SessionStatus
 from signalbox.splitting.model.target import Target, TargetKind
 
 if TYPE_CHECKING:
     import boto3
 
-    from signalbox.clients.splitting.sessions import SessionRequest
-    from signalbox.splitting.control.protocol import SessionQueue, SessionStatus
 
-
-def run_handler(request: "SessionRequest", options: HandlerOptions, place: StageOptions, *, timeout: timedelta) -> None:
+def run_handler(request: SessionRequest, options: HandlerOptions, place: StageOptions, *, timeout: timedelta) -> None:
     """Invoke a handler with the messages of a session until a signal arrives or the session ends."""
-    from signalbox.cli.splitting.sessions import held
-    from signalbox.clients.splitting.heartbeats import HeartbeatThread
-
     deployment = place.deployment()
     environment = deployment.program_environment(os.environ)
     consumer = LocalFunction.of(request.target, options, deployment.session(), environment)
@@ -68,7 +66,7 @@ class LocalFunction:
             RuntimeInterface(options.endpoint, None, say).check()
         return function
 
-    def follow(self, state: "SessionStatus", *, until: threading.Event) -> None:
+    def follow(self, state: SessionStatus, *, until: threading.Event) -> None:
         """Handle the messages of a session's queues until the event is set."""
         sqs = self.session.client("sqs")
         arns, visibilities = {}, {}
@@ -112,7 +110,7 @@ class LocalFunction:
         say(f"function {settings.name}: {limit}, {settings.memory_mb} MB, {len(settings.environment)} variables")
         return settings
 
-    def _mapping(self, queue: "SessionQueue", arn: str) -> MappingSettings:
+    def _mapping(self, queue: SessionQueue, arn: str) -> MappingSettings:
         settings = None if self.template is None else self.template.mapping(queue.original)
         if settings is None and (deployed := self._deployed()) is not None:
             settings = deployed.mapping(arn)
@@ -131,9 +129,7 @@ class LocalFunction:
         return DeployedFunction(self.session.client("lambda"), self.target.name, say)
 
     @contextmanager
-    def _invoker(
-        self, state: "SessionStatus", function: FunctionSettings, until: threading.Event
-    ) -> "Iterator[Invoker]":
+    def _invoker(self, state: SessionStatus, function: FunctionSettings, until: threading.Event) -> Iterator[Invoker]:
         if self.options.endpoint is not None:
             for name, value in state.environment.items():
                 say(f"the endpoint's function reads its queue's name there: {name}={value}")

@@ -1,7 +1,5 @@
 """The loop over a session's queues: gather a batch, invoke the handler, delete what succeeded, report."""
 
-import json
-import sys
 import threading
 import time
 import uuid
@@ -9,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from signalbox.cli.shared.output import print_line
+from signalbox.cli.shared.output import print_json_line
 from signalbox.cli.shared.stage import say
 from signalbox.clients.splitting.handler.batches import BatchQueue, Message, chosen
 from signalbox.clients.splitting.handler.event import sqs_event
@@ -113,5 +111,4 @@ class HandlerLoop:
                 "kept": outcome.kept,
                 "reason": outcome.reason,
             }
-            print_line(json.dumps(document))
-            sys.stdout.flush()
+            print_json_line(document)

@@ -14,7 +14,7 @@ from signalbox.clients.splitting.handler.settings import (
     LONGEST_WINDOW_SECONDS,
     Overrides,
 )
-from signalbox.clients.splitting.handler.template import TemplateFunction
+from signalbox.clients.splitting.handler.template import TemplateFunction, template_function
 from signalbox.errors import RejectedError
 
 
@@ -118,7 +118,6 @@ class HandlerOptions:
         """Return the function in the template. Raises `InvalidTemplate`."""
         from signalbox.cli.shared.files import read_text
         from signalbox.cli.splitting.handler.template_file import parse_template
-        from signalbox.clients.splitting.handler.template import template_function
 
         if self.template is None:
             if self.resource is not None:
