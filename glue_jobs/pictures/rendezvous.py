@@ -3,16 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import date
 
-from glue_jobs.pictures.panels import (
-    Bar,
-    Series,
-    draw_bars,
-    draw_figures,
-    draw_percentiles,
-    format_duration,
-    format_number,
-    new_picture,
-)
+from glue_jobs.pictures import panels
 from glue_jobs.texts.report_text import ReportRow
 from glue_jobs.transforms.rendezvous import PERCENTILES
 
@@ -34,25 +25,29 @@ def rendezvous_picture(day: date, report: Sequence[ReportRow]) -> str:
     """Return the SVG of a UTC day from its rows of `rendezvous_daily`, with `exact` numbers and not `shown` ones."""
     exact = {(row["metric"], row["label"]): row["exact"] for row in report}
     ends = tuple(exact.get((metric, None), 0) for metric in ENDS)
-    found = ", ".join(f"{name}: {format_number(number)}" for (name, _), number in zip(ENDS.values(), ends, strict=True))
-    canvas = new_picture(f"Rendezvous on {day}", "UTC, from midnight to midnight; exact numbers", f"Clients {found}.")
-    draw_figures(canvas, _figures(exact, ends))
-    series = [Series(name, colour) for name, colour in ENDS.values()]
-    draw_bars(canvas, "Clients' offers by outcome", series, rows=[Bar("all", ends)] if any(ends) else [])
+    found = ", ".join(
+        f"{name}: {panels.format_number(number)}" for (name, _), number in zip(ENDS.values(), ends, strict=True)
+    )
+    canvas = panels.new_picture(
+        f"Rendezvous on {day}", "UTC, from midnight to midnight; exact numbers", f"Clients {found}."
+    )
+    panels.draw_figures(canvas, _figures(exact, ends))
+    series = [panels.Series(name, colour) for name, colour in ENDS.values()]
+    panels.draw_bars(canvas, "Clients' offers by outcome", series, rows=[panels.Bar("all", ends)] if any(ends) else [])
     for group, name in NAMES.items():
-        draw_percentiles(canvas, f"Time to answer by {name}", rows=_times(exact, group))
+        panels.draw_percentiles(canvas, f"Time to answer by {name}", rows=_times(exact, group))
     for heading, numbers in _numbers(exact).items():
-        draw_bars(canvas, heading, [Series("number", "blue")], rows=_bars(numbers))
+        panels.draw_bars(canvas, heading, [panels.Series("number", "blue")], rows=_bars(numbers))
     return canvas.svg()
 
 
 def _figures(exact: Exact, ends: Sequence[int]) -> list[tuple[str, str]]:
     median = exact.get(("time-to-answer-ms-p50", None))
     return [
-        (format_number(sum(ends)), "clients' offers"),
-        (format_number(ends[0]), "answered"),
-        (format_duration(median) if median is not None else "none", "median time to answer"),
-        (format_number(exact.get(("snowflake-ips-total", None), 0)), "proxies"),
+        (panels.format_number(sum(ends)), "clients' offers"),
+        (panels.format_number(ends[0]), "answered"),
+        (panels.format_duration(median) if median is not None else "none", "median time to answer"),
+        (panels.format_number(exact.get(("snowflake-ips-total", None), 0)), "proxies"),
     ]
 
 
@@ -67,8 +62,8 @@ def _numbers(exact: Exact) -> dict[str, dict[str, int]]:
     }
 
 
-def _bars(numbers: dict[str, int]) -> list[Bar]:
-    return [Bar(name, (number,)) for name, number in sorted(numbers.items(), key=_most_first) if number]
+def _bars(numbers: dict[str, int]) -> list[panels.Bar]:
+    return [panels.Bar(name, (number,)) for name, number in sorted(numbers.items(), key=_most_first) if number]
 
 
 def _most_first(entry: tuple[str, int]) -> tuple[int, str]:

@@ -9,16 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from glue_jobs.transforms.events import within_days
-from signalbox.history.prices import (
-    CONNECTION_MINUTE,
-    FAIR,
-    LONGEST_CONNECTION_MINUTES,
-    PRICES,
-    REQUEST_BYTES,
-    REQUEST_MESSAGES,
-    SQS,
-    USAGES,
-)
+from signalbox.history import prices
 
 NOT_PRICED = "not priced"
 USES = "array<struct<item:string,least:double,most:double>>"
@@ -48,7 +39,7 @@ def cost_counts(events: DataFrame, first: date, *, last: date) -> DataFrame:
 
 
 def _sums() -> list[Column]:
-    pieces = F.greatest(F.lit(1), F.ceil(F.col("size") / REQUEST_BYTES))
+    pieces = F.greatest(F.lit(1), F.ceil(F.col("size") / prices.REQUEST_BYTES))
     return [F.count("*").alias("number"), F.sum("size").alias("bytes"), F.sum(pieces).alias("pieces")]
 
 
@@ -138,12 +129,12 @@ def _connection_minutes(events: DataFrame) -> DataFrame:
     # An id is `session:started:NUMBER:FRAME`.
     session = F.split("event_id", ":").getItem(2).alias("session")
     sessions = events.where(is_session & F.col("outcome").isin("started", "ended")).groupBy("day", session)
-    midnight, longest = F.unix_timestamp(F.col("day").cast("timestamp")), 60 * LONGEST_CONNECTION_MINUTES
+    midnight, longest = F.unix_timestamp(F.col("day").cast("timestamp")), 60 * prices.LONGEST_CONNECTION_MINUTES
     first = F.coalesce("started", F.greatest(F.col("ended") - longest, midnight))
     last = F.coalesce("ended", F.least(F.col("started") + longest, midnight + SECONDS_OF_DAY))
     minutes = F.greatest(F.lit(1), F.ceil((last - first) / 60))
     counted = sessions.agg(started, ended).groupBy("day").agg(F.sum(minutes).alias("number"))
-    return counted.select("day", *_of_live(CONNECTION_MINUTE, F.col("number")))
+    return counted.select("day", *_of_live(prices.CONNECTION_MINUTE, F.col("number")))
 
 
 def _of_live(what: str, number: Column) -> list[Column]:
@@ -160,21 +151,21 @@ def cost_daily(counts: DataFrame) -> DataFrame:
     too.
     """
     used = counts.withColumn("use", F.explode(_uses_of(F.col("capability"), F.col("what"))))
-    item = F.when(F.col("use.item") != SQS, F.col("use.item")).otherwise(
+    item = F.when(F.col("use.item") != prices.SQS, F.col("use.item")).otherwise(
         F.when(F.col("is_fifo"), F.lit("SQS FIFO request")).otherwise(F.lit("SQS standard request"))
     )
-    is_sqs = F.col("use.item").isin(SQS, FAIR)
+    is_sqs = F.col("use.item").isin(prices.SQS, prices.FAIR)
     # A full call has ten messages, but at most the bytes of one billed request.
-    pieces_of_calls = F.greatest(F.col("number") / REQUEST_MESSAGES, F.col("bytes") / REQUEST_BYTES)
-    full = F.when(is_sqs, pieces_of_calls * REQUEST_MESSAGES).otherwise(F.col("number"))
+    pieces_of_calls = F.greatest(F.col("number") / prices.REQUEST_MESSAGES, F.col("bytes") / prices.REQUEST_BYTES)
+    full = F.when(is_sqs, pieces_of_calls * prices.REQUEST_MESSAGES).otherwise(F.col("number"))
     single = F.when(is_sqs, F.col("pieces")).otherwise(F.col("number"))
     least, most = _whole(full * F.col("use.least")), _whole(single * F.col("use.most"))
-    billed = used.where(~(F.col("is_fifo") & (F.col("use.item") == FAIR)))
+    billed = used.where(~(F.col("is_fifo") & (F.col("use.item") == prices.FAIR)))
     units = billed.withColumn("item", item).withColumn("units_least", least).withColumn("units_most", most)
     summed = units.groupBy("day", "capability", "what", "item").agg(
         *(F.sum(name).cast("long").alias(name) for name in ("number", "bytes", "units_least", "units_most"))
     )
-    price = F.coalesce(_map(PRICES)[F.col("item")], F.lit(0.0)) / 1_000_000
+    price = F.coalesce(_map(prices.PRICES)[F.col("item")], F.lit(0.0)) / 1_000_000
     return (
         summed.withColumn("usd_least", F.round(F.col("units_least") * price, DIGITS))
         .withColumn("usd_most", F.round(F.col("units_most") * price, DIGITS))
@@ -190,7 +181,7 @@ def _whole(units: Column) -> Column:
 def _uses_of(capability: Column, what: Column) -> Column:
     # One constant map: a condition for each usage would take long to build, plan and compile.
     uses: dict[str, list[dict[str, object]]] = {}
-    for usage in USAGES:
+    for usage in prices.USAGES:
         uses.setdefault(f"{usage.capability} {usage.what}", []).append(_use(usage.item, usage.least, usage.most))
     known = F.from_json(F.lit(json.dumps(uses)), f"map<string,{USES}>")
     not_priced = F.from_json(F.lit(json.dumps([_use(NOT_PRICED, 0, 0)])), USES)

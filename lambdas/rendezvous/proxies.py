@@ -18,17 +18,8 @@ from signalbox.rendezvous.reporting.client_address import client_address, keyed_
 from signalbox.rendezvous.rules.answer_service import AnswerService
 from signalbox.rendezvous.rules.pacer import Pacer
 from signalbox.rendezvous.rules.poll_service import PollService
+from signalbox.rendezvous.wire import proxy
 from signalbox.rendezvous.wire.gojson.scanner import InvalidMessage
-from signalbox.rendezvous.wire.proxy import (
-    INCORRECT_RELAY,
-    MATCH,
-    NO_MATCH,
-    ProxyAnswer,
-    ProxyPoll,
-    answer_response,
-    is_relay_allowed,
-    poll_response,
-)
 
 HOUR, MILLISECOND = timedelta(hours=1), timedelta(milliseconds=1)
 
@@ -53,17 +44,17 @@ def handler(event: dict[str, Any], _context: object) -> Response:
 
 def _poll(request: Request) -> str:
     """Return an offer that fits to a polling proxy, or none."""
-    poll = ProxyPoll.parse(request.body)
-    if not is_relay_allowed(poll.relay_pattern, instance.settings().text("ALLOWED_RELAY_PATTERN")):
+    poll = proxy.ProxyPoll.parse(request.body)
+    if not proxy.is_relay_allowed(poll.relay_pattern, instance.settings().text("ALLOWED_RELAY_PATTERN")):
         _record_poll(request, poll, "relay_rejected")
-        return poll_response(INCORRECT_RELAY, next_poll=HOUR // MILLISECOND)
+        return proxy.poll_response(proxy.INCORRECT_RELAY, next_poll=HOUR // MILLISECOND)
     result = _polls().serve(poll, network=_keyed_network(request))
     next_poll, match = result.interval // MILLISECOND, result.match
     _record_poll(request, poll, "matched" if match else "idle", match=match)
     if match is None:
-        return poll_response(NO_MATCH, next_poll=next_poll)
+        return proxy.poll_response(proxy.NO_MATCH, next_poll=next_poll)
     offer, relay_url = match.session_description, match.relay_url
-    return poll_response(MATCH, next_poll=next_poll, offer=offer, nat=match.nat, relay_url=relay_url)
+    return proxy.poll_response(proxy.MATCH, next_poll=next_poll, offer=offer, nat=match.nat, relay_url=relay_url)
 
 
 def _keyed_network(request: Request) -> int | None:
@@ -74,19 +65,21 @@ def _keyed_network(request: Request) -> int | None:
 
 def _answer(request: Request) -> str:
     """Deliver a proxy's answer to the waiting client."""
-    answer = ProxyAnswer.parse(request.body)
+    answer = proxy.ProxyAnswer.parse(request.body)
     try:
         record = _answers().accept(answer, network=network_number(request.source_ip))
     except QueueGone:
         record = None  # the client has left, and its queue was deleted
     _record_answer(answer, record)
-    return answer_response(accepted=record is not None)
+    return proxy.answer_response(accepted=record is not None)
 
 
 ROUTES = {"/proxy": _poll, "/answer": _answer}
 
 
-def _record_poll(request: Request, poll: ProxyPoll, outcome: str, *, match: RendezvousRecord | None = None) -> None:
+def _record_poll(
+    request: Request, poll: proxy.ProxyPoll, outcome: str, *, match: RendezvousRecord | None = None
+) -> None:
     now = instance.CLOCK.now()
     key = wiring.statistics().key(now.date())
     address = client_address(request.headers, socket_address=request.source_ip)
@@ -102,7 +95,7 @@ def _record_poll(request: Request, poll: ProxyPoll, outcome: str, *, match: Rend
     wiring.recorder().record([event])
 
 
-def _record_answer(answer: ProxyAnswer, record: RendezvousRecord | None) -> None:
+def _record_answer(answer: proxy.ProxyAnswer, record: RendezvousRecord | None) -> None:
     now = instance.CLOCK.now()
     sid_hash = keyed_hash(answer.sid, key=wiring.statistics().key(now.date()))
     outcome = "success" if record else "client_gone"

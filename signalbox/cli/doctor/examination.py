@@ -12,6 +12,7 @@ from signalbox.aws.doctor.resources import is_catalog_governed, topic, user_righ
 from signalbox.cli.shared.deployment import settings_session
 from signalbox.cli.shared.stage import VERSION_OUTPUT
 from signalbox.clients.stage_session import StageMissing, stack_outputs
+from signalbox.doctor import rules
 from signalbox.doctor.findings import CallDenied, CallFailed, Finding, has_stop, unchecked
 from signalbox.doctor.resources import (
     CATALOG,
@@ -24,19 +25,6 @@ from signalbox.doctor.resources import (
     topic_finding,
     users_finding,
     version_finding,
-)
-from signalbox.doctor.rules import (
-    CONCURRENCY,
-    RECORDER,
-    SOURCES,
-    Demand,
-    concurrency_finding,
-    identity_finding,
-    name_prefixes,
-    recorder_finding,
-    region_finding,
-    runtime_finding,
-    sources_finding,
 )
 from signalbox.local.files import require_settings
 
@@ -71,12 +59,12 @@ def findings(config: "Config") -> Iterator[Finding]:
     session = settings_session(config.region)
     region = str(session.region_name)
     yield _runtime()
-    supported = region_finding(region, partition=partition(session, region))
+    supported = rules.region_finding(region, partition=partition(session, region))
     yield supported
     if has_stop([supported]):
         return
     caller = identity(session)
-    yield identity_finding(caller)
+    yield rules.identity_finding(caller)
     yield from _side_by_side((*_account_checks(session, config), *_resource_checks(session, config, caller.account)))
 
 
@@ -85,7 +73,7 @@ def _runtime() -> Finding:
     from stacks.shared.packaging import LAMBDA_PYTHON, interpreter
 
     has_compiler = interpreter(LAMBDA_PYTHON) is not None
-    return runtime_finding(LAMBDA_PYTHON, today=datetime.now(UTC).date(), has_compiler=has_compiler)
+    return rules.runtime_finding(LAMBDA_PYTHON, today=datetime.now(UTC).date(), has_compiler=has_compiler)
 
 
 def _account_checks(session: "boto3.Session", config: "Config") -> Iterator[Examination]:
@@ -94,17 +82,17 @@ def _account_checks(session: "boto3.Session", config: "Config") -> Iterator[Exam
 
     stage = config.stage
     yield Examination(VERSION, lambda: version_finding(stage, deployed_version(session, stage), command=__version__))
-    demand, region = Demand(**asdict(needs(config))), str(session.region_name)
-    yield Examination(CONCURRENCY, lambda: concurrency_finding(concurrency(session), demand, region=region))
+    demand, region = rules.Demand(**asdict(needs(config))), str(session.region_name)
+    yield Examination(rules.CONCURRENCY, lambda: rules.concurrency_finding(concurrency(session), demand, region=region))
     if config.has("rendezvous"):
-        yield Examination(RECORDER, lambda: recorder_finding(recorders(session)))
-    prefixes = name_prefixes(
+        yield Examination(rules.RECORDER, lambda: rules.recorder_finding(recorders(session)))
+    prefixes = rules.name_prefixes(
         stage,
         exchanges=config.exchange_prefix,
         temporary=config.temporary_queue_prefix,
         broker=config.broker_queue,
     )
-    yield Examination(SOURCES, lambda: sources_finding(queue_sources(session, prefixes, stage=stage)))
+    yield Examination(rules.SOURCES, lambda: rules.sources_finding(queue_sources(session, prefixes, stage=stage)))
 
 
 def deployed_version(session: "boto3.Session", stage: str) -> str | None:

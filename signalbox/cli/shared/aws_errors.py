@@ -3,20 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    ConnectTimeoutError,
-    CredentialRetrievalError,
-    EndpointConnectionError,
-    NoCredentialsError,
-    NoRegionError,
-    PartialCredentialsError,
-    ProfileNotFound,
-    ReadTimeoutError,
-    SSOError,
-    TokenRetrievalError,
-)
+from botocore import exceptions
 
 from signalbox.aws.doctor.probes import DENIED
 from signalbox.aws.shared.errors import PASSING
@@ -35,34 +22,36 @@ SET_CREDENTIALS = "set AWS_PROFILE to a profile of `aws configure`, or AWS_ACCES
 NOT_AUTHORIZED = re.compile(
     r"(?:User: (?P<who>\S+) is )?not authorized to perform: (?P<action>[\w:-]+)(?: on resource: (?P<resource>\S+))?"
 )
-MISSING_SETTINGS: Mapping[type[BotoCoreError], str] = {
-    NoCredentialsError: f"there are no AWS credentials: {SET_CREDENTIALS}",
-    PartialCredentialsError: f"the AWS credentials are not complete: {SET_CREDENTIALS}",
-    ProfileNotFound: "AWS_PROFILE names no profile: correct it, or create the profile with `aws configure`",
-    NoRegionError: "no AWS region is set: set AWS_REGION, or a region in the AWS profile",
+MISSING_SETTINGS: Mapping[type[exceptions.BotoCoreError], str] = {
+    exceptions.NoCredentialsError: f"there are no AWS credentials: {SET_CREDENTIALS}",
+    exceptions.PartialCredentialsError: f"the AWS credentials are not complete: {SET_CREDENTIALS}",
+    exceptions.ProfileNotFound: "AWS_PROFILE names no profile: correct it, or create the profile with `aws configure`",
+    exceptions.NoRegionError: "no AWS region is set: set AWS_REGION, or a region in the AWS profile",
 }
 
 
-def explained(error: BotoCoreError | ClientError) -> str:
+def explained(error: exceptions.BotoCoreError | exceptions.ClientError) -> str:
     """Return an error of AWS as text: its cause first, then what to do, then AWS's own words where they add to it."""
-    if isinstance(error, ClientError):
+    if isinstance(error, exceptions.ClientError):
         return _explained_answer(error)
-    if isinstance(error, (EndpointConnectionError, ConnectTimeoutError, ReadTimeoutError)):
+    if isinstance(
+        error, (exceptions.EndpointConnectionError, exceptions.ConnectTimeoutError, exceptions.ReadTimeoutError)
+    ):
         return _explained_silence(error)
-    if isinstance(error, (SSOError, TokenRetrievalError, CredentialRetrievalError)):
+    if isinstance(error, (exceptions.SSOError, exceptions.TokenRetrievalError, exceptions.CredentialRetrievalError)):
         return f"the AWS session has ended or cannot be read: {SIGN_IN}\nAWS: {error}"
     missing = next((text for kind, text in MISSING_SETTINGS.items() if isinstance(error, kind)), None)
     return missing or f"AWS: {error}"
 
 
-def _explained_silence(error: BotoCoreError) -> str:
+def _explained_silence(error: exceptions.BotoCoreError) -> str:
     endpoint = str(error.kwargs.get("endpoint_url", ""))
     if LOOPBACK in endpoint:
         return f"the local stage does not respond at {endpoint}: `signalbox local status` shows whether it runs"
     return f"AWS does not respond at {endpoint}: check the network, AWS_REGION and the proxy settings"
 
 
-def _explained_answer(error: ClientError) -> str:
+def _explained_answer(error: exceptions.ClientError) -> str:
     details = error.response.get("Error", {})
     code, message = str(details.get("Code")), str(details.get("Message"))
     if code in EXPIRED:
@@ -83,7 +72,7 @@ def _explained_answer(error: ClientError) -> str:
     return f"AWS: {code} at {error.operation_name}: {message}"
 
 
-def _explained_denial(error: ClientError, code: str, message: str) -> str:
+def _explained_denial(error: exceptions.ClientError, code: str, message: str) -> str:
     found = NOT_AUTHORIZED.search(message)
     if found is None:
         return f"your AWS credentials may not call {error.operation_name} ({code})\nAWS: {message}"

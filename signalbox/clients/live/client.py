@@ -13,19 +13,7 @@ from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.clients.live.renewal import Renewal
 from signalbox.clients.live.session import ClientSession, ConnectionLost, Login, Socket, join, refusal
 from signalbox.errors import SignalboxError, UnavailableError
-from signalbox.live.wamp.messages import (
-    EMPTY,
-    Call,
-    Dictionary,
-    Error,
-    Message,
-    Payload,
-    PublicationId,
-    Publish,
-    Published,
-    RequestId,
-    Result,
-)
+from signalbox.live.wamp import messages
 
 REPLY_SECONDS = 30.0
 FIRST_TRIES = 3  # the functions of an idle stage take a moment to start
@@ -115,32 +103,36 @@ class LiveClient:
                 return None
         return self._events.popleft()
 
-    def publish(self, topic: str, payload: Payload = EMPTY, *, options: Dictionary | None = None) -> PublicationId:
+    def publish(
+        self, topic: str, payload: messages.Payload = messages.EMPTY, *, options: messages.Dictionary | None = None
+    ) -> messages.PublicationId:
         """Publish an event, and return its id when it is in every subscriber's outbox. Raises what `call` raises."""
         acknowledged = {**(options or {}), "acknowledge": True}
-        reply = self._request(lambda request: Publish(request, acknowledged, topic, payload))
-        return reply.publication if isinstance(reply, Published) else PublicationId(0)
+        reply = self._request(lambda request: messages.Publish(request, acknowledged, topic, payload))
+        return reply.publication if isinstance(reply, messages.Published) else messages.PublicationId(0)
 
-    def call(self, procedure: str, payload: Payload = EMPTY) -> Payload:
+    def call(self, procedure: str, payload: messages.Payload = messages.EMPTY) -> messages.Payload:
         """Call a procedure and return its result.
 
         Raises `RequestRefused`, `RequestUnconfirmed` and what `receive` raises.
         """
-        reply = self._request(lambda request: Call(request, {}, procedure, payload))
-        return reply.payload if isinstance(reply, Result) else EMPTY
+        reply = self._request(lambda request: messages.Call(request, {}, procedure, payload))
+        return reply.payload if isinstance(reply, messages.Result) else messages.EMPTY
 
-    def _request(self, build: Callable[[RequestId], Message]) -> Message:
+    def _request(self, build: Callable[[messages.RequestId], messages.Message]) -> messages.Message:
         deadline = self.clock.now() + REPLY_SECONDS
         while self._session is None:
             self._advance(deadline)
             if self._has_passed(deadline):
                 raise ConnectionLost(f"there was no connection for {REPLY_SECONDS:.0f} s")
         reply = self._reply(self._session, build, deadline)
-        if isinstance(reply, Error):
+        if isinstance(reply, messages.Error):
             raise refusal(reply)
         return reply
 
-    def _reply(self, session: ClientSession, build: Callable[[RequestId], Message], deadline: float) -> Message:
+    def _reply(
+        self, session: ClientSession, build: Callable[[messages.RequestId], messages.Message], deadline: float
+    ) -> messages.Message:
         try:
             request = session.send_request(build)
         except ConnectionLost as lost:

@@ -8,27 +8,8 @@ from typing import Protocol
 
 from signalbox.clients.live.cursor import PatternCursor, ReceivedEvent
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.live.wamp import uris
+from signalbox.live.wamp import messages, uris
 from signalbox.live.wamp.codec import MAXIMUM_DEPTH, parse, serialize
-from signalbox.live.wamp.messages import (
-    Abort,
-    Authenticate,
-    Call,
-    Challenge,
-    Dictionary,
-    Error,
-    Event,
-    Goodbye,
-    Hello,
-    Message,
-    Payload,
-    RequestId,
-    Subscribe,
-    Subscribed,
-    SubscriptionId,
-    Unsubscribed,
-    Welcome,
-)
 from signalbox.live.wamp.options import parse_timestamp
 
 READ_DEPTH = 2 * MAXIMUM_DEPTH  # more than a stage writes
@@ -102,7 +83,7 @@ class Login:
     token: Callable[[], str] | None = field(default=None, repr=False)
 
     @property
-    def details(self) -> Dictionary:
+    def details(self) -> messages.Dictionary:
         """Return the details of HELLO."""
         method = "anonymous" if self.ticket is None and self.token is None else "ticket"
         return {"roles": ROLES, "authmethods": [method], **({"authid": self.authid} if self.authid else {})}
@@ -115,11 +96,11 @@ class ClientSession:
     socket: Socket
     joined_at: datetime | None
     is_settled: bool = False
-    replies: dict[RequestId, Message] = field(default_factory=dict)
+    replies: dict[messages.RequestId, messages.Message] = field(default_factory=dict)
     _requests: int = 0
-    _subscribing: dict[RequestId, PatternCursor] = field(default_factory=dict)
-    _backfilling: dict[RequestId, tuple[PatternCursor, ...]] = field(default_factory=dict)
-    _subscribed: dict[SubscriptionId, PatternCursor] = field(default_factory=dict)
+    _subscribing: dict[messages.RequestId, PatternCursor] = field(default_factory=dict)
+    _backfilling: dict[messages.RequestId, tuple[PatternCursor, ...]] = field(default_factory=dict)
+    _subscribed: dict[messages.SubscriptionId, PatternCursor] = field(default_factory=dict)
 
     def subscribe(self, *cursors: PatternCursor) -> None:
         """Subscribe to the patterns of cursors, and request a marker for the end of their backfills.
@@ -129,15 +110,17 @@ class ClientSession:
         """
         for cursor in cursors:
             uri = cursor.pattern.uri
-            self._subscribing[self.send_request(partial(Subscribe, options=cursor.options, topic=uri))] = cursor
+            self._subscribing[self.send_request(partial(messages.Subscribe, options=cursor.options, topic=uri))] = (
+                cursor
+            )
         if cursors:
-            payload = Payload((cursors[-1].pattern.uri, {"match": cursors[-1].pattern.match.value}))
-            self._backfilling[self.send_request(lambda request: Call(request, {}, LOOKUP, payload))] = cursors
+            payload = messages.Payload((cursors[-1].pattern.uri, {"match": cursors[-1].pattern.match.value}))
+            self._backfilling[self.send_request(lambda request: messages.Call(request, {}, LOOKUP, payload))] = cursors
 
-    def send_request(self, build: Callable[[RequestId], Message]) -> RequestId:
+    def send_request(self, build: Callable[[messages.RequestId], messages.Message]) -> messages.RequestId:
         """Send a request and return its id. Its reply is added to `replies` when it arrives."""
         self._requests += 1
-        request = RequestId(self._requests)
+        request = messages.RequestId(self._requests)
         self.socket.send(serialize(build(request)))
         return request
 
@@ -149,19 +132,19 @@ class ClientSession:
         """
         text = self.socket.receive(timeout_seconds)
         message = None if text is None else parse(text, maximum_depth=READ_DEPTH)
-        if isinstance(message, Event):
+        if isinstance(message, messages.Event):
             cursor = self._subscribed.get(message.subscription)
             return cursor.received(message) if cursor else None
-        if isinstance(message, Abort):
+        if isinstance(message, messages.Abort):
             raise _abort_error(message)
-        if isinstance(message, Goodbye):
+        if isinstance(message, messages.Goodbye):
             self._close(message)
         request = getattr(message, "request", None)
         if message is not None and request is not None:
             self._handle_reply(request, message)
         return None
 
-    def _handle_reply(self, request: RequestId, reply: Message) -> None:
+    def _handle_reply(self, request: messages.RequestId, reply: messages.Message) -> None:
         self.is_settled = True
         subscribing, backfilling = self._subscribing.pop(request, None), self._backfilling.pop(request, None)
         if backfilling is not None:
@@ -170,17 +153,19 @@ class ClientSession:
         elif subscribing is None:
             self._check_revocation(reply)
             self.replies[request] = reply
-        elif isinstance(reply, Error):
+        elif isinstance(reply, messages.Error):
             subscribing.is_over = True
             raise refusal(reply)
-        elif isinstance(reply, Subscribed):
+        elif isinstance(reply, messages.Subscribed):
             self._subscribed[reply.subscription] = subscribing
 
-    def _check_revocation(self, reply: Message) -> None:
+    def _check_revocation(self, reply: messages.Message) -> None:
         """Raise the error for an UNSUBSCRIBED of the router (advanced profile, «Revocation»)."""
-        details = (reply.details if isinstance(reply, Unsubscribed) else None) or {}
+        details = (reply.details if isinstance(reply, messages.Unsubscribed) else None) or {}
         subscription = details.get("subscription")
-        cursor = self._subscribed.pop(SubscriptionId(subscription), None) if isinstance(subscription, int) else None
+        cursor = (
+            self._subscribed.pop(messages.SubscriptionId(subscription), None) if isinstance(subscription, int) else None
+        )
         if cursor is not None and details.get("reason") == uris.PAYLOAD_SIZE_EXCEEDED:
             cursor.omit_past(self.joined_at)
             self.subscribe(cursor)
@@ -191,8 +176,8 @@ class ClientSession:
                 f"{cursor.pattern.uri!r} is not open to this user any more ({details.get('reason')})"
             )
 
-    def _close(self, goodbye: Goodbye) -> None:
-        self.socket.send(serialize(Goodbye({}, uris.GOODBYE_AND_OUT)))
+    def _close(self, goodbye: messages.Goodbye) -> None:
+        self.socket.send(serialize(messages.Goodbye({}, uris.GOODBYE_AND_OUT)))
         reason = goodbye.details.get("message") or goodbye.reason
         if goodbye.reason in TOKEN_OVER:
             raise ConnectionLost(f"the session has ended: {reason}")
@@ -201,28 +186,28 @@ class ClientSession:
 
 def join(socket: Socket, login: Login, ticket: str | None = None) -> ClientSession:
     """Join a realm, with the ticket of the login or a given one. Raises `ConnectionLost` and `JoinRefused`."""
-    socket.send(serialize(Hello(login.realm, login.details)))
+    socket.send(serialize(messages.Hello(login.realm, login.details)))
     while True:
         text = socket.receive(JOIN_SECONDS)
         if text is None:
             raise ConnectionLost(f"the router did not answer within {JOIN_SECONDS:.0f} s")
         message = parse(text)
-        if isinstance(message, Challenge):
-            socket.send(serialize(Authenticate(ticket or login.ticket or "", {})))
-        elif isinstance(message, Welcome):
+        if isinstance(message, messages.Challenge):
+            socket.send(serialize(messages.Authenticate(ticket or login.ticket or "", {})))
+        elif isinstance(message, messages.Welcome):
             at = message.details.get("_at")
             return ClientSession(socket, parse_timestamp(at) if isinstance(at, str) else None)
-        elif isinstance(message, Abort):
+        elif isinstance(message, messages.Abort):
             raise _abort_error(message)
 
 
-def refusal(error: Error) -> RequestRefused:
+def refusal(error: messages.Error) -> RequestRefused:
     """Return the exception for an ERROR."""
     first = error.payload.arguments[0] if error.payload.arguments else ""
     return RequestRefused(error.error, str(first))
 
 
-def _abort_error(abort: Abort) -> JoinRefused | ConnectionLost:
+def _abort_error(abort: messages.Abort) -> JoinRefused | ConnectionLost:
     message = abort.details.get("message")
     reason = f"{message} ({abort.reason})" if message else abort.reason
     if abort.reason in TEMPORARY:

@@ -7,26 +7,8 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from signalbox.control.delivery import ONCE, CommandDelivery
+from signalbox.exchange.control import commands
 from signalbox.exchange.control.caller import Caller, PermittedRecords, find_caller
-from signalbox.exchange.control.commands import (
-    Bind,
-    Command,
-    ConsumerHeartbeat,
-    DeclareExchange,
-    DeclareQueue,
-    DeleteExchange,
-    DeleteQueue,
-    ListBindings,
-    ListExchanges,
-    ListQueues,
-    PublishMessage,
-    ReplayedMessage,
-    ReplayMessages,
-    Status,
-    Unbind,
-    UnbindUser,
-    WhoAmI,
-)
 from signalbox.exchange.control.declaration import DeclarationService
 from signalbox.exchange.control.deletion import DeletionService
 from signalbox.exchange.control.errors import NotFound, NotPermitted
@@ -65,7 +47,7 @@ class ExchangeService:
     sender: Sender
     denies: DenyReader
 
-    def answer(self, user: UserName | None, command: Command, *, delivery: CommandDelivery = ONCE) -> object:
+    def answer(self, user: UserName | None, command: commands.Command, *, delivery: CommandDelivery = ONCE) -> object:
         """Execute a command of a user, or of the administrators for None, and return its result.
 
         Raises `RejectedError` and `UnavailableError`.
@@ -80,25 +62,25 @@ class _CommandHandler:
     caller: Caller
     delivery: CommandDelivery
 
-    def answer(self, command: Command) -> object:
+    def answer(self, command: commands.Command) -> object:
         declaring = DeclarationService(self.ports, self.caller, self.delivery)
         deleting = DeletionService(self.ports, self.caller, self.delivery)
         answers: dict[type, Callable[[Any], object]] = {
-            DeclareExchange: declaring.exchange,
-            DeleteExchange: deleting.exchange,
-            DeclareQueue: declaring.queue,
-            DeleteQueue: deleting.queue,
-            Bind: self._bind,
-            Unbind: self._unbind,
-            UnbindUser: deleting.bindings_of,
-            ListExchanges: self._exchanges,
-            ListQueues: self._queues,
-            ListBindings: self._bindings,
-            PublishMessage: self._publish,
-            ConsumerHeartbeat: self._consuming,
-            WhoAmI: self._who_am_i,
-            ReplayMessages: self._replay,
-            Status: self._status,
+            commands.DeclareExchange: declaring.exchange,
+            commands.DeleteExchange: deleting.exchange,
+            commands.DeclareQueue: declaring.queue,
+            commands.DeleteQueue: deleting.queue,
+            commands.Bind: self._bind,
+            commands.Unbind: self._unbind,
+            commands.UnbindUser: deleting.bindings_of,
+            commands.ListExchanges: self._exchanges,
+            commands.ListQueues: self._queues,
+            commands.ListBindings: self._bindings,
+            commands.PublishMessage: self._publish,
+            commands.ConsumerHeartbeat: self._consuming,
+            commands.WhoAmI: self._who_am_i,
+            commands.ReplayMessages: self._replay,
+            commands.Status: self._status,
         }
         try:
             return answers[type(command)](command)
@@ -109,7 +91,7 @@ class _CommandHandler:
             known = self._readable.exchanges() if is_exchange else self._readable.queues()
             raise NotFound(f"{error}{suggestion(error.undeclared.name, (one.name for one in known))}") from error
 
-    def _bind(self, command: Bind) -> object:
+    def _bind(self, command: commands.Bind) -> object:
         binding = self._permitted(command.binding)
         self._refuse_denied_binding(binding)
         refuse_binding(self.caller, binding, self.ports)
@@ -122,7 +104,7 @@ class _CommandHandler:
             self.ports.record([events.bound(binding, user=self.caller.name, at=self.ports.now())])
         return {**binding_document(binding), "bound": True, "was_bound": outcome is BindOutcome.ALREADY_BOUND}
 
-    def _unbind(self, command: Unbind) -> object:
+    def _unbind(self, command: commands.Unbind) -> object:
         binding = self._permitted(command.binding)
         if self.delivery.is_repeated:
             self.delivery.refuse_overtaken(self.ports.store.bindings.bound_at(binding), "the binding")
@@ -169,15 +151,15 @@ class _CommandHandler:
     def _queue(self, resource: ResourceRef) -> DeclaredQueue:
         return _refuse_missing(resource, self.ports.store.queues.find(DeclaredName(resource.name)))
 
-    def _exchanges(self, command: ListExchanges) -> object:
+    def _exchanges(self, command: commands.ListExchanges) -> object:
         if command.exchange is not None:
             return [self._presenter.exchange(self._exchange(command.exchange, Right.READ))]
         return list(map(self._presenter.listed, self._readable.exchanges()))
 
-    def _queues(self, _command: ListQueues) -> object:
+    def _queues(self, _command: commands.ListQueues) -> object:
         return list(map(self._presenter.queue, self._readable.queues()))
 
-    def _bindings(self, command: ListBindings) -> object:
+    def _bindings(self, command: commands.ListBindings) -> object:
         if command.exchange is not None:
             self._exchange(command.exchange, Right.READ)
         return list(map(binding_document, self._readable.bindings(command.exchange)))
@@ -187,7 +169,7 @@ class _CommandHandler:
         self.caller.require((right, resource))
         return _refuse_missing(resource, self.ports.store.exchanges.find(name))
 
-    def _publish(self, command: PublishMessage) -> object:
+    def _publish(self, command: commands.PublishMessage) -> object:
         exchange = self._exchange(command.exchange, Right.WRITE)
         key = command.properties.key
         if is_reserved(key):
@@ -205,7 +187,7 @@ class _CommandHandler:
         message_id = self.service.sender.send(self.ports.names.queue(exchange.name), message)
         return {"exchange": exchange.name, "routing_key": key, "message_id": message_id}
 
-    def _consuming(self, command: ConsumerHeartbeat) -> object:
+    def _consuming(self, command: commands.ConsumerHeartbeat) -> object:
         resource = ResourceRef(ResourceKind.QUEUE, command.queue)
         self.caller.require((Right.READ, resource))
         self._existing(resource)
@@ -214,7 +196,7 @@ class _CommandHandler:
             raise NotFound(f"{resource} does not exist any more")
         return self._presenter.queue(queue)
 
-    def _who_am_i(self, _command: WhoAmI) -> object:
+    def _who_am_i(self, _command: commands.WhoAmI) -> object:
         config = self.ports.config
         return {
             "user": self.caller.name,
@@ -226,7 +208,7 @@ class _CommandHandler:
             "region": config.region,
         }
 
-    def _replay(self, command: ReplayMessages) -> object:
+    def _replay(self, command: commands.ReplayMessages) -> object:
         resource = ResourceRef(ResourceKind.QUEUE, command.queue)
         self.caller.require((Right.WRITE, resource))
         queue = self._queue(resource)
@@ -241,7 +223,7 @@ class _CommandHandler:
         ids = [message.message_id for message in failed]
         return {"queue": resource.name, "delivered": len(messages) - len(ids), "failed": ids}
 
-    def _again(self, old: ReplayedMessage, queue: DeclaredQueue, *, expires_at: datetime | None) -> Message:
+    def _again(self, old: commands.ReplayedMessage, queue: DeclaredQueue, *, expires_at: datetime | None) -> Message:
         published = Message(old.message_id, old.properties.body, {}, {"SentTimestamp": str(old.published_at)})
         return old.properties.delivered(
             published,
@@ -253,12 +235,12 @@ class _CommandHandler:
             group_by=queue.settings.group_by,
         )
 
-    def _publisher_of(self, old: ReplayedMessage) -> str:
+    def _publisher_of(self, old: commands.ReplayedMessage) -> str:
         """Return the publisher that only administrators name: a user who replays a message is its publisher."""
         named = old.publisher if self.caller.role is Role.ADMIN else None
         return named or self.caller.name or events.ADMINISTRATOR
 
-    def _status(self, command: Status) -> object:
+    def _status(self, command: commands.Status) -> object:
         return StatusService(self.ports).status(self._readable, names=command.names)
 
     @property

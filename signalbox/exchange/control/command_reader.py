@@ -5,26 +5,7 @@ from datetime import timedelta
 
 from signalbox.control.envelope import Commands
 from signalbox.documents import Section, shown
-from signalbox.exchange.control.commands import (
-    Bind,
-    Command,
-    ConsumerHeartbeat,
-    DeclareExchange,
-    DeclareQueue,
-    DeleteExchange,
-    DeleteQueue,
-    ListBindings,
-    ListExchanges,
-    ListQueues,
-    PublishMessage,
-    QueueSettingsPatch,
-    ReplayedMessage,
-    ReplayMessages,
-    Status,
-    Unbind,
-    UnbindUser,
-    WhoAmI,
-)
+from signalbox.exchange.control import commands
 from signalbox.exchange.control.live_settings import LIVE_FIELDS, read_live_settings
 from signalbox.exchange.messages.properties import TOPIC, InvalidPublication, MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
@@ -70,19 +51,21 @@ def _queue(section: Section) -> DeclaredName:
     return DeclaredName(section.parsed("queue", parse_queue_name, default=NO_QUEUE))
 
 
-def _declare_exchange(section: Section) -> Command:
+def _declare_exchange(section: Section) -> commands.Command:
     exchange = _exchange(section)
     live = read_live_settings(section, exchange=exchange)
     if section.fields.get("alternate") in (None, ""):
-        return DeclareExchange(exchange, None, removes_alternate=section.fields.get("alternate") == "", live=live)
+        return commands.DeclareExchange(
+            exchange, None, removes_alternate=section.fields.get("alternate") == "", live=live
+        )
     alternate = _exchange(section, "alternate")
     if alternate == exchange:
         section.problem("alternate", "an exchange cannot be its own alternate")
-    return DeclareExchange(exchange, alternate, live=live)
+    return commands.DeclareExchange(exchange, alternate, live=live)
 
 
-def _declare_queue(section: Section) -> Command:
-    patch = QueueSettingsPatch(
+def _declare_queue(section: Section) -> commands.Command:
+    patch = commands.QueueSettingsPatch(
         expires=_time(
             section, "expires_seconds", least=MINIMUM_EXPIRES_SECONDS, most=MAXIMUM_EXPIRES_SECONDS, note=LATER
         ),
@@ -91,7 +74,7 @@ def _declare_queue(section: Section) -> Command:
         maximum_receives=_number(section, "maximum_receives", most=MAXIMUM_RECEIVES),
         group_by=section.choice("group_by", GroupBy, default=None),
     )
-    return DeclareQueue(_queue(section), patch)
+    return commands.DeclareQueue(_queue(section), patch)
 
 
 def _time(section: Section, field: str, *, least: int, most: int, note: str = "") -> timedelta | None:
@@ -111,16 +94,18 @@ def _number(section: Section, field: str, *, most: int) -> int | None:
     return number
 
 
-def _bind(section: Section) -> Command:
+def _bind(section: Section) -> commands.Command:
     binding = _bound(section, Pattern.parse)
     if binding.target == ResourceRef(ResourceKind.EXCHANGE, binding.exchange):
         section.problem("destination", "an exchange cannot be bound to itself")
-    return Bind(binding)
+    return commands.Bind(binding)
 
 
-def _unbind_user(section: Section) -> Command:
+def _unbind_user(section: Section) -> commands.Command:
     role = section.choice("role", Role, default=Role.SUBSCRIBER)
-    return UnbindUser(read_user(section), role, section.choice("ownership", Ownership, default=Ownership.STRICT))
+    return commands.UnbindUser(
+        read_user(section), role, section.choice("ownership", Ownership, default=Ownership.STRICT)
+    )
 
 
 def _bound(section: Section, parse: Callable[[str], Pattern]) -> Binding:
@@ -159,8 +144,8 @@ def _optional_exchange(section: Section) -> ExchangeName | None:
     return None if section.fields.get("exchange") is None else _exchange(section)
 
 
-def _publish(section: Section) -> Command:
-    return PublishMessage(_exchange(section), _properties(section), section.required_text("id"))
+def _publish(section: Section) -> commands.Command:
+    return commands.PublishMessage(_exchange(section), _properties(section), section.required_text("id"))
 
 
 def _properties(section: Section) -> MessageProperties:
@@ -174,20 +159,20 @@ def _properties(section: Section) -> MessageProperties:
         return NO_PROPERTIES
 
 
-def _replay(section: Section) -> Command:
+def _replay(section: Section) -> commands.Command:
     queue = _queue(section)
     messages = tuple(map(_replayed, section.sections("messages")))
     if not 1 <= len(messages) <= MAXIMUM_REPLAYED:
         section.problem("messages", f"expected 1 to {MAXIMUM_REPLAYED} messages, not {len(messages)}")
-    return ReplayMessages(queue, messages)
+    return commands.ReplayMessages(queue, messages)
 
 
-def _replayed(section: Section) -> ReplayedMessage:
+def _replayed(section: Section) -> commands.ReplayedMessage:
     section.refuse_unknown(REPLAYED_FIELDS)
     published_at = section.whole_number("published_at")
     if published_at is None or published_at > MAXIMUM_MILLISECONDS:
         section.problem("published_at", "expected milliseconds since 1970")
-    return ReplayedMessage(
+    return commands.ReplayedMessage(
         exchange=_exchange(section),
         properties=_properties(section),
         message_id=MessageId(_printable(section, "message_id", section.required_text("message_id"))),
@@ -196,14 +181,14 @@ def _replayed(section: Section) -> ReplayedMessage:
     )
 
 
-def _status(section: Section) -> Command:
+def _status(section: Section) -> commands.Command:
     names = section.texts("names")
     if len(names) > MAXIMUM_NAMES:
         section.problem("names", f"expected {MAXIMUM_NAMES} at most, not {len(names)}")
     for number, name in enumerate(names):
         if not 1 <= len(name) <= MAXIMUM_NAME_BYTES:
             section.problem(f"names[{number}]", f"expected a name, or one with '*', not {shown(name)}")
-    return Status(names)
+    return commands.Status(names)
 
 
 def _printable(section: Section, field: str, text: str | None) -> str:
@@ -215,23 +200,26 @@ def _printable(section: Section, field: str, text: str | None) -> str:
 REPLAYED_FIELDS = ("exchange", "routing_key", "body", "headers", "message_id", "publisher", "published_at")
 BINDING_FIELDS = ("exchange", "queue", "destination", "pattern")
 SETTINGS_FIELDS = ("expires_seconds", "message_ttl_seconds", "prefetch", "maximum_receives", "group_by")
-COMMANDS: Commands[Command] = {
+COMMANDS: Commands[commands.Command] = {
     "declare_exchange": (("exchange", "alternate", *LIVE_FIELDS), _declare_exchange),
     "delete_exchange": (
         ("exchange", "force"),
-        lambda section: DeleteExchange(_exchange(section), section.flag("force")),
+        lambda section: commands.DeleteExchange(_exchange(section), section.flag("force")),
     ),
     "declare_queue": (("queue", *SETTINGS_FIELDS), _declare_queue),
-    "delete_queue": (("queue", "if_empty"), lambda section: DeleteQueue(_queue(section), section.flag("if_empty"))),
+    "delete_queue": (
+        ("queue", "if_empty"),
+        lambda section: commands.DeleteQueue(_queue(section), section.flag("if_empty")),
+    ),
     "bind": (BINDING_FIELDS, _bind),
-    "unbind": (BINDING_FIELDS, lambda section: Unbind(_bound(section, _stored))),
+    "unbind": (BINDING_FIELDS, lambda section: commands.Unbind(_bound(section, _stored))),
     "unbind_user": (("user", "role", "ownership"), _unbind_user),
-    "exchanges": (("exchange",), lambda section: ListExchanges(_optional_exchange(section))),
-    "queues": ((), lambda _: ListQueues()),
-    "bindings": (("exchange",), lambda section: ListBindings(_optional_exchange(section))),
+    "exchanges": (("exchange",), lambda section: commands.ListExchanges(_optional_exchange(section))),
+    "queues": ((), lambda _: commands.ListQueues()),
+    "bindings": (("exchange",), lambda section: commands.ListBindings(_optional_exchange(section))),
     "publish": (("exchange", "routing_key", "body", "headers"), _publish),
-    "consuming": (("queue",), lambda section: ConsumerHeartbeat(_queue(section))),
-    "whoami": ((), lambda _: WhoAmI()),
+    "consuming": (("queue",), lambda section: commands.ConsumerHeartbeat(_queue(section))),
+    "whoami": ((), lambda _: commands.WhoAmI()),
     "replay": (("queue", "messages"), _replay),
     "status": (("names",), _status),
 }

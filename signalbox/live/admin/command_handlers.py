@@ -10,20 +10,7 @@ from signalbox.exchange.control.caller import Caller, find_caller
 from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.records import LiveSettings, ResourceKind, ResourceRef
 from signalbox.history.event import HistoryEvent
-from signalbox.live.admin import events
-from signalbox.live.admin.commands import (
-    ChangeMembers,
-    Command,
-    ExplainAccess,
-    ForgetUser,
-    GiveGrant,
-    ListGrants,
-    ListMembers,
-    PutSecret,
-    PutSecrets,
-    SetUserGroups,
-    TakeGrant,
-)
+from signalbox.live.admin import commands, events
 from signalbox.live.admin.concerned_sessions import RightsNotices
 from signalbox.live.admin.explanation import explanation
 from signalbox.live.admin.ports import LiveAdminStore
@@ -46,7 +33,7 @@ class LiveCommandHandlers:
     notices: RightsNotices
     record: Callable[[Sequence[HistoryEvent]], None]
 
-    def answer(self, user: UserName | None, command: Command, *, delivery: CommandDelivery = ONCE) -> object:
+    def answer(self, user: UserName | None, command: commands.Command, *, delivery: CommandDelivery = ONCE) -> object:
         """Execute a command and return its result; `user` is None for the stage's administrators.
 
         Raises `RejectedError` and `UnavailableError`.
@@ -62,22 +49,22 @@ class _Execution:
     changes: RightsChanges
     caller: Caller
 
-    def answer(self, command: Command) -> object:
+    def answer(self, command: commands.Command) -> object:
         handlers: dict[type, Callable[[Any], object]] = {
-            GiveGrant: self._give,
-            TakeGrant: self._take,
-            ListGrants: self._grants,
-            ChangeMembers: self._change_members,
-            SetUserGroups: self._set_user_groups,
-            ListMembers: self._members,
-            ExplainAccess: self._explain,
-            PutSecret: self._put_secret,
-            PutSecrets: self._put_secrets,
-            ForgetUser: self._forget_user,
+            commands.GiveGrant: self._give,
+            commands.TakeGrant: self._take,
+            commands.ListGrants: self._grants,
+            commands.ChangeMembers: self._change_members,
+            commands.SetUserGroups: self._set_user_groups,
+            commands.ListMembers: self._members,
+            commands.ExplainAccess: self._explain,
+            commands.PutSecret: self._put_secret,
+            commands.PutSecrets: self._put_secrets,
+            commands.ForgetUser: self._forget_user,
         }
         return handlers[type(command)](command)
 
-    def _give(self, command: GiveGrant) -> object:
+    def _give(self, command: commands.GiveGrant) -> object:
         self._require(command.realm)
         live = self._live(command.realm)
         user = user_of(command.principal)
@@ -85,11 +72,11 @@ class _Execution:
             self._check_user(user, live)
         return self.changes.give(command)
 
-    def _take(self, command: TakeGrant) -> object:
+    def _take(self, command: commands.TakeGrant) -> object:
         self._require(command.realm)
         return self.changes.take(command)
 
-    def _change_members(self, command: ChangeMembers) -> object:
+    def _change_members(self, command: commands.ChangeMembers) -> object:
         self._require(command.realm)
         if not command.is_removal:
             live = self._live(command.realm)
@@ -97,14 +84,14 @@ class _Execution:
                 self._check_user(user, live)
         return self.changes.change_members(command)
 
-    def _set_user_groups(self, command: SetUserGroups) -> object:
+    def _set_user_groups(self, command: commands.SetUserGroups) -> object:
         self._require(command.realm)
         live = self._live(command.realm)
         for user in command.groups:
             self._check_user(user, live)
         return self.changes.set_groups(command)
 
-    def _grants(self, command: ListGrants) -> object:
+    def _grants(self, command: commands.ListGrants) -> object:
         realms = [command.realm] if command.realm else self._realms()
         # The realms of others at a time, each of which is some reads; of an own one all users are read at a time.
         others = [one for one in realms if not self._may_configure(one)]
@@ -116,7 +103,9 @@ class _Execution:
             for document in _documents(realm, principal, granted)
         ]
 
-    def _visible_grants(self, command: ListGrants, realm: ExchangeName) -> list[tuple[PrincipalName, GrantSet]]:
+    def _visible_grants(
+        self, command: commands.ListGrants, realm: ExchangeName
+    ) -> list[tuple[PrincipalName, GrantSet]]:
         wanted = command.principal
         may_see, own = self._may_configure(realm), self._own_principals(realm)
         named = (self._users(realm) if may_see else own) if wanted is None else [wanted]
@@ -143,7 +132,7 @@ class _Execution:
         groups = self.store.groups.of_user(realm, name)
         return frozenset({PrincipalName(name), EVERYONE, *map(principal_of, groups)})
 
-    def _members(self, command: ListMembers) -> object:
+    def _members(self, command: commands.ListMembers) -> object:
         self._live(command.realm)
         realm, groups, name = command.realm, self.store.groups, self.caller.name
         if name is None or self._may_configure(realm):
@@ -152,7 +141,7 @@ class _Execution:
             found = [(one, name) for one in sorted(groups.of_user(realm, name)) if command.group in (None, one)]
         return [{"exchange": realm, "group": one, "user": user} for one, user in found]
 
-    def _explain(self, command: ExplainAccess) -> object:
+    def _explain(self, command: commands.ExplainAccess) -> object:
         realms = [command.realm] if command.realm else self._realms()
         is_own = command.user == self.caller.name and not command.groups
         visible = [one for one in realms if is_own or self._may_configure(one)]
@@ -160,19 +149,21 @@ class _Execution:
             self._require(command.realm)
         return [self._explanation(command, realm) for realm in visible]
 
-    def _explanation(self, command: ExplainAccess, realm: ExchangeName) -> Mapping[str, object]:
+    def _explanation(self, command: commands.ExplainAccess, realm: ExchangeName) -> Mapping[str, object]:
         live = self._live(realm)
         reader = RightsSourcesReader(self.store, realm, self.store.grants.of_groups(realm))
         sources = (None if command.groups else reader.of_user(command.user)) or self._of_token(command, live, reader)
         shown = sources if self._may_configure(realm) else sources.without_other_groups()
         return explanation(shown, command.right, command.topic)
 
-    def _of_token(self, command: ExplainAccess, live: LiveSettings, reader: RightsSourcesReader) -> RightsSources:
+    def _of_token(
+        self, command: commands.ExplainAccess, live: LiveSettings, reader: RightsSourcesReader
+    ) -> RightsSources:
         self._check_user(command.user, live)
         groups = frozenset(command.groups or ())
         return reader.of_token(command.user, role=command.role, groups=groups)
 
-    def _put_secret(self, command: PutSecret) -> object:
+    def _put_secret(self, command: commands.PutSecret) -> object:
         user = command.user or self.caller.name
         if user is None:
             raise NotFound("administrators have no secret: name a user with `user`")
@@ -180,7 +171,7 @@ class _Execution:
             raise NotPermitted(f"only administrators may replace the secret of user {str(user)!r}")
         return self._stored({user: command.credentials})[0]
 
-    def _put_secrets(self, command: PutSecrets) -> object:
+    def _put_secrets(self, command: commands.PutSecrets) -> object:
         if self.caller.role is not Role.ADMIN:
             raise NotPermitted("only administrators may replace the secrets of several users")
         return self._stored({one.user: one.credentials for one in command.secrets if one.user is not None})
@@ -206,7 +197,7 @@ class _Execution:
             for user, credentials in secrets.items()
         ]
 
-    def _forget_user(self, command: ForgetUser) -> object:
+    def _forget_user(self, command: commands.ForgetUser) -> object:
         if self.caller.role is not Role.ADMIN:
             raise NotPermitted(f"only administrators may remove user {str(command.user)!r}")
         self.changes.refuse_overtaken(command.user, "the rights")

@@ -7,19 +7,7 @@ from signalbox.control.envelope import Commands
 from signalbox.documents import Section, shown
 from signalbox.exchange.control.command_reader import NO_USER, read_user
 from signalbox.exchange.model.topics import RoutingKey, parse_routing_key
-from signalbox.live.admin.commands import (
-    ChangeMembers,
-    Command,
-    ExplainAccess,
-    ForgetUser,
-    GiveGrant,
-    ListGrants,
-    ListMembers,
-    PutSecret,
-    PutSecrets,
-    SetUserGroups,
-    TakeGrant,
-)
+from signalbox.live.admin import commands
 from signalbox.live.rights.coverage import check_placeholders
 from signalbox.live.rights.grants import Grant
 from signalbox.live.rights.principals import GroupName, PrincipalName, parse_group_name, parse_principal, user_of
@@ -95,7 +83,7 @@ TOKEN_ROLES = (Role.SOURCE, Role.SUBSCRIBER)
 MAXIMUM_SECRETS = 200  # of a command: eight writes of 25 items, and as many history events
 
 
-def _of_grant(kind: type[GiveGrant | TakeGrant]) -> Callable[[Section], Command]:
+def _of_grant(kind: type[commands.GiveGrant | commands.TakeGrant]) -> Callable[[Section], commands.Command]:
     return lambda section: kind(
         read_principal(section),
         read_realm(section),
@@ -105,19 +93,19 @@ def _of_grant(kind: type[GiveGrant | TakeGrant]) -> Callable[[Section], Command]
     )
 
 
-def _list_grants(section: Section) -> Command:
-    return ListGrants(
+def _list_grants(section: Section) -> commands.Command:
+    return commands.ListGrants(
         None if section.fields.get("exchange") is None else read_realm(section),
         None if section.fields.get("user") is None else read_principal(section),
     )
 
 
-def _of_members(*, is_removal: bool) -> Callable[[Section], Command]:
-    def read(section: Section) -> Command:
+def _of_members(*, is_removal: bool) -> Callable[[Section], commands.Command]:
+    def read(section: Section) -> commands.Command:
         users = section.texts("users")
         if not 1 <= len(users) <= MAXIMUM_USERS:
             section.problem("users", f"expected 1 to {MAXIMUM_USERS} users, not {len(users)}")
-        return ChangeMembers(
+        return commands.ChangeMembers(
             read_realm(section),
             read_group(section, section.required_text("group")),
             tuple(dict.fromkeys(read_member(section, user) for user in users)),
@@ -128,7 +116,7 @@ def _of_members(*, is_removal: bool) -> Callable[[Section], Command]:
     return read
 
 
-def _set_user_groups(section: Section) -> Command:
+def _set_user_groups(section: Section) -> commands.Command:
     groups = section.section("groups")
     if not 1 <= len(groups.fields) <= MAXIMUM_SET_USERS:
         section.problem("groups", f"expected 1 to {MAXIMUM_SET_USERS} users, not {len(groups.fields)}")
@@ -136,17 +124,17 @@ def _set_user_groups(section: Section) -> Command:
         read_member(section, user): frozenset(read_group(groups, one, user) for one in groups.texts(user))
         for user in groups.fields
     }
-    return SetUserGroups(read_realm(section), found)
+    return commands.SetUserGroups(read_realm(section), found)
 
 
-def _list_members(section: Section) -> Command:
+def _list_members(section: Section) -> commands.Command:
     group = section.text("group")
-    return ListMembers(read_realm(section), None if group is None else read_group(section, group))
+    return commands.ListMembers(read_realm(section), None if group is None else read_group(section, group))
 
 
-def _explain(section: Section) -> Command:
+def _explain(section: Section) -> commands.Command:
     groups = section.fields.get("groups")
-    return ExplainAccess(
+    return commands.ExplainAccess(
         read_member(section, section.required_text("user") or "_", "user"),
         None if section.fields.get("exchange") is None else read_realm(section),
         section.parsed("topic", parse_routing_key, default=RoutingKey("")),
@@ -164,7 +152,7 @@ def _token_role(section: Section) -> Role:
     return Role(role)
 
 
-def _put_secrets(section: Section) -> Command:
+def _put_secrets(section: Section) -> commands.Command:
     sections = list(section.sections("secrets"))
     if not 1 <= len(sections) <= MAXIMUM_SECRETS:
         section.problem("secrets", f"expected 1 to {MAXIMUM_SECRETS} secrets, not {len(sections)}")
@@ -172,16 +160,16 @@ def _put_secrets(section: Section) -> Command:
     repeated = [str(name) for name, count in Counter(one.user for one in found).items() if count > 1 and name]
     if repeated:
         section.problem("secrets", f"users {', '.join(repeated)} have several")
-    return PutSecrets(found)
+    return commands.PutSecrets(found)
 
 
-def _named_secret(section: Section) -> PutSecret:
+def _named_secret(section: Section) -> commands.PutSecret:
     section.refuse_unknown(SECRET_FIELDS)
     section.required_text("user")
     return _put_secret(section)
 
 
-def _put_secret(section: Section) -> PutSecret:
+def _put_secret(section: Section) -> commands.PutSecret:
     credentials = StoredSecret(
         salt=_hexadecimal(section, "salt", SALT_LENGTH),
         verifier=_hexadecimal(section, "verifier", VERIFIER_LENGTH),
@@ -190,7 +178,7 @@ def _put_secret(section: Section) -> PutSecret:
     key = credentials.key
     if key is not None and (len(key) != KEY_LENGTH or not key.isascii() or not credentials.key_matches_verifier):
         section.problem("key", "is not the key whose SHA-256 is the verifier")
-    return PutSecret(None if section.fields.get("user") is None else read_user(section), credentials)
+    return commands.PutSecret(None if section.fields.get("user") is None else read_user(section), credentials)
 
 
 def _hexadecimal(section: Section, field: str, length: int) -> str:
@@ -203,9 +191,9 @@ def _hexadecimal(section: Section, field: str, length: int) -> str:
 SECRET_FIELDS = ("user", "salt", "verifier", "key")
 GRANT_FIELDS = ("user", "exchange", "right", "match", "uri", "deny", "dry_run")
 MEMBER_FIELDS = ("exchange", "group", "users", "dry_run")
-COMMANDS: Commands[Command] = {
-    "grant": (GRANT_FIELDS, _of_grant(GiveGrant)),
-    "ungrant": (GRANT_FIELDS, _of_grant(TakeGrant)),
+COMMANDS: Commands[commands.Command] = {
+    "grant": (GRANT_FIELDS, _of_grant(commands.GiveGrant)),
+    "ungrant": (GRANT_FIELDS, _of_grant(commands.TakeGrant)),
     "grants": (("exchange", "user"), _list_grants),
     "group_add": (MEMBER_FIELDS, _of_members(is_removal=False)),
     "group_remove": (MEMBER_FIELDS, _of_members(is_removal=True)),
@@ -214,5 +202,5 @@ COMMANDS: Commands[Command] = {
     "explain": (("user", "exchange", "topic", "right", "groups", "role"), _explain),
     "secret": (SECRET_FIELDS, _put_secret),
     "secrets": (("secrets",), _put_secrets),
-    "forget_user": (("user",), lambda section: ForgetUser(read_user(section))),
+    "forget_user": (("user",), lambda section: commands.ForgetUser(read_user(section))),
 }

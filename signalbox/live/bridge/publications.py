@@ -6,19 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from signalbox.live.bridge import topics
 from signalbox.live.bridge.log_text import has_token
 from signalbox.live.bridge.rows import NEW, OLD, STATE_COLUMNS, DatabaseRow, RowContainer
-from signalbox.live.bridge.topics import (
-    CONTAINER,
-    MAXIMUM_WORD,
-    PERMISSION_GRAPH,
-    REQUEST,
-    cache_topic,
-    container_topic,
-    event_topic,
-    kind_of,
-    state_topic,
-)
 from signalbox.live.log.payloads import RETAIN_HEADER, RETAINED
 
 LOG_ID = "log_id"  # the header with the row's id
@@ -64,19 +54,19 @@ def row_publications(row: DatabaseRow) -> list[RowPublication]:
 
 def _every(row: DatabaseRow) -> Iterator[RowPublication]:
     for owner in _owners(row):
-        yield _event(row, event_topic(owner, row.object_uuid, row.event_type))
+        yield _event(row, topics.event_topic(owner, row.object_uuid, row.event_type))
     if row.event_type not in (CREATE, UPDATE, DELETE):
         return
     yield from _states(row)
-    yield _publication(row, cache_topic(row.object_uuid), {"uuid": row.object_uuid})
+    yield _publication(row, topics.cache_topic(row.object_uuid), {"uuid": row.object_uuid})
     yield from _container_events(row)
     if _changes_permissions(row):
-        yield _publication(row, PERMISSION_GRAPH, {}, is_retained=True)
+        yield _publication(row, topics.PERMISSION_GRAPH, {}, is_retained=True)
 
 
 def _owners(row: DatabaseRow) -> tuple[str, ...]:
     """Return whose readers get the row: of a container those of its requests."""
-    is_container = kind_of(row.object_uuid) == CONTAINER
+    is_container = topics.kind_of(row.object_uuid) == topics.CONTAINER
     return row.container.owners if is_container and row.container else (row.object_owner_uuid,)
 
 
@@ -91,15 +81,15 @@ def _event(row: DatabaseRow, topic: str) -> RowPublication:
 
 def _states(row: DatabaseRow) -> Iterator[RowPublication]:
     """Yield the object's present state for its readers, and that it is gone for those of other owners in the row."""
-    uuid, kind, old_owner = row.object_uuid, kind_of(row.object_uuid), row.old.get("owner_uuid")
+    uuid, kind, old_owner = row.object_uuid, topics.kind_of(row.object_uuid), row.old.get("owner_uuid")
     if kind not in STATE_COLUMNS:
         return
     owners = _present_owners(row)
     has_old_owner = row.event_type == UPDATE and old_owner not in (row.object_owner_uuid, *owners)
-    if has_old_owner and isinstance(old_owner, str) and len(old_owner) <= MAXIMUM_WORD:
+    if has_old_owner and isinstance(old_owner, str) and len(old_owner) <= topics.MAXIMUM_WORD:
         yield from _moved(row, uuid, old_owner)
         container = row.container
-        if kind == REQUEST and container is not None and old_owner not in container.owners:
+        if kind == topics.REQUEST and container is not None and old_owner not in container.owners:
             yield from _moved(row, container.uuid, old_owner)
     if row.record is None:
         yield _state(row, uuid, row.object_owner_uuid, {"event_type": DELETE})
@@ -114,7 +104,7 @@ def _present_owners(row: DatabaseRow) -> tuple[str, ...]:
     """Return whose readers may read the object, as the cluster's tables say."""
     if row.record is None:
         return ()
-    if kind_of(row.object_uuid) == CONTAINER:
+    if topics.kind_of(row.object_uuid) == topics.CONTAINER:
         return row.container.owners if row.container else ()
     return (row.record.owner_uuid,)
 
@@ -128,7 +118,7 @@ def _is_short(attribute: object) -> bool:
 def _moved(row: DatabaseRow, uuid: str, owner: str) -> Iterator[RowPublication]:
     """Yield the publications for the readers of an old owner: neither the new owner nor an attribute."""
     gone = {"uuid": uuid, "owner_uuid": owner, "event_type": MOVED}
-    yield _publication(row, event_topic(owner, uuid, MOVED), gone)
+    yield _publication(row, topics.event_topic(owner, uuid, MOVED), gone)
     yield _state(row, uuid, owner, {"event_type": MOVED})
 
 
@@ -136,21 +126,21 @@ def _state(row: DatabaseRow, uuid: str, owner: str, attributes: Mapping[str, obj
     """Return an object's state: its time is that of its record, or when Arvados stored the row."""
     at = attributes.get("modified_at") or time_text(row.created_at)
     document = {"uuid": uuid, "owner_uuid": owner, **attributes, "event_at": at}
-    return _publication(row, state_topic(owner, uuid), document, is_retained=True)
+    return _publication(row, topics.state_topic(owner, uuid), document, is_retained=True)
 
 
 def _container_events(row: DatabaseRow) -> Iterator[RowPublication]:
-    container, kind = row.container, kind_of(row.object_uuid)
+    container, kind = row.container, topics.kind_of(row.object_uuid)
     if container is None:
         return
-    if kind == CONTAINER and (row.omitted_bytes or row.has_changed("state")):
+    if kind == topics.CONTAINER and (row.omitted_bytes or row.has_changed("state")):
         state = container.state if row.omitted_bytes else str(row.new.get("state", ""))
         # Without a request's priority, a container is on hold: the next priority of a request has another row.
         was_reached = state in STATES and STATES[state] <= STATES.get(container.state, -1)
         if was_reached and (state != "Queued" or container.is_wanted):
             yield from _container_event(row, state.lower(), container, state)
-    if kind == REQUEST and STATES.get(container.state, ENDED) < ENDED and row.has_changed("priority"):
-        yield _publication(row, cache_topic(container.uuid), {"uuid": container.uuid})
+    if kind == topics.REQUEST and STATES.get(container.state, ENDED) < ENDED and row.has_changed("priority"):
+        yield _publication(row, topics.cache_topic(container.uuid), {"uuid": container.uuid})
         was_wanted, is_wanted = _is_wanted(row.old), _is_wanted(row.new)
         if was_wanted and not container.is_wanted:
             yield from _container_event(row, "cancelled", container, container.state)
@@ -161,7 +151,7 @@ def _container_events(row: DatabaseRow) -> Iterator[RowPublication]:
 def _container_event(row: DatabaseRow, event: str, container: RowContainer, state: str) -> Iterator[RowPublication]:
     for owner in container.owners:
         body = {"uuid": container.uuid, "state": state, "is_wanted": container.is_wanted}
-        yield _publication(row, container_topic(owner, container.uuid, event), body)
+        yield _publication(row, topics.container_topic(owner, container.uuid, event), body)
 
 
 def _is_wanted(request: Mapping[str, object]) -> bool:
@@ -170,7 +160,7 @@ def _is_wanted(request: Mapping[str, object]) -> bool:
 
 
 def _changes_permissions(row: DatabaseRow) -> bool:
-    kind = kind_of(row.object_uuid)
+    kind = topics.kind_of(row.object_uuid)
     if kind == "link":
         return PERMISSION_LINK in (row.old.get("link_class"), row.new.get("link_class"))
     return kind in ("group", "user") and (row.event_type != UPDATE or row.has_changed(*PERMISSION_ATTRIBUTES))
@@ -189,7 +179,7 @@ def message_of(row: DatabaseRow) -> dict[str, object]:
 
     services/ws/session_v0.go, EventMessage.
     """
-    kind = kind_of(row.object_uuid)
+    kind = topics.kind_of(row.object_uuid)
     return {
         "id": row.id,
         "uuid": row.uuid,

@@ -25,19 +25,7 @@ from signalbox.live.model.state import (
     whole,
 )
 from signalbox.live.session import arvados, closing, handshake, renewal, requests
-from signalbox.live.wamp.messages import (
-    Abort,
-    Authenticate,
-    Call,
-    Cancel,
-    Goodbye,
-    Hello,
-    Publish,
-    Register,
-    Subscribe,
-    Unregister,
-    Unsubscribe,
-)
+from signalbox.live.wamp import messages
 
 # The second parameter has the type under which the table lists the rule.
 Decision = Callable[[Session, Any, DecisionContext], Outcome]
@@ -59,31 +47,31 @@ def _rule(decide: Decision, *states: SessionState) -> Rule:
 RULES: Mapping[SessionState, Mapping[type, Rule]] = MappingProxyType(
     {
         SessionState.OPEN: {
-            Hello: _rule(handshake.greeted, SessionState.JOINED, SessionState.CHALLENGED, SessionState.CLOSED),
-            Abort: _rule(closing.closed, SessionState.CLOSED),
+            messages.Hello: _rule(handshake.greeted, SessionState.JOINED, SessionState.CHALLENGED, SessionState.CLOSED),
+            messages.Abort: _rule(closing.closed, SessionState.CLOSED),
             Elapsed: _rule(closing.join_timed_out, SessionState.OPEN, SessionState.CLOSED),
             Killed: _rule(closing.killed_before_join, SessionState.CLOSED),
             RightsChanged: _rule(closing.ignored, SessionState.OPEN),
             Lost: _rule(closing.closed, SessionState.CLOSED),
         },
         SessionState.CHALLENGED: {
-            Authenticate: _rule(handshake.authenticated, SessionState.JOINED, SessionState.CLOSED),
-            Abort: _rule(closing.closed, SessionState.CLOSED),
+            messages.Authenticate: _rule(handshake.authenticated, SessionState.JOINED, SessionState.CLOSED),
+            messages.Abort: _rule(closing.closed, SessionState.CLOSED),
             Elapsed: _rule(closing.join_timed_out, SessionState.CHALLENGED, SessionState.CLOSED),
             Killed: _rule(closing.killed_before_join, SessionState.CLOSED),
             RightsChanged: _rule(closing.ignored, SessionState.CHALLENGED),
             Lost: _rule(closing.closed, SessionState.CLOSED),
         },
         SessionState.JOINED: {
-            Subscribe: _rule(requests.subscribed, SessionState.JOINED),
-            Unsubscribe: _rule(requests.unsubscribed, SessionState.JOINED),
-            Publish: _rule(requests.published, SessionState.JOINED),
-            Call: _rule(renewal.called, SessionState.JOINED, SessionState.CLOSING),
-            Cancel: _rule(closing.ignored, SessionState.JOINED),  # the call is answered soon
-            Register: _rule(requests.not_registered, SessionState.JOINED),
-            Unregister: _rule(requests.not_unregistered, SessionState.JOINED),
-            Goodbye: _rule(closing.left, SessionState.CLOSED),
-            Abort: _rule(closing.closed, SessionState.CLOSED),
+            messages.Subscribe: _rule(requests.subscribed, SessionState.JOINED),
+            messages.Unsubscribe: _rule(requests.unsubscribed, SessionState.JOINED),
+            messages.Publish: _rule(requests.published, SessionState.JOINED),
+            messages.Call: _rule(renewal.called, SessionState.JOINED, SessionState.CLOSING),
+            messages.Cancel: _rule(closing.ignored, SessionState.JOINED),  # the call is answered soon
+            messages.Register: _rule(requests.not_registered, SessionState.JOINED),
+            messages.Unregister: _rule(requests.not_unregistered, SessionState.JOINED),
+            messages.Goodbye: _rule(closing.left, SessionState.CLOSED),
+            messages.Abort: _rule(closing.closed, SessionState.CLOSED),
             Elapsed: _rule(closing.token_elapsed, SessionState.JOINED, SessionState.CLOSING),
             Killed: _rule(closing.killed, SessionState.CLOSING),
             RightsChanged: _rule(requests.rights_revoked, SessionState.JOINED),
@@ -91,8 +79,8 @@ RULES: Mapping[SessionState, Mapping[type, Rule]] = MappingProxyType(
             Lost: _rule(closing.closed, SessionState.CLOSED),
         },
         SessionState.CLOSING: {
-            Goodbye: _rule(closing.closed, SessionState.CLOSED),
-            Abort: _rule(closing.closed, SessionState.CLOSED),
+            messages.Goodbye: _rule(closing.closed, SessionState.CLOSED),
+            messages.Abort: _rule(closing.closed, SessionState.CLOSED),
             Elapsed: _rule(closing.goodbye_timed_out, SessionState.CLOSING, SessionState.CLOSED),
             Lost: _rule(closing.closed, SessionState.CLOSED),
         },
@@ -170,7 +158,9 @@ def _is_token_over(session: Session, received: Received, context: DecisionContex
     """Return whether the token of a joined session is over, so that it must end unless the message ends it."""
     if session.state is not SessionState.JOINED or session.token is None:
         return False
-    return session.token.is_over(context.now) and not isinstance(received, Lost | Killed | Goodbye | Abort)
+    return session.token.is_over(context.now) and not isinstance(
+        received, Lost | Killed | messages.Goodbye | messages.Abort
+    )
 
 
 def rule(state: SessionState, received: Received) -> Rule:

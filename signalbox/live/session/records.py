@@ -5,22 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from signalbox.forms import Document, Form, tagged
 from signalbox.live.arvados.filters import LogSubscription
 from signalbox.live.log.documents import FORMS, PATTERN
-from signalbox.live.model.effects import (
-    AnswerCall,
-    Attach,
-    CatchUp,
-    Close,
-    CountFailure,
-    Detach,
-    Distribute,
-    Drop,
-    Effect,
-    Enter,
-    Leave,
-    Post,
-    PostText,
-    RefuseFrame,
-)
+from signalbox.live.model import effects
 from signalbox.live.model.state import Dialect, Session
 from signalbox.live.wamp.authentication import PROVIDER, AuthMethod, Identity
 from signalbox.live.wamp.codec import parse, serialize
@@ -71,21 +56,21 @@ FORMS.define(Mapping[SubscriptionId, TopicPattern], Form(_subscription_list, _su
 EFFECT = tagged(
     "do",
     {
-        "post": FORMS.record(Post),
-        "text": FORMS.record(PostText),
-        "catch_up": FORMS.record(CatchUp),
-        "bad_frame": FORMS.record(RefuseFrame),
-        "close": FORMS.record(Close),
-        "enter": FORMS.record(Enter),
-        "leave": FORMS.record(Leave, names={"subscriptions": "patterns"}),
-        "attach": FORMS.record(Attach, flat=["pattern"]),
-        "detach": FORMS.record(Detach, flat=["pattern"]),
-        "distribute": FORMS.record(Distribute, names={"is_retained": "retain"}, flat=["payload"]),
-        "answer": FORMS.record(AnswerCall, flat=["payload"]),
-        "drop": FORMS.record(Drop),
-        "fail": FORMS.record(CountFailure, sparse=["reason"]),
+        "post": FORMS.record(effects.Post),
+        "text": FORMS.record(effects.PostText),
+        "catch_up": FORMS.record(effects.CatchUp),
+        "bad_frame": FORMS.record(effects.RefuseFrame),
+        "close": FORMS.record(effects.Close),
+        "enter": FORMS.record(effects.Enter),
+        "leave": FORMS.record(effects.Leave, names={"subscriptions": "patterns"}),
+        "attach": FORMS.record(effects.Attach, flat=["pattern"]),
+        "detach": FORMS.record(effects.Detach, flat=["pattern"]),
+        "distribute": FORMS.record(effects.Distribute, names={"is_retained": "retain"}, flat=["payload"]),
+        "answer": FORMS.record(effects.AnswerCall, flat=["payload"]),
+        "drop": FORMS.record(effects.Drop),
+        "fail": FORMS.record(effects.CountFailure, sparse=["reason"]),
     },
 )
-FORMS.define(Effect, EFFECT)
+FORMS.define(effects.Effect, EFFECT)
 SPARSE = ["token", "dialect", "is_batched", "secret", "network"]
 SESSION = FORMS.record(Session, names={"is_batched": "batched"}, sparse=SPARSE)

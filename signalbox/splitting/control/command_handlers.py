@@ -8,21 +8,7 @@ from typing import Any
 
 from signalbox.control.delivery import ONCE, CommandDelivery
 from signalbox.errors import RejectedError
-from signalbox.splitting.control.commands import (
-    Apply,
-    Audit,
-    Command,
-    Discover,
-    Explain,
-    Heartbeat,
-    Keep,
-    ListRegistries,
-    Reconcile,
-    Remove,
-    SplitStatus,
-    Start,
-    Stop,
-)
+from signalbox.splitting.control import commands
 from signalbox.splitting.control.ports import AuditTrail, Discovery
 from signalbox.splitting.control.presentation import unknown_session
 from signalbox.splitting.control.reconcile_loop import STOPPED, ReconcileLoop
@@ -62,24 +48,24 @@ class ControlService:
     discovery: Discovery
     audit_trail: AuditTrail
 
-    def answer(self, command: Command, *, principal: str = "", delivery: CommandDelivery = ONCE) -> object:
+    def answer(self, command: commands.Command, *, principal: str = "", delivery: CommandDelivery = ONCE) -> object:
         """Execute a command and return its result. Raises `RejectedError` and `UnavailableError`.
 
         `principal` is the IAM unique id of the command's sender.
         """
         answers: dict[type, Callable[[Any], object]] = {
-            Apply: self._apply,
-            Remove: partial(self._remove, delivery=delivery),
-            ListRegistries: lambda _: self.registries.every(),
-            Discover: self._discover,
-            Start: partial(self.starter.start, principal=principal),
-            Heartbeat: self._heartbeat,
-            Stop: partial(self._stop, delivery=delivery),
-            SplitStatus: self._status,
-            Explain: self._explain,
-            Audit: self._audit,
-            Keep: self.starter.keeping.keep,
-            Reconcile: self.loop.run,
+            commands.Apply: self._apply,
+            commands.Remove: partial(self._remove, delivery=delivery),
+            commands.ListRegistries: lambda _: self.registries.every(),
+            commands.Discover: self._discover,
+            commands.Start: partial(self.starter.start, principal=principal),
+            commands.Heartbeat: self._heartbeat,
+            commands.Stop: partial(self._stop, delivery=delivery),
+            commands.SplitStatus: self._status,
+            commands.Explain: self._explain,
+            commands.Audit: self._audit,
+            commands.Keep: self.starter.keeping.keep,
+            commands.Reconcile: self.loop.run,
         }
         # The patterns and programs in a command have the time of one session together.
         self._compiler.begin(FilterUse(FILTER_TIME.total_seconds() * SHARE))
@@ -92,25 +78,33 @@ class ControlService:
     def _now(self) -> datetime:
         return self.loop.chains.clock.now()
 
-    def _completed(self, command: Command) -> Command:
+    def _completed(self, command: commands.Command) -> commands.Command:
         """Return a command with its target's full name."""
-        if isinstance(command, Remove | Discover | Start | Heartbeat | Stop | Explain):
+        if isinstance(
+            command,
+            commands.Remove
+            | commands.Discover
+            | commands.Start
+            | commands.Heartbeat
+            | commands.Stop
+            | commands.Explain,
+        ):
             return replace(command, target=self.registries.completed(command.target))
-        if isinstance(command, SplitStatus) and command.target is not None:
-            return SplitStatus(self.registries.completed(command.target))
+        if isinstance(command, commands.SplitStatus) and command.target is not None:
+            return commands.SplitStatus(self.registries.completed(command.target))
         return command
 
-    def _apply(self, command: Apply) -> object:
+    def _apply(self, command: commands.Apply) -> object:
         return {"targets": [str(target) for target in self.registries.apply(command.documents)]}
 
-    def _remove(self, command: Remove, delivery: CommandDelivery) -> object:
+    def _remove(self, command: commands.Remove, delivery: CommandDelivery) -> object:
         self.registries.remove(command.target, delivery)
         return {"target": str(command.target)}
 
-    def _discover(self, command: Discover) -> object:
+    def _discover(self, command: commands.Discover) -> object:
         return {"documents": list(self.discovery.discover(command.target))}
 
-    def _heartbeat(self, command: Heartbeat) -> object:
+    def _heartbeat(self, command: commands.Heartbeat) -> object:
         """Record a heartbeat and return the session's status. Raises `UnknownSession`."""
         stored, presenter = self.splits.find(command.target), self.starter.presenter
         if stored is None:
@@ -118,7 +112,7 @@ class ControlService:
         split = renewed(presenter.heartbeats, stored.split, command.session_id, now=self._now())
         return presenter.session(split, command.session_id)
 
-    def _stop(self, command: Stop, delivery: CommandDelivery) -> object:
+    def _stop(self, command: commands.Stop, delivery: CommandDelivery) -> object:
         """Save the end of a session and return its status. Raises `UnknownSession` and `Overtaken`."""
         now = self._now()
 
@@ -133,14 +127,14 @@ class ControlService:
         self.loop.chains.wake(command.target)
         return presenter.session(presenter.current(stored.split), command.session_id)
 
-    def _status(self, command: SplitStatus) -> object:
+    def _status(self, command: commands.SplitStatus) -> object:
         """Return the split of a target with the counts of its queues, or a summary of all splits without them."""
         if command.target is None:
             return summary(self.splits.every())
         stored = self.splits.find(command.target)
         return {"splits": [self.starter.presenter.split(stored)] if stored else []}
 
-    def _explain(self, command: Explain) -> object:
+    def _explain(self, command: commands.Explain) -> object:
         messages = parse_messages(command.messages)
         if len(messages) > MAXIMUM_EXPLAINED:
             raise TooManyMessages(f"{len(messages)} messages; at most {MAXIMUM_EXPLAINED} are explained at a time")
@@ -159,6 +153,6 @@ class ControlService:
         )
         return {"decisions": [as_document(number, decision) for number, decision in enumerate(decisions)]}
 
-    def _audit(self, command: Audit) -> object:
+    def _audit(self, command: commands.Audit) -> object:
         since = (self._now() - timedelta(days=command.days)).date()
         return {"events": list(self.audit_trail.events(command.message_id, since=since))}

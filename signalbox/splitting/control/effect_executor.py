@@ -11,19 +11,7 @@ from signalbox.splitting.control.replays import SessionReplayer
 from signalbox.splitting.control.returned_messages import MessageReturner
 from signalbox.splitting.control.routes import RouteReader
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
-from signalbox.splitting.model.actions import (
-    CloseQueue,
-    CreateQueue,
-    DeleteTemporaryQueue,
-    Effect,
-    RemoveForwarding,
-    ReplayKept,
-    ReturnMessages,
-    StartForwarding,
-    StopForwarding,
-    SwitchTarget,
-    SwitchTargetBack,
-)
+from signalbox.splitting.model import actions
 from signalbox.splitting.model.split import Split, SplitQueue, shortened
 from signalbox.splitting.ports import StoredSplit
 
@@ -42,7 +30,7 @@ class EffectExecutor:
     routes: RouteReader
     replayer: SessionReplayer
 
-    def execute(self, stored: StoredSplit, registry: Registry, effect: Effect) -> bool:
+    def execute(self, stored: StoredSplit, registry: Registry, effect: actions.Effect) -> bool:
         """Execute one effect by a record that was just read; return whether it can continue at once.
 
         Raises `EffectRefused` and `EffectFailed`.
@@ -50,34 +38,36 @@ class EffectExecutor:
         split, now = stored.split, self.routes.clock.now()
         targets = self.resources.targets_of(split.target)
         match effect:
-            case CreateQueue():
+            case actions.CreateQueue():
                 self._create(split, effect)
-            case DeleteTemporaryQueue(name):
+            case actions.DeleteTemporaryQueue(name):
                 self.resources.queues.delete(name)
-            case SwitchTarget():
+            case actions.SwitchTarget():
                 targets.switch(split, registry)
-            case SwitchTargetBack():
+            case actions.SwitchTargetBack():
                 targets.switch_back(split, registry)
-            case CloseQueue(name, _, seen):
+            case actions.CloseQueue(name, _, seen):
                 return self.store.uses.close(name, seen=seen, now=now)
-            case ReplayKept(session_id):
+            case actions.ReplayKept(session_id):
                 return self.replayer.step(stored, session_id)
-            case ReturnMessages():
+            case actions.ReturnMessages():
                 return self._return(stored, effect)
             case _:
                 self._forward(split, effect)
         return False  # AWS shows the result only after some time
 
-    def _forward(self, split: Split, effect: StartForwarding | StopForwarding | RemoveForwarding) -> None:
-        if isinstance(effect, StartForwarding):
+    def _forward(
+        self, split: Split, effect: actions.StartForwarding | actions.StopForwarding | actions.RemoveForwarding
+    ) -> None:
+        if isinstance(effect, actions.StartForwarding):
             self.resources.forwarders.start(effect.original)
-        elif isinstance(effect, StopForwarding):
+        elif isinstance(effect, actions.StopForwarding):
             record_stop(self.store.annotations, split, effect.original, now=self.routes.clock.now())
             self.resources.forwarders.stop(effect.original)
         else:
             self.resources.forwarders.remove(effect.original)
 
-    def _create(self, split: Split, effect: CreateQueue) -> None:
+    def _create(self, split: Split, effect: actions.CreateQueue) -> None:
         session = split.session(effect.session_id) if effect.session_id else None
         queue = _queue(split, effect.original)
         notes = self.resources.queues.create(effect.name, queue, target=split.target, session=session)
@@ -85,7 +75,7 @@ class EffectExecutor:
             name = queue_annotation(effect.name)
             self.store.annotations.put(split.target, name, shortened("\n".join(notes)))
 
-    def _return(self, stored: StoredSplit, effect: ReturnMessages) -> bool:
+    def _return(self, stored: StoredSplit, effect: actions.ReturnMessages) -> bool:
         now = self.routes.clock.now
         until = now() + RETURNING_FOR
         route = self.routes.of(stored, _queue(stored.split, effect.original), within=RETURNING_FOR)

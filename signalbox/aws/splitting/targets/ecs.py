@@ -5,16 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from signalbox.aws.shared.errors import translate_read_errors, translate_write_errors
-from signalbox.aws.splitting.targets.original_queues import (
-    TARGETS_SETTING,
-    OriginalQueues,
-    deployed_names,
-    is_switching,
-    original_names,
-    queues_of_split,
-    switch_errors,
-    target_state,
-)
+from signalbox.aws.splitting.targets import original_queues
 from signalbox.aws.splitting.targets.task_definition import (
     REPLACES_TAG,
     TARGET_TAG,
@@ -51,12 +42,12 @@ class EcsTargets:
     """
 
     ecs: "ECSClient"
-    originals: OriginalQueues
+    originals: original_queues.OriginalQueues
     resolver: Resolver
 
     def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
         """Return the queues that a service consumes. Raises `UnsuitableService` and `UnresolvedQueue`."""
-        with translate_write_errors(str(registry.target), setting=TARGETS_SETTING):
+        with translate_write_errors(str(registry.target), setting=original_queues.TARGETS_SETTING):
             definition = self._definition(self._suitable(registry.target)["taskDefinition"])
         found = self.originals.found(registry, definition.queue_names)
         split = registry.of(queue.queue_id for queue in found)
@@ -70,7 +61,7 @@ class EcsTargets:
             before = self._definition(definition.replaces) if definition.replaces else definition
         if before.family != definition.family:  # the tag is not of a split
             before = definition
-        with queues_of_split(registry.target, names) as check:
+        with original_queues.queues_of_split(registry.target, names) as check:
             check(self._names(before, registry))
             return flattened(before.renamed(registry, names))
 
@@ -86,10 +77,10 @@ class EcsTargets:
 
     def switch(self, split: Split, registry: Registry) -> None:
         """Deploy a revision that reads the temporary queues."""
-        with switch_errors(split.target):
+        with original_queues.switch_errors(split.target):
             current = self._definition(self._suitable(split.target)["taskDefinition"])
             originals = {queue.original for queue in split.queues}
-            changed = current.renamed(registry, deployed_names(split))
+            changed = current.renamed(registry, original_queues.deployed_names(split))
             if originals.isdisjoint(self._names(current, registry)):
                 raise EffectRefused(f"{split.target} no longer reads the queues with which its split began")
             arn = self._left_over(current, changed, split.target)
@@ -97,13 +88,13 @@ class EcsTargets:
 
     def switch_back(self, split: Split, registry: Registry) -> None:
         """Deploy the previous revision again, or a copy of the current one with the original names."""
-        with switch_errors(split.target):
+        with original_queues.switch_errors(split.target):
             current = self._definition(self._suitable(split.target)["taskDefinition"])
             before = self._definition(current.replaces) if current.replaces else None
             if before is not None and before.is_active and self._was_switched(before, current, split, registry):
                 self._give(split.target, before.arn)
             else:
-                changed = current.renamed(registry, original_names(split))
+                changed = current.renamed(registry, original_queues.original_names(split))
                 self._give(split.target, self._register(current, changed, split.target))
             if current.replaces and current.is_active:
                 # Otherwise a deployment of the family's newest revision would use it.
@@ -111,18 +102,18 @@ class EcsTargets:
 
     def _state(self, service: "ServiceTypeDef", split: Split, registry: Registry) -> TargetState:
         state = self._reads(service["taskDefinition"], split, registry)
-        is_wanted = state is (TargetState.TEMPORARY if is_switching(split) else TargetState.ORIGINAL)
+        is_wanted = state is (TargetState.TEMPORARY if original_queues.is_switching(split) else TargetState.ORIGINAL)
         if not is_wanted:
             return state
         running = {one["taskDefinition"] for one in service["deployments"] if one["runningCount"] + one["pendingCount"]}
         is_everywhere = all(self._reads(arn, split, registry) is state for arn in running)
-        is_settled = not is_switching(split) or _is_complete(service)
+        is_settled = not original_queues.is_switching(split) or _is_complete(service)
         return state if is_everywhere and is_settled else TargetState.CHANGING
 
     def _was_switched(self, before: TaskDefinition, current: TaskDefinition, split: Split, registry: Registry) -> bool:
         """Return whether a switch made the current revision of `before`; its tag is no proof."""
         try:
-            changed = before.renamed(registry, deployed_names(split))
+            changed = before.renamed(registry, original_queues.deployed_names(split))
         except UnresolvedQueue:
             return False
         return before.is_replaced_by(current, changed, self._accepted)
@@ -161,7 +152,7 @@ class EcsTargets:
     def _reads(self, arn: str, split: Split, registry: Registry) -> TargetState:
         definition = self._definition(arn)
         try:
-            return target_state(self._names(definition, registry), split)
+            return original_queues.target_state(self._names(definition, registry), split)
         except UnresolvedQueue:
             return TargetState.ORIGINAL  # deployed anew without a registered variable, so it reads no temporary queue
 
