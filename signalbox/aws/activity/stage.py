@@ -17,7 +17,7 @@ from signalbox.splitting.ports import StoredSplit
 
 @dataclass(frozen=True, slots=True)
 class StageActivity:
-    """Reads the activity of all capabilities with four calls: three queries and GetMetricData.
+    """Reads the activity of all capabilities with five calls: three queries, the records of splits and GetMetricData.
 
     `sources` are the queues and functions that the template of the stage names. `splits` is None without splitting.
     """

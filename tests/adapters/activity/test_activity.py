@@ -41,7 +41,7 @@ def cloudwatch(aws: None) -> Any:
     return boto3.client("cloudwatch")
 
 
-def test_a_stage_is_read_with_four_calls(cloudwatch, split_table, exchange_table):
+def test_a_stage_is_read_with_five_calls(cloudwatch, split_table, exchange_table):
     DynamoSplits(split_table).create(split(Stage.SPLIT, session()), documents=[])
     original = split(Stage.SPLIT, session()).queues[0].original
     DynamoExchanges(exchange_table).create(ExchangeRecord(ExchangeName("xs_parts"), None, NOW))
@@ -64,7 +64,7 @@ def test_a_stage_is_read_with_four_calls(cloudwatch, split_table, exchange_table
     assert by_name["exchange"].backlog == 7
     assert (by_name["splitting"].backlog, by_name["rendezvous"].backlog) == (5, 2)
     assert sum(by_name["rendezvous"].minutes) == 3
-    assert calls == {"GetMetricData": 1, "Query": 3}
+    assert calls == {"GetMetricData": 1, "Query": 3, "BatchGetItem": 1}
 
 
 def test_a_stage_without_splitting_and_rendezvous_has_the_activity_of_the_others(cloudwatch, exchange_table):
