@@ -1,11 +1,13 @@
 """Statements that the grants of several capabilities share."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 from aws_cdk import Aws
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 
 from stacks.history.lake import HistoryLake
@@ -60,8 +62,7 @@ def allow_mappings(control: iam.IGrantable, functions: Sequence[str], *, capabil
     their names of the stage, which it may cut short, and the construct. Their tags prove nothing alone, because
     TagResource, which tagging at creation needs, knows neither the function of a mapping nor that it is new.
     """
-    # The emulator does not know these condition keys and would deny every call.
-    operator, equals = ("ArnLikeIfExists", "StringEqualsIfExists") if config.local else ("ArnLike", "StringEquals")
+    operator, equals = _operators(config)
     of_functions: Conditions = {operator: {"lambda:FunctionArn": functions}}
     allow(control, ["lambda:ListEventSourceMappings"], ["*"])  # supports no resource ARNs
     allow(control, ["lambda:CreateEventSourceMapping"], ["*"], of_functions)  # a new mapping has no ARN yet
@@ -77,6 +78,22 @@ def allow_mappings(control: iam.IGrantable, functions: Sequence[str], *, capabil
     allow(control, ["lambda:ListTags"], [EVENT_SOURCE_MAPPINGS])
     own_tags: Conditions = {equals: {f"aws:RequestTag/{key}": value for key, value in tags.items()}}
     allow(control, ["lambda:TagResource"], [EVENT_SOURCE_MAPPINGS], own_tags)
+
+
+def allow_own_mappings(function: lambda_.Function, config: Config) -> None:
+    """Allow a function to disable its own event source mappings."""
+    allow(function, ["lambda:ListEventSourceMappings"], ["*"])  # supports no resource ARNs
+    of_itself: Conditions = {_operators(config)[0]: {"lambda:FunctionArn": function.function_arn}}
+    update = iam.PolicyStatement(
+        actions=["lambda:UpdateEventSourceMapping"], resources=[EVENT_SOURCE_MAPPINGS], conditions=of_itself
+    )
+    # The policy has the ARN of the function, so the function must not wait for it, as it does for that of its role.
+    iam.Policy(function, "OwnMappings", statements=[update]).attach_to_role(cast("iam.IRole", function.role))
+
+
+def _operators(config: Config) -> tuple[str, str]:
+    # The emulator does not know the keys of these conditions and would deny every call.
+    return ("ArnLikeIfExists", "StringEqualsIfExists") if config.local else ("ArnLike", "StringEquals")
 
 
 def allow_events(functions: Iterable[iam.IGrantable], lake: HistoryLake | None) -> None:

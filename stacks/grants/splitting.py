@@ -15,6 +15,7 @@ from stacks.grants.permissions import (
     allow_items,
     allow_key,
     allow_mappings,
+    allow_own_mappings,
     allow_queries,
     table_arns,
 )
@@ -56,6 +57,7 @@ def grant_splitting(splitting: SplittingResources, *, state: State, lake: Histor
     allow(control, ["sqs:ListDeadLetterSourceQueues", "sqs:SetQueueAttributes"], temporary)
     allow(control, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:SendMessage"], temporary)
     allow(control, ["sqs:ListQueues"], ["*"])  # supports no resource-level permissions
+    allow_own_mappings(split, config)
     allow_mappings(control, [split.function_arn, *_function_arns(config)], capability="splitting", config=config)
     _allow_targets(control, config)
     _allow_clusters(control, config)

@@ -41,6 +41,7 @@ class Context(instance.Context):
     kernel: Kernel
     until: float
     aws_request_id: str
+    invoked_function_arn: str
 
     def get_remaining_time_in_millis(self) -> int:
         return max(0, int((self.until - self.kernel.now) * 1000))
@@ -118,7 +119,9 @@ class _Invocation:
         kernel = self.function.kernel
         try:
             kernel.note("begins")
-            result = self.function.handler(self.event, Context(kernel, self.until, self.process.key[-36:]))
+            arn = arn_of("lambda", f"function:{self.function.name}")
+            context = Context(kernel, self.until, self.process.key[-36:], arn)
+            result = self.function.handler(self.event, context)
         except Killed:
             kernel.note("is killed")
             self._finish(Failure(None), is_kept=False)

@@ -29,13 +29,16 @@ LIVELIEST_FIRST = (ForwardingState.ON, ForwardingState.STARTING, ForwardingState
 
 @dataclass(frozen=True, slots=True)
 class LambdaForwarders:
-    """`Forwarders` over event source mappings; one queue has at most `concurrency` concurrent calls."""
+    """`Forwarders` over event source mappings; one queue has at most `concurrency` concurrent calls.
+
+    To stop one, neither this nor the stage is needed.
+    """
 
     lambda_: "LambdaClient"
     function_arn: str
     queue_arn_prefix: str
-    stage: str
-    concurrency: int
+    stage: str = ""
+    concurrency: int = 0
 
     def observe(self, originals: Iterable[QueueName]) -> Mapping[QueueName, Forwarder]:
         """Return the state of each forwarder, without `unfinished`."""

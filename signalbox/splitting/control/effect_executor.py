@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.control.observation import record_stop
+from signalbox.splitting.control.observation import record_stop, remove_stop
 from signalbox.splitting.control.ports import Outlets, Resources, Store
 from signalbox.splitting.control.replays import SessionReplayer
 from signalbox.splitting.control.returned_messages import MessageReturner
@@ -60,6 +60,7 @@ class EffectExecutor:
         self, split: Split, effect: actions.StartForwarding | actions.StopForwarding | actions.RemoveForwarding
     ) -> None:
         if isinstance(effect, actions.StartForwarding):
+            remove_stop(self.store.annotations, split, effect.original)
             self.resources.forwarders.start(effect.original)
         elif isinstance(effect, actions.StopForwarding):
             record_stop(self.store.annotations, split, effect.original, now=self.routes.clock.now())

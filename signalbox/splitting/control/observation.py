@@ -62,9 +62,13 @@ class SplitObserver:
 
 def record_stop(annotations: Annotations, split: Split, original: QueueName, *, now: datetime) -> None:
     """Record a request to stop forwarding instead of an earlier one."""
-    name = f"{STOPPED}:{original}"
-    annotations.remove(split.target, [name])
-    annotations.put(split.target, name, now.isoformat())
+    remove_stop(annotations, split, original)
+    annotations.put(split.target, f"{STOPPED}:{original}", now.isoformat())
+
+
+def remove_stop(annotations: Annotations, split: Split, original: QueueName) -> None:
+    """Remove the record of a request to stop forwarding: where there is none, `split` stopped it early by itself."""
+    annotations.remove(split.target, [f"{STOPPED}:{original}"])
 
 
 def _being_emptied(split: Split) -> list[QueueName]:

@@ -152,9 +152,12 @@ class ObservedSplit:
         return self.now >= max([unrecorded, forwarder.since + 2 * self.timings.settle, *given_up])
 
     def _was_early(self, queue: SplitQueue, forwarder: Forwarder) -> bool:
-        """Return whether forwarding stopped although a message of a killed call was still to be sent again."""
+        """Return whether forwarding stopped although a message of a killed call was still to be sent again.
+
+        `split` stops it without a request when it cannot forward messages.
+        """
         stop = forwarder.stop_requested_at
-        return any(stop is None or stop < self._given_up(queue, began) for began in forwarder.unfinished)
+        return stop is None or any(stop < self._given_up(queue, began) for began in forwarder.unfinished)
 
     def _given_up(self, queue: SplitQueue, began: datetime) -> datetime:
         """Return when an unfinished message is not waited for any more: it is gone, for example a dead letter."""

@@ -8,26 +8,31 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
+import boto3
 import pytest
 from botocore.exceptions import ClientError
 
 from lambdas.shared.records import as_document
 from lambdas.splitting import split, wiring
 from lambdas.splitting.split import handler
+from signalbox.aws.splitting.forwarders import LambdaForwarders
 from signalbox.aws.splitting.splits import DynamoSplits
-from signalbox.errors import UnavailableError
+from signalbox.errors import EffectFailed, UnavailableError
 from signalbox.kept.objects import read_batch
 from signalbox.queues import QueueName
 from signalbox.splitting.model.claims import SessionId
+from signalbox.splitting.model.observed_state import ForwardingState
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import StoredSplit
+from tests.adapters.shared.stubs import function
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.environment import (
     BUCKET,
     OVERFLOW,
     STREAM,
+    Context,
     Queues,
     create_history_stream,
     new_instances,
@@ -36,7 +41,7 @@ from tests.handlers.environment import (
 from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
-CONTEXT = None
+CONTEXT = Context(invoked_function_arn=f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:split")
 STANDARD, FIFO = QueueName("memes"), QueueName("orders.fifo")
 RECEIVED_AT = "1795200000000"
 
@@ -214,7 +219,26 @@ def test_messages_stay_in_flight_while_the_record_is_unreadable(stage):
         handler(batch(received_often), CONTEXT)
 
 
-def test_an_unreachable_table_fails_the_call(stage):
+def test_an_unreachable_table_fails_the_call_and_stops_the_forwarding(stage):
+    """Each receive counts for the redrive policy of the queue's owner; `control` starts the forwarding again."""
+    stage.make(STANDARD)
+    context = Context(invoked_function_arn=function("split"))
+    prefix = f"arn:aws:sqs:{REGION}:{ACCOUNT}:"
+    forwarders = LambdaForwarders(boto3.client("lambda"), context.invoked_function_arn, prefix, "signalbox", 20)
+    forwarders.start(STANDARD)
+    stage.table.delete()
+
+    with pytest.raises(ClientError, match="ResourceNotFoundException"):
+        handler(batch(record_of("1")), context)
+
+    assert forwarders.observe([STANDARD])[STANDARD].state is ForwardingState.OFF
+
+
+def test_a_call_that_cannot_stop_the_forwarding_fails_for_its_own_reason(stage, monkeypatch):
+    def refused(*_: object) -> None:
+        raise EffectFailed("Lambda is away")
+
+    monkeypatch.setattr(LambdaForwarders, "stop", refused)
     stage.table.delete()
 
     with pytest.raises(ClientError, match="ResourceNotFoundException"):

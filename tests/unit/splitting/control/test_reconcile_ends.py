@@ -340,6 +340,15 @@ def test_the_deployed_consumers_queue_is_deleted_by_its_recorded_use(use, expect
     assert actions(record, observed(TargetState.ORIGINAL, deployed_memes=with_use(holding(), use))) == expected
 
 
+def test_forwarding_that_split_stopped_by_itself_is_started_again_before_a_pause():
+    """It stopped before messages that killed calls left were sent again."""
+    record = split(Stage.SPLIT, ending(ANN, ORDERS), originals=[ORDERS])
+
+    found = observed(TargetState.TEMPORARY, Forwarder(OFF, LONG_AGO), ann_orders_fifo=holding(3))
+
+    assert actions(record, found) == [StartForwarding(ORDERS)]
+
+
 def test_a_queue_that_does_not_exist_is_drained():
     assert actions(split(Stage.DRAINING), observed(TargetState.TEMPORARY)) == [MoveSplit(Stage.RESTORING)]
 
