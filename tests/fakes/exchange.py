@@ -15,17 +15,16 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.connections import Connection, ConnectionCheck, Readers
 from signalbox.exchange.model.events import ADMINISTRATOR
 from signalbox.exchange.model.names import RETRY_MARK, dead_letter_name
+from signalbox.exchange.model.ports import CreatedQueue, QueueSpec
 from signalbox.exchange.model.records import (
     Binding,
     BindOutcome,
-    CreatedQueue,
     DeclaredQueue,
     ExchangeRecord,
     ListedExchange,
     MinuteCounts,
     QueueActivity,
     QueueSize,
-    QueueSpec,
     ResourceKind,
     ResourceRef,
     User,

@@ -15,7 +15,8 @@ from signalbox.aws.shared.messages import message_of
 from signalbox.aws.shared.peek import peek
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.exchange.model.names import dead_letter_name
-from signalbox.exchange.model.records import CreatedQueue, QueueSize, QueueSpec
+from signalbox.exchange.model.ports import CreatedQueue, QueueSpec
+from signalbox.exchange.model.records import QueueSize
 from signalbox.messages import Message
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, QueueUrl
 

@@ -20,11 +20,11 @@ from signalbox.exchange.control.quotas import refuse_declaration
 from signalbox.exchange.model import events
 from signalbox.exchange.model.control_ports import ChangedMeanwhile, ControlPorts
 from signalbox.exchange.model.names import dead_letter_problem, exchange_name_problem
+from signalbox.exchange.model.ports import QueueSpec
 from signalbox.exchange.model.records import (
     DeclaredQueue,
     ExchangeRecord,
     QueueSettings,
-    QueueSpec,
     ResourceKind,
     ResourceRef,
     Retention,

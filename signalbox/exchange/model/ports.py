@@ -6,27 +6,49 @@ it as the separator.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import (
     Binding,
     BindOutcome,
-    CreatedQueue,
     DeclaredQueue,
     ExchangeRecord,
     ListedExchange,
     MinuteCounts,
     QueueActivity,
     QueueSize,
-    QueueSpec,
     ResourceRef,
     User,
 )
 from signalbox.messages import Message, MessageId
-from signalbox.queues import QueueName
+from signalbox.queues import QueueName, QueueUrl
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSpec:
+    """The settings of an SQS queue to create; `resource` is the exchange or declared queue that it belongs to.
+
+    SQS dead-letters a message after `maximum_receives`, or never. With `is_on_record` an existing queue is the stage's.
+    """
+
+    name: QueueName
+    resource: ResourceRef
+    retention: timedelta
+    visibility: timedelta
+    maximum_receives: int | None = None
+    is_on_record: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedQueue:
+    """An SQS queue that exists."""
+
+    name: QueueName
+    url: QueueUrl
 
 
 class Exchanges(Protocol):

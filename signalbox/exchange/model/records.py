@@ -8,7 +8,7 @@ from enum import StrEnum
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.queues import QueueName, QueueUrl, is_fifo
+from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 
@@ -234,29 +234,6 @@ class User:
     def is_live_only(self) -> bool:
         """Return whether the user only joins realms."""
         return self.user_id is None
-
-
-@dataclass(frozen=True, slots=True)
-class QueueSpec:
-    """The settings of an SQS queue to create; `resource` is the exchange or declared queue that it belongs to.
-
-    SQS dead-letters a message after `maximum_receives`, or never. With `is_on_record` an existing queue is the stage's.
-    """
-
-    name: QueueName
-    resource: ResourceRef
-    retention: timedelta
-    visibility: timedelta
-    maximum_receives: int | None = None
-    is_on_record: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CreatedQueue:
-    """An SQS queue that exists."""
-
-    name: QueueName
-    url: QueueUrl
 
 
 @dataclass(frozen=True, slots=True)

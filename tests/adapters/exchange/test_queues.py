@@ -9,7 +9,8 @@ import pytest
 from signalbox.aws.exchange.queues import SqsExchangeQueues
 from signalbox.aws.shared.managed_queues import ForeignQueue, OwnQueues
 from signalbox.errors import EffectFailed, EffectRefused
-from signalbox.exchange.model.records import CreatedQueue, QueueSize, QueueSpec, ResourceKind, ResourceRef
+from signalbox.exchange.model.ports import CreatedQueue, QueueSpec
+from signalbox.exchange.model.records import QueueSize, ResourceKind, ResourceRef
 from signalbox.queues import QueueName
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, StubbedClient, attributes_of, error, tags_of
 

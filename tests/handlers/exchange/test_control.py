@@ -22,15 +22,8 @@ from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.sessions import DynamoRealmSessions, DynamoSessions
 from signalbox.control.envelope import Envelope
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.exchange.model.records import (
-    CreatedQueue,
-    DeclaredQueue,
-    LiveSettings,
-    QueueSpec,
-    ResourceKind,
-    ResourceRef,
-    User,
-)
+from signalbox.exchange.model.ports import CreatedQueue, QueueSpec
+from signalbox.exchange.model.records import DeclaredQueue, LiveSettings, ResourceKind, ResourceRef, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.ports import HeadChange
 from signalbox.exchange.routing.sequences import Head

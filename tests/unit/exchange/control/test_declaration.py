@@ -9,7 +9,8 @@ from signalbox.errors import EffectRefused
 from signalbox.exchange.control.declaration import BeingDeleted, NameNotAllowed
 from signalbox.exchange.control.errors import NotFound
 from signalbox.exchange.model.control_ports import CONNECTED_FOR, ChangedMeanwhile
-from signalbox.exchange.model.records import QueueSpec, ResourceKind, ResourceRef
+from signalbox.exchange.model.ports import QueueSpec
+from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from tests.fakes.clock import START
 from tests.unit.exchange.control.stage import ALICE, ExchangeStage
 
