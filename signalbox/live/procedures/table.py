@@ -6,7 +6,7 @@ The permission check, the dispatch of calls, the features that WELCOME announces
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.procedures import calls, overview, session_meta, subscription_meta
@@ -14,7 +14,6 @@ from signalbox.live.procedures.calls import CallContext
 from signalbox.live.procedures.overview import OverviewContext
 from signalbox.live.procedures.subscription_meta import RealmSubscription
 from signalbox.live.rights.grants import Rights
-from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import Payload
 
 Context = TypeVar("Context")
@@ -62,8 +61,9 @@ def _metered(answer: Callable[[CallContext, Payload], Payload]) -> Callable[[Cal
     """Return a procedure that reads sessions of a realm, by the limits of what a user reads."""
 
     def metered(context: CallContext, payload: Payload) -> Payload:
-        listener = cast("Listener", context.session.listener)  # only joined sessions may call
-        with context.ports.store.log.request((context.realm, listener.authid)) as log:
+        session = context.session  # which may have ended since
+        reader = session.listener.authid if session.listener else session.connection
+        with context.ports.store.log.request((context.realm, reader)) as log:
             return answer(replace(context, spend=log.spend), payload)
 
     return metered
