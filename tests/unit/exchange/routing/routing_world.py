@@ -154,7 +154,6 @@ class MemoryTable:
 
 @dataclass
 class MemoryKeyHolds:
-    burn: Callable[[], None] = lambda: None
     held: dict[tuple[ExchangeName, RoutingKey], tuple[list[MessageId], datetime]] = field(default_factory=dict)
 
     def hold(
@@ -166,7 +165,6 @@ class MemoryKeyHolds:
         now: datetime,
         until: datetime,
     ) -> Sequence[MessageId] | None:
-        self.burn()  # before the look, since a conditional write looks and writes at once
         waiting, end = self.held.get((exchange, key), ([], now))
         if end <= now:
             waiting = []
@@ -177,7 +175,6 @@ class MemoryKeyHolds:
         return found
 
     def release(self, exchange: ExchangeName, holds: Sequence[EndingHold]) -> None:
-        self.burn()
         for one in holds:
             waiting, end = self.held.get((exchange, one.key), ([], None))
             if waiting != one.held or end is None:
@@ -185,7 +182,6 @@ class MemoryKeyHolds:
             self.held[exchange, one.key] = list(one.left), end
             if not one.left:
                 del self.held[exchange, one.key]
-        self.burn()
 
     def can_replace(self, exchange: ExchangeName, key: RoutingKey, hold: NewHold) -> bool:
         """Return whether a hold can be stored with a head."""
@@ -199,7 +195,6 @@ class MemoryKeyHolds:
 
 @dataclass
 class MemoryHeads:
-    burn: Callable[[], None] = lambda: None
     heads: dict[tuple[ExchangeName, RoutingKey], Head] = field(default_factory=dict)
     holds: MemoryKeyHolds = field(default_factory=MemoryKeyHolds)
     ends: dict[tuple[ExchangeName, RoutingKey], datetime | None] = field(default_factory=dict)
@@ -214,7 +209,6 @@ class MemoryHeads:
         return {key: self.heads[exchange, key] for key in keys if (exchange, key) in self.heads}
 
     def save(self, exchange: ExchangeName, change: HeadChange) -> bool:
-        self.burn()
         key, hold, stored = change.key, change.hold, self._of(exchange, change.key)
         if self.is_throttled:
             return False
@@ -224,30 +218,23 @@ class MemoryHeads:
         self.ends[exchange, key] = change.expires_at
         if hold is not None:
             self.holds.put(exchange, key, hold)
-        self.burn()
         return True
 
     def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
-        self.burn()
         self._put(exchange, key, {**self._of(exchange, key).detours, queue: last})
-        self.burn()
 
     def extend_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> bool:
-        self.burn()
         detours = self._of(exchange, key).detours
         if queue not in detours:
             return False
         self._put(exchange, key, {**detours, queue: last})
-        self.burn()
         return True
 
     def end_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
-        self.burn()
         detours = dict(self._of(exchange, key).detours)
         if detours.get(queue) == last:
             del detours[queue]
             self._put(exchange, key, detours)
-        self.burn()
 
     def _of(self, exchange: ExchangeName, key: RoutingKey) -> Head:
         return self.heads.get((exchange, key), Head())
@@ -273,14 +260,11 @@ class MemoryCounterWriter:
 
 @dataclass
 class MemorySentCopies:
-    burn: Callable[[], None] = lambda: None
     copies: set[tuple[MessageId, str]] = field(default_factory=set)
 
     def add(self, copies: Iterable[SentCopy], *, now: datetime) -> None:
         for copy in copies:
-            self.burn()
             self.copies.add((copy.message_id, copy.destination))
-            self.burn()
 
     def left(self, copies: Sequence[AnyCopy]) -> Sequence[AnyCopy]:
         return [one for one in copies if one.attempt == 1 or (one.message_id, one.destination) not in self.copies]
@@ -300,7 +284,6 @@ class NaiveSqs:
     message. No queue accepts a body in `refused`.
     """
 
-    burn: Callable[[], None] = lambda: None
     now: Callable[[], datetime] = lambda: START
     queues: dict[QueueName, NaiveQueue] = field(default_factory=dict)
     trouble: dict[QueueName, str] = field(default_factory=dict)
@@ -315,13 +298,11 @@ class NaiveSqs:
         assert 1 <= len(batch.deliveries) <= 10
         self.calls.append((batch.destination, len(batch.deliveries)))
         trouble = self.trouble.get(batch.destination)
-        self.burn()
         if trouble == "deaf":
             raise EffectFailed("no answer")
         failed = [
             (one, reason) for one in batch.deliveries if (reason := self._problem(batch, one, trouble)) != "taken"
         ]
-        self.burn()
         taken = [one for one in batch.deliveries if one not in [delivery for delivery, _ in failed]]
         ids = {one.message.message_id: copy_id(one.message.message_id, batch.destination) for one in taken}
         return SentBatch(
@@ -348,14 +329,12 @@ class NaiveSqs:
 
 @dataclass
 class World:
-    """All tables, queues and functions; a function calls `burn` before and after each of its effects."""
+    """All tables, queues and functions."""
 
     maximum_words: int = 100
     moment: float = 0.0
     table: MemoryTable = field(default_factory=MemoryTable)
     counters: MemoryCounterWriter = field(default_factory=MemoryCounterWriter)
-    breath: int | None = None
-    interruption: Callable[[], None] | None = None
     routed: list[RoutingResult] = field(default_factory=list)
     live: Any = None
     denies: Any = field(default_factory=NoDenies)
@@ -369,9 +348,9 @@ class World:
     """The messages in the retry queues."""
 
     def __post_init__(self) -> None:
-        self.holds = MemoryKeyHolds(self.burn)
-        self.heads, self.sqs = MemoryHeads(self.burn, holds=self.holds), NaiveSqs(self.burn, self.now)
-        self.table.heads, self.sent = self.heads, MemorySentCopies(self.burn)
+        self.holds = MemoryKeyHolds()
+        self.heads, self.sqs = MemoryHeads(holds=self.holds), NaiveSqs(self.now)
+        self.table.heads, self.sent = self.heads, MemorySentCopies()
         self.sqs.make(RETRIES, ORDERED_RETRIES, DEAD)
         self.refusals = Refusals(self.table, self.now, lambda: self.retrying)
         self.allowance = MemoryAllowanceCounter().instance(MOST_COPIES)
@@ -433,18 +412,6 @@ class World:
     def now(self) -> datetime:
         return START + timedelta(seconds=self.moment)
 
-    def burn(self) -> None:
-        """Spend one step of the function's life, which may end here or be interrupted by another function."""
-        if self.breath is None:
-            return
-        self.breath -= 1
-        if self.breath < 0:
-            self.breath = None
-            if self.interruption is None:
-                raise Killed
-            interruption, self.interruption = self.interruption, None
-            interruption()
-
     def declare(self, exchange: str, *, alternate: str | None = None) -> None:
         self.table.declare(exchange, alternate=alternate)
         name = NAMES.queue(exchange)
@@ -497,7 +464,6 @@ class World:
             return RoutingResult((), ())
         routed = handle([entry.message for entry in entries])
         self.refusals.write_due()
-        self.burn()
         for entry in entries:
             if entry.message.message_id not in routed.not_done:
                 queue.delete(entry)

@@ -199,10 +199,14 @@ def test_a_key_whose_number_may_be_stored_stays_held(world, router, holds, monke
     assert got(world) == [("a", "alice 1", 1), ("a", "bob 2", 2)]
 
 
-def test_a_message_without_a_number_holds_its_key_for_the_time_of_a_batch(world, router, holds) -> None:
-    world.breath = 1  # it ends after the hold, before the head
+def test_a_message_without_a_number_holds_its_key_for_the_time_of_a_batch(world, router, holds, monkeypatch) -> None:
+    def kill(*_: object) -> None:
+        raise Killed
+
+    monkeypatch.setattr(MemoryHeads, "save", kill)
     with pytest.raises(Killed):
         router.route([received(1, "alice", "a")], LOG)
+    monkeypatch.undo()
     assert list(holds.held) == [(LOG, RoutingKey("a"))]
     world.moment += HOLD_FOR.total_seconds()
 

@@ -528,7 +528,13 @@ def test_a_detour_that_ended_while_a_batch_was_on_its_way_is_gone_on_directly(wo
     world.route(LOG)
     world.sqs.trouble = {}
     world.publish(LOG, "a.b", body="1")
-    world.breath, world.interruption = 2, lambda: world.retry(is_ordered=True)
+    extend = world.heads.extend_detour
+
+    def extend_after_its_end(*values, last) -> bool:
+        world.retry(is_ordered=True)
+        return extend(*values, last=last)
+
+    world.heads.extend_detour = extend_after_its_end
 
     world.route(LOG)
 
