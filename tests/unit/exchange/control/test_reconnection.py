@@ -49,7 +49,7 @@ class Redeployed:
         return self.service.check_when_due(until=self.stage.time.now() + until)
 
 
-def test_after_a_redeployment_every_queue_is_connected_to_the_functions_that_exist():
+def test_after_a_redeployment_every_queue_is_connected_to_the_functions_that_exist_and_to_no_earlier_one():
     stage = Redeployed()
 
     done = stage.check()
@@ -60,6 +60,8 @@ def test_after_a_redeployment_every_queue_is_connected_to_the_functions_that_exi
         sorted(done.connected) == sorted(done.disconnected) == sorted([*stage.queues, *stage.retries, *stage.controls])
     )
     assert (done.problems, done.is_complete) == ([], True)
+    left = [one for one in stage.connections.listed if one.function not in (NEW.router, NEW.control)]
+    assert left == [one for one in stage.others if one.function == "other"]
 
 
 def test_a_live_only_user_has_no_control_queue_to_connect():
@@ -71,15 +73,6 @@ def test_a_live_only_user_has_no_control_queue_to_connect():
 
     assert stage.connections.users == [ALICE, BOB, FEED]
     assert (done.problems, done.is_complete) == ([], True)
-
-
-def test_mappings_to_earlier_functions_are_deleted_and_others_kept():
-    stage = Redeployed()
-
-    stage.check()
-
-    left = [one for one in stage.connections.listed if one.function not in (NEW.router, NEW.control)]
-    assert left == [one for one in stage.others if one.function == "other"]
 
 
 def test_a_second_check_changes_nothing_and_reads_one_item():

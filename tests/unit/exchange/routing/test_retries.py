@@ -118,17 +118,6 @@ def test_an_existing_queue_that_refuses_copies_gets_none_after_a_quarter_of_an_h
     assert "later" in {message.body for message in waiting}
 
 
-def test_an_outage_of_an_existing_queue_ends_no_copy(world) -> None:
-    world.bind("xs", "#", queue="sqs:team")
-    world.sqs.trouble = {QueueName("team"): "closed"}
-    world.publish("xs", "a")
-    world.route("xs")
-
-    attempts(world, is_ordered=False, seconds=2_000)
-
-    assert world.sqs.queues[DEAD].messages() == []
-
-
 def test_no_copy_waits_behind_one_of_another_key_or_queue(world) -> None:
     world.bind(LOG, "#", queue="sqs:team.fifo")
     world.sqs.trouble = dict.fromkeys((QUEUE, ORDERED, QueueName("team.fifo")), "closed")

@@ -43,17 +43,6 @@ def client(world: MemoryLive) -> Client:
     return Client(world).open()
 
 
-def test_a_token_with_a_name_like_those_of_the_realm_s_cluster_joins_nothing(world, client) -> None:
-    world.declare(LiveSettings(issuers=(ISSUER,), arvados_api="https://api.example.org"))
-    world.tokens.results[TOKEN] = replace(VALID, authid="zzzzz-tpzed-000000000000001")
-    greet(client)
-
-    assert client.say(5, TOKEN, {})[0][1:] == [
-        {"message": TokenProblem.CLUSTER_NAME.text},
-        "wamp.error.authentication_failed",
-    ]
-
-
 def greet(client: Client, authid: str | None = None) -> None:
     details = {"authmethods": ["ticket"], "roles": ROLES} | ({} if authid is None else {"authid": authid})
     assert client.say(1, REALM, details) == [[4, "ticket", {}]]
@@ -133,21 +122,21 @@ def test_a_refused_token_is_recorded_without_its_claims(world, client, problem) 
     assert state(world) is SessionState.CLOSED
 
 
-def test_a_token_of_another_user_is_refused(world, client) -> None:
-    greet(client, "ben@lab")
+@pytest.mark.parametrize(
+    ("announced", "authid", "problem"),
+    [
+        ("ben@lab", NAME, TokenProblem.AUTHID),
+        (None, "source", TokenProblem.STAGE_USER),
+        (None, "zzzzz-tpzed-000000000000001", TokenProblem.CLUSTER_NAME),
+    ],
+    ids=["another user", "a user of the stage", "like those of the realm's cluster"],
+)
+def test_a_token_joins_by_no_other_name(world, client, announced, authid, problem) -> None:
+    world.declare(LiveSettings(issuers=(ISSUER,), arvados_api="https://api.example.org"))
+    world.tokens.results[TOKEN] = replace(VALID, authid=authid)
+    greet(client, announced)
 
-    ((_, details, _), _) = client.say(5, TOKEN, {})
-
-    assert details["message"] == TokenProblem.AUTHID.text
-
-
-def test_a_token_s_user_cannot_take_the_name_of_a_user_of_the_stage(world, client) -> None:
-    world.tokens.results[TOKEN] = replace(VALID, authid="source")
-    greet(client)
-
-    ((_, details, _), _) = client.say(5, TOKEN, {})
-
-    assert details["message"] == TokenProblem.STAGE_USER.text
+    assert client.say(5, TOKEN, {})[0][1:] == [{"message": problem.text}, "wamp.error.authentication_failed"]
 
 
 def test_a_token_s_user_without_rights_cannot_join(world, client) -> None:
