@@ -126,12 +126,23 @@ class ObservedSplit:
         if not (queue.is_fifo and session.may_own(queue.original)):
             settled = session.since + self.timings.settle
             return settled if settled <= self.now else None
+        if queue.original in session.released:
+            return session.since
         others = [one for one in self.split.closers(queue.original) if self.split.ends_before(one, session)]
         if not self.is_clean(queue) or self.is_any_there(one.queues[queue.original] for one in others):
             return None
         return max(
             session.since, (self.observed.forwarder(queue.original).since or session.since) + self.timings.settle
         )
+
+    def is_held(self, name: QueueName, queue: SplitQueue, since: datetime) -> bool:
+        """Return whether a consumer holds messages of a queue for longer than messages of the original are hidden.
+
+        `since` is when the queue received nothing any more.
+        """
+        found = self.observed.queues.get(name)
+        held = found.held_since if found else None
+        return held is not None and self.now - max(held, since) >= queue.visibility + self.timings.empty_for
 
     def must_run(self, queue: SplitQueue, forwarder: Forwarder) -> bool:
         """Return whether a queue's stopped forwarding is needed."""

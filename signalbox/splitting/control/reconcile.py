@@ -14,10 +14,12 @@ from signalbox.splitting.model.actions import (
     CreateQueue,
     DeleteTemporaryQueue,
     Effect,
+    EndClaims,
     ForgetSession,
     ForgetSplit,
     MoveSession,
     MoveSplit,
+    ReleaseQueue,
     RemoveForwarding,
     ReplayKept,
     ReturnMessages,
@@ -183,6 +185,9 @@ class _Step(ObservedSplit):
         for queue in self.split.queues:
             yield from self._empty(session, queue)
         is_last = not self.split.live
+        if is_last and session.released and not self.is_any_there(session.queues.values()):
+            yield EndClaims(session.session_id)
+            return
         if is_last and session.has_matched and not all(map(self.is_clean, self.split.queues)):
             return  # the record must not change before forwarding has stopped for good
         if not self.is_any_there(session.queues.values()):
@@ -201,8 +206,11 @@ class _Step(ObservedSplit):
         elif use is not None and (use.until is None or not queue.is_fifo):
             # What a killed call sent to a FIFO queue is sent again: to the same queue, which must be open then.
             yield CloseQueue(name, session.session_id, use)
-        if since is not None:
-            yield from self._clear(name, queue, since=since, is_used=is_used)
+        if since is None:
+            return
+        yield from self._clear(name, queue, since=since, is_used=is_used)
+        if queue.is_fifo and is_used and queue.original not in session.released and self.is_held(name, queue, since):
+            yield ReleaseQueue(session.session_id, queue.original)
 
     def _clear(
         self, name: QueueName, queue: SplitQueue, *, since: datetime, is_used: bool, to_original: bool = False

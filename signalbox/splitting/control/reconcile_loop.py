@@ -25,10 +25,9 @@ from signalbox.splitting.model.actions import (
     Action,
     Effect,
     ForgetSession,
-    ForgetSplit,
     MoveSession,
-    MoveSplit,
     Record,
+    ReleaseQueue,
     SwitchTarget,
 )
 from signalbox.splitting.model.claims import SessionId
@@ -152,7 +151,7 @@ class _Pass:
         """Execute the due actions."""
         progress = PassProgress.NONE
         for action in self._actions(self._now()):
-            if isinstance(action, MoveSession | ForgetSession | MoveSplit | ForgetSplit):
+            if isinstance(action, Record):
                 self._save(action)
                 progress = PassProgress.MORE
                 continue
@@ -203,6 +202,9 @@ class _Pass:
         if isinstance(action, ForgetSession):
             self._remove_annotations(before, action.session_id)
             self._record_event(before, action.session_id, "ended", now)
+        elif isinstance(action, ReleaseQueue):
+            text = f"session {action.session_id!r}: a consumer holds messages of {action.original!r}"
+            self.uses.problems.record(before.target, f"{text}, which will be behind newer ones")
         elif isinstance(action, MoveSession) and action.phase is Phase.READY:
             self._record_event(self.seen.split, action.session_id, "ready", now)
 

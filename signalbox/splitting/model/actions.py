@@ -6,7 +6,7 @@ from datetime import datetime
 from signalbox.queues import QueueName
 from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import QueueUse
-from signalbox.splitting.model.split import STAGES, Phase, Split, Stage, ended, moved
+from signalbox.splitting.model.split import STAGES, Phase, Split, SplitSession, Stage, ended, moved, with_session
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,21 @@ class MoveSession:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleaseQueue:
+    """Record that a queue's forwarding does not wait any more for what a consumer of an ended session holds."""
+
+    session_id: SessionId
+    original: QueueName
+
+
+@dataclass(frozen=True, slots=True)
+class EndClaims:
+    """Record that the released queues of an ended session hold no messages any more, so that forwarding may pause."""
+
+    session_id: SessionId
+
+
+@dataclass(frozen=True, slots=True)
 class ForgetSession:
     """Remove an ended session from the record."""
 
@@ -114,7 +129,7 @@ class ForgetSplit:
     """Delete the record of a split that has been undone."""
 
 
-Record = MoveSession | ForgetSession | MoveSplit | ForgetSplit
+Record = MoveSession | ReleaseQueue | EndClaims | ForgetSession | MoveSplit | ForgetSplit
 Effect = (
     CreateQueue
     | SwitchTarget
@@ -146,6 +161,17 @@ def apply_change(split: Split, action: Record, *, now: datetime) -> Split | None
     session = split.session(action.session_id)
     if session is None:
         raise ValueError(f"there is no session {action.session_id!r}")
+    return _with_change(split, session, action, now=now)
+
+
+def _with_change(
+    split: Split, session: SplitSession, action: MoveSession | ReleaseQueue | EndClaims, *, now: datetime
+) -> Split:
+    if isinstance(action, ReleaseQueue):
+        return with_session(split, replace(session, released=session.released | {action.original}))
+    if isinstance(action, EndClaims):
+        left = session.stolen - session.released
+        return with_session(split, replace(session, stolen=left, released=frozenset(), since=now))
     if action.phase is Phase.ENDING:
         return ended(split, action.session_id, reason=action.reason or "", now=now)
     effective_at = action.effective_at or session.effective_at

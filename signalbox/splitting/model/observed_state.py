@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import takewhile
 
 from signalbox.queues import QueueName
 
@@ -85,6 +86,12 @@ class TemporaryQueue:
     def has_waiting(self) -> bool:
         """Return whether the newest sample counts messages that can be received."""
         return bool(self.samples) and self.samples[-1].waiting > 0
+
+    @property
+    def held_since(self) -> datetime | None:
+        """Return the time of the first sample from which on all count messages in flight; None without such samples."""
+        held = takewhile(lambda sample: sample.in_flight > 0, reversed(self.samples))
+        return min((sample.at for sample in held), default=None)
 
     @property
     def is_unused(self) -> bool:

@@ -29,7 +29,7 @@ FORMS = Forms(
     }
 )
 FORMS.record(SplitQueue, names={"is_kept": "kept"}, sparse=["s3_event", "is_kept"])
-FORMS.record(SplitSession, sparse=["exclusive", "mirrored", "replay"])
+FORMS.record(SplitSession, sparse=["exclusive", "mirrored", "replay", "released"])
 SPLIT = FORMS.record(
     Split, order=["target", "stage", "since", "switch_timeout", "drain_timeout", "was_split", "queues", "sessions"]
 )
@@ -109,4 +109,15 @@ def _still_asked_for(samples: Sequence[Sample], timings: Timings) -> tuple[Sampl
     is_dense = len(kept) > timings.empty_samples and kept[1].at - kept[2].at < timings.empty_for / MAXIMUM_SAMPLES
     if is_dense and kept[1].is_zero == kept[2].is_zero:
         del kept[1]
-    return tuple(reversed(kept))
+    return (*_first_held(samples, before=kept[-1], timings=timings), *reversed(kept))
+
+
+def _first_held(samples: Sequence[Sample], *, before: Sample, timings: Timings) -> Sequence[Sample]:
+    """Return the first sample from which on messages were in flight in all of them, if it is not kept anyway."""
+    held: list[Sample] = []
+    for sample in reversed(samples):
+        if sample.in_flight == 0:
+            break
+        held.append(sample)
+    is_known = len(held) > 1 and held[0].at - held[1].at <= timings.empty_for
+    return held[-1:] if is_known and held[-1].at < before.at else ()

@@ -109,7 +109,8 @@ class SplitSession:
     requested configuration as JSON. In a record, `heartbeat_at` is the start: `Heartbeats` has those since then. The
     session can own messages only of the originals in `stolen`; its other queues hold copies or nothing. Of those in
     `exclusive` no other session can own any; of those in `mirrored` it gets copies. `effective_at` is when its filters
-    apply in every function. Its filters apply to no message before its `replay` is finished.
+    apply in every function. Its filters apply to no message before its `replay` is finished. `released` are the FIFO
+    queues whose forwarding goes on although the session, which has ended, has messages that a consumer holds.
     """
 
     session_id: SessionId
@@ -126,6 +127,7 @@ class SplitSession:
     exclusive: frozenset[QueueName] = frozenset()
     mirrored: frozenset[QueueName] = frozenset()
     replay: Replay | None = None
+    released: frozenset[QueueName] = frozenset()
 
     @property
     def is_replaying(self) -> bool:
@@ -141,7 +143,7 @@ class SplitSession:
         """Return whether a FIFO message first received at `received_at` is matched against this session."""
         if self.effective_at is None or received_at < self.effective_at:
             return False
-        return self.phase in MATCHING or self.may_own(original)
+        return self.phase in MATCHING or (self.may_own(original) and original not in self.released)
 
     def gets_copies(self, original: QueueName) -> bool:
         """Return whether the session gets copies of a queue's messages: it mirrors the queue, or replays kept ones."""
@@ -219,7 +221,8 @@ class Split:
     def closers(self, original: QueueName) -> tuple[SplitSession, ...]:
         """Return the ending sessions for which the forwarding of a FIFO queue pauses."""
         used = [one for one in self.sessions if one.phase is Phase.ENDING and one.has_matched]
-        return tuple(one for one in used if one.may_own(original) or not self.live)
+        awaited = [one for one in used if original not in one.released]
+        return tuple(one for one in awaited if one.may_own(original) or not self.live)
 
 
 def ended(split: Split, session_id: SessionId, *, reason: str, now: datetime) -> Split:
@@ -267,5 +270,10 @@ def moved(split: Split, session: SplitSession, *, now: datetime) -> Split:
     before = split.session(session.session_id)
     if before is None or session.phase not in PHASES[before.phase]:
         raise ValueError(f"session {session.session_id!r} cannot become {session.phase}")
-    changed = replace(session, since=now)
-    return replace(split, sessions=tuple(changed if one is before else one for one in split.sessions))
+    return with_session(split, replace(session, since=now))
+
+
+def with_session(split: Split, session: SplitSession) -> Split:
+    """Return the record with a changed session."""
+    sessions = (session if one.session_id == session.session_id else one for one in split.sessions)
+    return replace(split, sessions=tuple(sessions))

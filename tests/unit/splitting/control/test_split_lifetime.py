@@ -506,3 +506,29 @@ def test_the_schedule_begins_another_chain_after_one_that_ended_itself():
 )
 def test_a_holder_of_another_version_has_no_runs_before(holder, runs):
     assert Reconcile(APP, holder).runs_before == runs
+
+
+@pytest.mark.parametrize("others", [("bob",), ()], ids=["another session goes on", "the last session"])
+def test_a_fifo_queue_does_not_wait_for_what_a_consumer_holds_longer_than_its_visibility_timeout(others):
+    """SQS lets it hold a message for twelve hours."""
+    stage = ControlStage(ORDERS).ready("ann", *others)
+    name = stage.session_queue("ann", ORDERS)
+    stage.memory.uses.extend(name, until=stage.time.now())
+    stage.queues.queues[name].in_flight["handle"] = message("held", color="ann", group="g")
+    stage.stop("ann")
+
+    stage.pass_time(60, alive=others)
+    paused = stage.forwarders.states[ORDERS].state
+    stage.pass_time(180, alive=others)
+
+    assert (paused, stage.forwarders.states[ORDERS].state) == (ForwardingState.OFF, ForwardingState.ON)
+    notes = problems(stage.memory.annotations.of(APP))
+    assert notes == ["session 'ann': a consumer holds messages of 'orders.fifo', which will be behind newer ones"]
+
+    deployed = stage.split().queues[0].deployed
+    stage.queues.come_back(name)
+    stage.pass_time(300, alive=others)
+
+    assert stage.sender.bodies(deployed) == ["held"]
+    split = stage.split()
+    assert [one.session_id for one in split.sessions] == ["bob"] if others else split is None
