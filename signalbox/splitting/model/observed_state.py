@@ -1,10 +1,9 @@
 """The observed state of a split: its target, its forwarders and its temporary queues; and the timings."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from itertools import takewhile
 
 from signalbox.queues import QueueName
 
@@ -89,9 +88,9 @@ class TemporaryQueue:
 
     @property
     def held_since(self) -> datetime | None:
-        """Return the time of the first sample from which on all count messages in flight; None without such samples."""
-        held = takewhile(lambda sample: sample.in_flight > 0, reversed(self.samples))
-        return min((sample.at for sample in held), default=None)
+        """Return the time of the first of the samples that count held messages; None if the newest counts none."""
+        held = held_samples(self.samples)
+        return held[-1].at if held else None
 
     @property
     def is_unused(self) -> bool:
@@ -130,6 +129,16 @@ class Timings:
     empty_samples: int = 3
     empty_for: timedelta = timedelta(seconds=60)
     heartbeat: timedelta = timedelta(seconds=60)
+
+
+def held_samples(samples: Sequence[Sample]) -> list[Sample]:
+    """Return the newest samples, newest first, that count messages in flight, while the others do not become fewer."""
+    held: list[Sample] = []
+    for sample in reversed(samples):
+        if sample.in_flight == 0 or (held and sample.waiting > held[-1].waiting):
+            break
+        held.append(sample)
+    return held
 
 
 def is_empty(queue: TemporaryQueue, *, since: datetime, timings: Timings) -> bool:

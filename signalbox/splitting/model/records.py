@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from signalbox.errors import UnavailableError
 from signalbox.forms import Form, Forms
 from signalbox.queues import QueueName
-from signalbox.splitting.model.observed_state import Sample, Timings
+from signalbox.splitting.model.observed_state import Sample, Timings, held_samples
 from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import InvalidTarget, Target
 
@@ -113,11 +113,7 @@ def _still_asked_for(samples: Sequence[Sample], timings: Timings) -> tuple[Sampl
 
 
 def _first_held(samples: Sequence[Sample], *, before: Sample, timings: Timings) -> Sequence[Sample]:
-    """Return the first sample from which on messages were in flight in all of them, if it is not kept anyway."""
-    held: list[Sample] = []
-    for sample in reversed(samples):
-        if sample.in_flight == 0:
-            break
-        held.append(sample)
+    """Return the first of the samples that count held messages, if it is not kept anyway."""
+    held = held_samples(samples)
     is_known = len(held) > 1 and held[0].at - held[1].at <= timings.empty_for
     return held[-1:] if is_known and held[-1].at < before.at else ()

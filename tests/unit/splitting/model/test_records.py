@@ -104,6 +104,7 @@ def test_samples_before_the_last_message_are_dropped():
     held = [sample(seconds, waiting=1, in_flight=1) for seconds in (50, 20, 0)]
     assert kept(*held) == (held[0], held[-1])
     assert kept(held[0], sample(20, waiting=1), held[-1]) == (held[-1],)
+    assert kept(sample(50, waiting=2, in_flight=1), *held[1:]) == tuple(held[1:])  # one was returned meanwhile
     assert kept(sample(61, waiting=1, in_flight=1), held[-1]) == (held[-1],)  # nothing is known of the time between
     a_job_between = (sample(2), sample(1), sample(0.5, in_flight=1), sample(0))
     assert kept(*a_job_between) == a_job_between
