@@ -44,6 +44,7 @@ MOST_RECEIVES = 4
 DEVELOPERS, OTHERS, GROUPS = ("ann", "bob"), "others", 3
 SILENT, UNKNOWN = "no sign of life since ", " has no session "
 
+LONGEST_HELD_SECONDS = 900
 READ_AGAIN_SECONDS, CALM_SECONDS, QUIET_SECONDS = 25, 3000, 1800
 CONTROL_SECONDS, CONTROL_VISIBILITY = 30, 40
 ENVIRONMENT = {
@@ -146,6 +147,7 @@ class SplittingWorld(World):
         self.account = SplittingAccount()
         self.has_deployments = self.kernel.draw("deployments") < 0.3
         self.drains_in_time = self.kernel.draw("drain time-out") > 0.3
+        self.are_messages_held = self.kernel.draw("held messages") < 0.2
         self._make_resources()
         self._make_functions()
         self._make_clients()
@@ -332,6 +334,10 @@ class SplittingWorld(World):
                 if client.heartbeat().has_ended:
                     return False
             kernel.sleep(1)
+        for queue in status.queues if self.are_messages_held else ():
+            with suppress(Refusal, BotoCoreError, ClientError):  # by a consumer that is killed
+                hidden = kernel.number(LONGEST_HELD_SECONDS)
+                self.call("sqs", "ReceiveMessage", QueueUrl=queue.url, VisibilityTimeout=hidden)
         is_stopped = kernel.random() < 0.8
         if is_stopped:
             client.stop()
