@@ -213,6 +213,8 @@ def write_live(table, exchange_table, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshots.save("c1=", OutboxState(), session=None)
     snapshots.save("c2=", FULL_OUTBOX, session=None)
     snapshots.save("c3=", FULL_OUTBOX, session=FULL_SESSION)
+    monkeypatch.setattr(connection_snapshots, "MANY", 0)
+    snapshots.save("c5=", FULL_OUTBOX, session=None)
 
 
 def write_sessions(table) -> None:
@@ -401,6 +403,7 @@ def test_golden_accounts_and_outboxes_are_read(live_table, exchange_table) -> No
     assert (access.account.credentials, access.account.rights.grants, access.failures) == (SECRETS["alice"], GRANTS, 2)
     snapshots = DynamoConnectionSnapshots(live_table, exchange_table)
     assert snapshots.read("c1=", owner=None).outbox == OutboxState()
+    assert snapshots.read("c5=", owner=None).outbox == FULL_OUTBOX
     snapshot = snapshots.read("c2=", owner=None)
     assert (snapshot.outbox, snapshot.session, snapshot.rights.grants) == (FULL_OUTBOX, FULL_SESSION, GRANTS)
     request = SnapshotRequest("c3=", (REALM, "alice"), has_only_events=True)

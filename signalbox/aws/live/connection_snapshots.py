@@ -2,11 +2,12 @@
 
 A batch of events costs the read of its connection's outbox item, which has a copy of the session as of the last reply;
 the items that decide about rights are read once a minute, and after a change. Any other batch costs the read of the
-session, too. The replies of a batch cost two writes of the outbox item. A live event costs none.
+session, too. The replies of a batch cost two writes of the outbox item. A live event costs none. The numbers of many
+topics or rows are in an item of their own, which replies do not write, and which costs each batch a second call.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from signalbox.aws.live.items import (
     VERSION,
     grants_key,
     group_grants_version_key,
+    marks_key,
     outbox_key,
     principal_key,
     secret_key,
@@ -45,6 +47,8 @@ KEPT_FOR = timedelta(hours=2, minutes=15)  # longer than API Gateway keeps a con
 NOT_COPIED: dict[str, object] = {"frames": [], "pending": {}, "challenge": ""}
 
 _ABSENT: Item = {}
+NEW = OutboxState()
+MANY, HAS_MARKS = 100, "marked"  # one or two KB
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,8 @@ class DynamoConnectionSnapshots:
             wanted.remove(self._realm(owner[0]))
         items = self._items(wanted)
         self._keep(items, self._access(owner), read_at=read_at, version=version)
-        record, outbox = items[self._session(connection)], items[self._outbox(connection)]
+        items |= self._marks([connection], items)
+        record = items[self._session(connection)]
         session = stored_of(record).session if record else None
         session_owner = owner_of(session)
         if session_owner is not None and session_owner != owner:
@@ -76,7 +81,7 @@ class DynamoConnectionSnapshots:
         )
         return ConnectionSnapshot(
             session=session,
-            outbox=outbox_of(outbox) if outbox else OutboxState(),
+            outbox=self._state_of(connection, items),
             rights=self._rights(session, items, live),
             live=live,
         )
@@ -101,7 +106,7 @@ class DynamoConnectionSnapshots:
         self._keep(found, access, read_at=read_at, version=version)
         if self._rights_version in found:
             self.access.put_version(rights_version_of(found[self._rights_version]), read_at=read_at)
-        items = known | found | self._changed(known)
+        items = known | found | self._changed(known) | self._marks([one.connection for one in requests], found)
         realms = {request.owner[0] for request in requests if request.owner}
         settings = {realm: settings_in(filter(None, [items[self._realm(realm)]])) for realm in realms}
         return {request.connection: self._recent(request, items, settings) for request in requests}
@@ -114,14 +119,24 @@ class DynamoConnectionSnapshots:
         self._keep(found, outdated, read_at=read_at, version=version)
         return found
 
-    def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
+    def save(
+        self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None, saved: OutboxState = NEW
+    ) -> None:
         """Save the state of a connection's outbox, with a copy of its session. Raises `PastTooLarge`."""
-        expires, item = ttl(datetime.now(UTC) + KEPT_FOR), outbox_item(outbox, session=session)
+        marks, known = _with_marks(NEW, outbox), _with_marks(NEW, saved)
+        if not _are_many(marks):
+            return self._put(outbox_key(connection) | outbox_item(outbox, session=session))
+        if marks != known or not _are_many(known):
+            self._put(marks_key(connection) | outbox_item(marks, session=None))
+        rest = outbox_item(_with_marks(outbox, NEW), session=session)
+        return self._put(outbox_key(connection) | rest | {HAS_MARKS: True})
+
+    def _put(self, item: Item) -> None:
         if len(item["document"]) > MAXIMUM_RECORD_BYTES:
             raise PastTooLarge(
                 "a connection may get past events of about 25,000 topics in five minutes: subscribe to fewer at a time"
             )
-        self.live.write(Put(outbox_key(connection) | item | expires))
+        self.live.write(Put(item | ttl(datetime.now(UTC) + KEPT_FOR)))
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
         """Return the sequence number of a topic's newest event, or 0."""
@@ -141,7 +156,7 @@ class DynamoConnectionSnapshots:
             return self.read(request.connection, owner=owner or request.owner)
         return ConnectionSnapshot(
             session=session,
-            outbox=outbox_of(outbox) if outbox else OutboxState(),
+            outbox=self._state_of(request.connection, items),
             rights=self._rights(session, items, settings[request.owner[0]]) if request.owner else NO_RIGHTS,
             live=None,
             is_complete=False,
@@ -199,6 +214,16 @@ class DynamoConnectionSnapshots:
     def _outbox(self, connection: ConnectionId) -> Address:
         return _address(self.live, outbox_key(connection))
 
+    def _marks(self, connections: Iterable[ConnectionId], items: Mapping[Address, Item]) -> dict[Address, Item]:
+        """Read the items with the marks of connections that have one."""
+        wanted = [_address(self.live, marks_key(one)) for one in connections if HAS_MARKS in items[self._outbox(one)]]
+        return self._items(wanted) if wanted else {}
+
+    def _state_of(self, connection: ConnectionId, items: Mapping[Address, Item]) -> OutboxState:
+        outbox, marks = items[self._outbox(connection)], items.get(_address(self.live, marks_key(connection)))
+        state = outbox_of(outbox) if outbox else NEW
+        return _with_marks(state, outbox_of(marks)) if marks else state
+
     def _items(self, wanted: Sequence[Address]) -> dict[Address, Item]:
         """Read items in one strongly consistent call; an item that does not exist is empty."""
         keys: dict[str, list[Item]] = {}
@@ -211,6 +236,16 @@ class DynamoConnectionSnapshots:
 
 def _address(table: DynamoTable, key: Item) -> Address:
     return table.name, key["pk"], key["sk"]
+
+
+def _with_marks(outbox: OutboxState, other: OutboxState) -> OutboxState:
+    """Return a state with the numbers of another one, of topics and of rows."""
+    return replace(outbox, pending_backfills=other.pending_backfills, watermarks=other.watermarks, rows=other.rows)
+
+
+def _are_many(marks: OutboxState) -> bool:
+    of_topics: list[Sized] = [*marks.pending_backfills.values(), *(one.numbers for one in marks.watermarks.values())]
+    return sum(map(len, [*of_topics, marks.rows.posted, marks.rows.deferred])) > MANY
 
 
 def outbox_item(outbox: OutboxState, *, session: Session | None) -> Item:

@@ -11,7 +11,8 @@ from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 # Names of exchanges, users and groups have no `#`, so keys are unambiguous; a topic is always the rest of a key.
-SESSION, OUTBOX, GRANTS, SECRET, FAILURES, VERSION = "session", "outbox", "grants", "secret", "failures", "version"
+SESSION, OUTBOX, MARKS, GRANTS, SECRET = "session", "outbox", "marks", "grants", "secret"
+FAILURES, VERSION = "failures", "version"
 PRINCIPAL = "principal"
 ENDED = "ended"
 SUBSCRIBER, CHUNK = "at#", "changes#"
@@ -27,6 +28,11 @@ def session_key(connection: ConnectionId) -> Item:
 def outbox_key(connection: ConnectionId) -> Item:
     """Return the key of the record of a connection's posted items, in the partition of its session."""
     return {"pk": f"connection#{connection}", "sk": OUTBOX}
+
+
+def marks_key(connection: ConnectionId) -> Item:
+    """Return the key of the numbers of many topics or rows that belong to the record of the posted items."""
+    return {"pk": f"connection#{connection}", "sk": MARKS}
 
 
 def realm_partition(realm: ExchangeName) -> str:

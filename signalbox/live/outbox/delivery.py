@@ -97,9 +97,10 @@ class ConnectionDelivery:
         """Save the state of the outbox if it has changed. Raises `PastTooLarge`."""
         now = self.now()
         if needs_saving(self.outbox, saved=self._saved, now=now):
-            self._saved = pruned(self.outbox, now=now)
-            self.advance(self._saved)
-            self.snapshots.save(self.connection, self._saved, session=self.snapshot.session)
+            state = pruned(self.outbox, now=now)
+            self.advance(state)
+            self.snapshots.save(self.connection, state, session=self.snapshot.session, saved=self._saved)
+            self._saved = state
 
     def post(self, text: str, *, is_repeatable: bool) -> PostResult:
         """Post a message to the connection."""

@@ -76,8 +76,13 @@ class ConnectionSnapshots(Protocol):
     def recent(self, requests: Sequence[SnapshotRequest]) -> Mapping[ConnectionId, ConnectionSnapshot]:
         """Read the snapshots of several connections in one call; each request names the parts that its batch needs."""
 
-    def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
-        """Save the state of a connection's outbox, with a copy of its session. Raises `PastTooLarge`."""
+    def save(
+        self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None, saved: OutboxState
+    ) -> None:
+        """Save the state of a connection's outbox, with a copy of its session. Raises `PastTooLarge`.
+
+        `saved` is the stored state: what is the same in it need not be written.
+        """
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
         """Return the sequence number of a topic's newest event, or 0."""

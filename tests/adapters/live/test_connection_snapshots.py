@@ -21,7 +21,8 @@ from signalbox.aws.live.items import group_grants_version_key, principal_key
 from signalbox.aws.live.realms import RealmSettings
 from signalbox.aws.live.recent import Recent
 from signalbox.aws.live.sessions import DynamoSessions
-from signalbox.aws.shared.dynamodb import attributes
+from signalbox.aws.shared.dynamodb import DynamoTable, attributes
+from signalbox.aws.shared.expressions import Put
 from signalbox.exchange.model.records import ExchangeRecord, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.ports import HeadChange
@@ -190,6 +191,33 @@ def test_an_outbox_state_round_trips(snapshots) -> None:
         snapshots.save(CONNECTION, kept, session=None)
 
         assert snapshots.read(CONNECTION, owner=None).outbox == kept
+
+
+def test_replies_do_not_write_the_numbers_of_many_topics_again(snapshots, live_table, monkeypatch) -> None:
+    one, topics = SubscriptionId(1), [RoutingKey(f"trial.{number}") for number in range(200)]
+    many = raise_watermarks(OutboxState(), one, dict.fromkeys(topics, 7), now=NOW)
+    rows = RowState(number=3, posted=tuple((number, number) for number in range(0, 400, 2)))
+    states = [OutboxState(), many, replace(many, done=(ItemId("1"),)), replace(many, rows=rows)]
+    states += [replace(many, pending_backfills={SubscriptionId(2): dict.fromkeys(topics, 4)}), OutboxState(), many]
+    written = list[str]()
+    write = DynamoTable.write
+
+    def noted(table: DynamoTable, put: Put) -> None:
+        written.append(put.item["sk"])
+        write(table, put)
+
+    monkeypatch.setattr(DynamoTable, "write", noted)
+
+    both, alone = ["marks", "outbox"], ["outbox"]
+    expected = [both, alone, both, both, alone, both]
+    for (before, state), of_save in zip(itertools.pairwise(states), expected, strict=True):
+        written.clear()
+        snapshots.save(CONNECTION, state, session=JOINED, saved=before)
+
+        assert snapshots.read(CONNECTION, owner=None).outbox == state
+        (found,) = snapshots.recent([SnapshotRequest(CONNECTION, None, has_only_events=True)]).values()
+        assert found.outbox == state
+        assert written == of_save
 
 
 def test_a_state_of_many_topics_fits_whatever_their_names_and_a_larger_one_is_refused(snapshots) -> None:

@@ -178,7 +178,9 @@ class ArvadosStage:
             rights = self.world.accounts.access(REALM, user, now=self.world.moment, token=session.token).rights
         return ConnectionSnapshot(session, self.states.get(connection, OutboxState()), rights, LiveSettings())
 
-    def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
+    def save(
+        self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None, saved: OutboxState
+    ) -> None:
         self.states[connection] = outbox
 
     def newest(self, realm: str, topic: RoutingKey) -> int:

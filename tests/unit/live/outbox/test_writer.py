@@ -109,7 +109,9 @@ class World:
         self.looks += 1
         return self.newest_number
 
-    def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
+    def save(
+        self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None, saved: OutboxState
+    ) -> None:
         marks = [*outbox.pending_backfills.values(), *(one.numbers for one in outbox.watermarks.values())]
         if sum(map(len, marks)) > self.maximum_topics:
             raise PastTooLarge("too many topics")

@@ -66,7 +66,9 @@ class Realm:
             self.live.sessions.records[connection].session, self.outbox, standing.account.rights, standing.live
         )
 
-    def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
+    def save(
+        self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None, saved: OutboxState
+    ) -> None:
         self.outbox = outbox
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
