@@ -49,7 +49,7 @@ def main() -> int:
     if options.explore:
         found_in = partial(scopes.explored, faults=options.faults, most_changes=options.changes)
         searches = {scope: found_in(scope, options.explore) for scope in chosen}
-        found = [scopes.is_kept(scope, search, has_table=True) for scope, search in searches.items()]
+        found = [scopes.is_kept(scope, search, is_whole=True, has_table=True) for scope, search in searches.items()]
         return 0 if all(found) else 1
     return _run_seeds(options)
 

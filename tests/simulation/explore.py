@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
+from heapq import heappop, heappush
 from typing import Any
 
 from tests.simulation.accesses import (
@@ -41,7 +42,7 @@ from tests.simulation.world import World
 AT_ONCE, SHORT, GRAIN = 0.5, 0.02, 0.1
 CHOICES_OF_A_TURN = 10  # at most
 CRASH, DUPLICATE, CUT = "crash", "duplicate", "cut"
-TURN, EVERY = "turn", math.inf
+TURN, EVERY, MANY = "turn", math.inf, 1000
 WORDS = {
     "SendMessage": "sends a message",
     "SendMessageBatch": "sends messages",
@@ -91,10 +92,10 @@ class Turn:
 class ExploringKernel(Kernel):
     """A kernel whose order of turns and faults are choices; all else is the same in every run."""
 
-    def __init__(self, search: "Search", choices: Sequence[int], changes: int) -> None:
+    def __init__(self, search: "Search") -> None:
         super().__init__(0)
-        self.changes = changes
-        self.search, self.learned, self.choices = search, search.learned, choices
+        self.changes, _, self.choices = heappop(search.waiting)
+        self.search, self.learned = search, search.learned
         self.left = Counter(search.faults)
         self.taken: list[int] = []
         self.turns: list[Turn] = []
@@ -234,9 +235,8 @@ class ExploringKernel(Kernel):
         """Take the first of some choices; leave the other ones to later runs. Raises `Seen`."""
         if len(options) > 1 and self.now >= self.world.explored_from:
             self._remember(kind)
-            changes = self.changes + (kind == TURN)
-            if changes <= self.search.most_changes:
-                self.search.waiting += [([*self.taken, other], changes) for other in reversed(options[1:])]
+            for other in reversed(options[1:]):
+                self.search.add(self.changes + (kind == TURN), [*self.taken, other])
         return self._take(options[0])
 
     def _take(self, choice: int) -> int:
@@ -252,8 +252,7 @@ class ExploringKernel(Kernel):
         """Note the state at a choice: at one within a turn, whose turn it is belongs to it. Raises `Seen`."""
         tasks = in_order((task.key, found) for task, found in self.histories.items() if task.process.tasks)
         due = in_order((turn.agent, turn.name, turn.at) for turn in self.turns if not turn.is_over)
-        changes = self.changes if self.search.most_changes < EVERY else 0
-        state = (stored(self.world), tasks, due, sorted(self.left.items()), changes, choice, self.now)
+        state = (stored(self.world), tasks, due, sorted(self.left.items()), choice, self.now)
         digest = _digest(canonical(state, self.now))
         if digest in self.search.states or len(self.search.states) >= self.search.most_states:
             raise Seen
@@ -419,18 +418,23 @@ class ExploredCalls(Calls):
 
 @dataclass
 class Search:
-    """The choices of the runs to come, each with its changes of the first order, and what was found until now."""
+    """The choices of the runs to come, and what was found until now.
+
+    The run that was found last comes first. If there are `most_changes` of the first order of steps, those with the
+    fewest come first, so that none is left out for a state that another one has reached with more.
+    """
 
     most_states: int
     faults: Sequence[str]
     learned: Learned
     is_reduced: bool = True
     most_changes: float = EVERY
-    waiting: list[tuple[list[int], int]] = field(default_factory=lambda: [([], 0)])
+    waiting: list[tuple[int, int, list[int]]] = field(default_factory=lambda: [(0, 0, [])])
     states: set[str] = field(default_factory=set)
     ends: set[str] = field(default_factory=set)
     steps: dict[Step, None] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
+    added: int = 0
     runs: int = 0
     repetitions: int = 0
     seconds: float = 0.0
@@ -438,6 +442,12 @@ class Search:
     @property
     def is_complete(self) -> bool:
         return not self.waiting
+
+    def add(self, changes: int, choices: list[int]) -> None:
+        """Add the choices of a run to come, unless it has too many changes of the first order."""
+        if changes <= self.most_changes:
+            self.added += 1
+            heappush(self.waiting, (changes if self.most_changes < EVERY else 0, -self.added, choices))
 
 
 Made = Callable[[ExploringKernel], World]
@@ -471,7 +481,7 @@ def explore(
 
 
 def _run(made: Made, checks: Checks, search: Search) -> None:
-    kernel = ExploringKernel(search, *search.waiting.pop())
+    kernel = ExploringKernel(search)
     kernel.world = world = made(kernel)
     search.runs += 1
     try:
