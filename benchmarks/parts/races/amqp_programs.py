@@ -19,6 +19,7 @@ PAUSE_SECONDS, CALL_SECONDS = 0.2, 10.0
 # What a client meets when its connection is cut, or the server starts.
 PASSING = (OSError, amqp.exceptions.AMQPError)
 PERSISTENT = 2
+CONFIRM_SECONDS = 30  # after a restart, some confirms of messages in quorum queues never come
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,8 @@ class AmqpSender:
                     self._connection = connection(self.url, confirm=self.is_confirmed)
                     self._channel = self._connection.channel()
                     self._channel.exchange_declare(EXCHANGE, "topic", durable=True, auto_delete=False)
-                self._channel.basic_publish(amqp.Message(str(number), **properties), EXCHANGE, topic)
+                message = amqp.Message(str(number), **properties)
+                self._channel.basic_publish(message, EXCHANGE, topic, confirm_timeout=CONFIRM_SECONDS)
             except PASSING:
                 self.close()
                 time.sleep(PAUSE_SECONDS)
