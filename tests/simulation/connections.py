@@ -63,7 +63,8 @@ class SimulatedSocket:
     gateway: SimulatedGateway
     connection: str
     arrived: deque[Any] = field(default_factory=deque)
-    subscriptions: set[str] = field(default_factory=set)
+    subscriptions: dict[str, float] = field(default_factory=dict)
+    events: list[Any] = field(default_factory=list)
     waiting: Task | None = None
     waits: int = 0
 
@@ -80,11 +81,13 @@ class SimulatedSocket:
             self.gateway.kernel.resume(task)
 
     def _follow(self, message: Any) -> None:
-        """Note the subscriptions, and an event of one that does not exist."""
+        """Note the subscriptions with the times of their SUBSCRIBED, the events, and one of no subscription."""
         kind, _, rest = message[1:].partition(",") if message is not CLOSED else ("", "", "")
         if kind == SUBSCRIBED:
-            self.subscriptions.add(rest.partition(",")[2].rstrip("]"))
-        elif kind == EVENT and rest.partition(",")[0] not in self.subscriptions:
+            self.subscriptions.setdefault(rest.partition(",")[2].rstrip("]"), self.gateway.kernel.now)
+        elif kind == EVENT and rest.partition(",")[0] in self.subscriptions:
+            self.events.append(message)
+        elif kind == EVENT:
             self.gateway.early.append(f"{self.connection} got {message[:200]}")
 
     def send(self, text: str) -> None:

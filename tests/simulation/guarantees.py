@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import Any
 
 from signalbox.aws.splitting.locks import USE_KEPT_FOR
 from signalbox.exchange.model.names import is_dead_letter_name
@@ -388,6 +389,19 @@ def each_event_once_and_in_order(world: LiveWorld) -> Iterator[str]:
             last[event.topic] = number
 
 
+def new_events_follow_the_past(world: LiveWorld) -> Iterator[str]:
+    """Whatever past is requested, all events follow that were published since the client sent SUBSCRIBE."""
+    times = {place: document["at"] / 1000 for place, document in _documents(world).items()}
+    for socket in world.visits:
+        got: dict[str, list[int]] = defaultdict(list)
+        for details in (json.loads(message)[3] for message in socket.events):
+            got[details["topic"]].append(details["_seq"])
+        begin = min(socket.subscriptions.values(), default=world.end)
+        for (topic, number), at in times.items():
+            if at > begin and number not in got[topic] and number < max(got[topic], default=0):
+                yield f"{socket.connection} missed number {number} of {topic}, {at - begin:.3f} s after SUBSCRIBED"
+
+
 def what_is_published_is_logged_once(world: LiveWorld) -> Iterator[str]:
     """A repeated event has the same publication id and the same `_seq`."""
     places: dict[str, set[tuple[str, int]]] = defaultdict(set)
@@ -485,6 +499,7 @@ def a_connection_joins_or_is_closed(world: LiveWorld) -> Iterator[str]:
 
 LIVE: tuple[Callable[[LiveWorld], Iterator[str]], ...] = (
     no_event_is_missed,
+    new_events_follow_the_past,
     each_event_once_and_in_order,
     what_is_published_is_logged_once,
     what_is_published_has_one_id,
@@ -514,10 +529,14 @@ REVOCATION: tuple[Callable[[RevocationWorld], Iterator[str]], ...] = (*LIVE, not
 
 def _logged(world: LiveWorld) -> dict[tuple[str, int], int]:
     """Return the publications in the log by topic and number."""
-    mark = f"log#{REALM}#"
-    items = world.dynamodb.tables["Live"].items
+    return {place: document["publication"] for place, document in _documents(world).items()}
+
+
+def _documents(world: LiveWorld) -> dict[tuple[str, int], Any]:
+    """Return the documents of the log by topic and number."""
+    mark, items = f"log#{REALM}#", world.dynamodb.tables["Live"].items
     return {
-        (partition.removeprefix(mark), int(number)): json.loads(item["text"])["publication"]
+        (partition.removeprefix(mark), int(number)): json.loads(item["text"])
         for partition, known in items.items()
         if partition.startswith(mark)
         for number, item in known.items()

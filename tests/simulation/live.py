@@ -1,6 +1,7 @@
 """The stage of live: WAMP clients that subscribe and publish, publishers over SQS, and connections that are cut."""
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -55,7 +56,7 @@ TOPICS = ("trial.a", "trial.b", "trial.b.c")
 PATTERNS = ((MatchPolicy.EXACT, "trial.a"), (MatchPolicy.PREFIX, "trial"), (MatchPolicy.WILDCARD, "trial..c"))
 # By publisher, most can happen.
 ORDERS = (OrderBy.TOPIC, OrderBy.PUBLISHER, OrderBy.PUBLISHER, OrderBy.EXCHANGE)
-SUBSCRIBERS, PUBLISHERS, SESSIONS_THAT_PUBLISH = 6, 2, 2
+SUBSCRIBERS, PUBLISHERS, SESSIONS_THAT_PUBLISH, VISITORS = 6, 2, 2, 2
 ENVIRONMENT = {
     "STAGE": "signalbox",
     "EXCHANGE_TABLE": "Exchanges",
@@ -101,7 +102,7 @@ class LiveAccount:
 
 
 class LiveWorld(World):
-    """A stage of live with its clients; `mute` are connections of clients that never join."""
+    """A stage of live with its clients; `mute` are connections of clients that never join, `visits` of visitors."""
 
     private = ("sqs 0.", "wamp 0.")
     services = (*World.services, CONNECTIONS)
@@ -110,6 +111,7 @@ class LiveWorld(World):
         super().__init__(seed, **options)
         self.account = LiveAccount()
         self.mute: list[SimulatedSocket] = []
+        self.visits: list[SimulatedSocket] = []
         self.order_by = ORDERS[int(self.kernel.draw("order") * len(ORDERS))]
         self._make_queues()
         self._make_tables()
@@ -178,15 +180,21 @@ class LiveWorld(World):
             self.actor(f"publisher{number}", partial(self._publisher, number), after=2)
         for number in range(SESSIONS_THAT_PUBLISH):
             self.actor(f"session{number}", partial(self._session, number), after=3)
+        for number in range(VISITORS):
+            self.actor(f"visitor{number}", partial(self._visitor, number), after=5)
         self.actor("mute", self._connect_mutely, after=4)
 
-    def _client(self, user: UserName = USER) -> LiveClient:
+    def _client(self, user: UserName = USER, connect: Callable[[], SimulatedSocket] | None = None) -> LiveClient:
         kernel = self.kernel
         clock = ClientClock(now=lambda: kernel.now, sleep=kernel.sleep, chance=kernel.random, epoch=lambda: kernel.now)
-        return LiveClient(self._connect, Login(REALM, user, SECRET), clock)
+        return LiveClient(connect or self._connect, Login(REALM, user, SECRET), clock)
 
     def _connect(self) -> SimulatedSocket:
         return opened(self.gateway, self.request)
+
+    def _visit(self) -> SimulatedSocket:
+        self.visits.append(self._connect())
+        return self.visits[-1]
 
     def _subscriber(self, number: int) -> None:
         match, uri = PATTERNS[number % len(PATTERNS)]
@@ -208,6 +216,18 @@ class LiveWorld(World):
             if event is not None:
                 self.kernel.note(f"receives {event.topic} {event.sequence}: {event.payload.arguments}")
                 follower.events.append((self.kernel.now, event))
+
+    def _visitor(self, number: int) -> None:
+        """Subscribe for some minutes, again and again: to the last event and what follows it, or to retained events."""
+        kernel, start = self.kernel, LastEvents(1) if number else None
+        while kernel.now < self.end - 600:
+            client, until = self._client(connect=self._visit), kernel.now + kernel.between(30, 180)
+            client.follow(PatternCursor(TopicPattern(MatchPolicy.PREFIX, "trial"), start, get_retained=start is None))
+            with suppress(ConnectionLost, JoinRefused, RequestRefused, SessionClosed):
+                while kernel.now < until:
+                    client.receive(10)
+            client.close()
+            kernel.sleep(5)
 
     def _publisher(self, number: int) -> None:
         kernel, count = self.kernel, 0
@@ -238,7 +258,7 @@ class LiveWorld(World):
             topic, text = TOPICS[kernel.number(len(TOPICS))], f"wamp {number}.{count}"
             self.account.sent[text] = topic
             try:
-                client.publish(topic, Payload((text,)))
+                client.publish(topic, Payload((text,)), options={"retain": kernel.number(2) == 0})
             except (UnavailableError, JoinRefused, RequestRefused):
                 continue
             self.account.confirmed[text] = kernel.now

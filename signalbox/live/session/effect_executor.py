@@ -92,7 +92,8 @@ class FrameEffects:
             elif isinstance(effect, Close):
                 self._put(CloseRequest(self._item_id()))
             else:
-                self._flush()
+                if not isinstance(effect, Attach):  # SUBSCRIBED follows the subscription, so that it has what is new
+                    self._flush()
                 METHODS[type(effect)](self, effect)
         self._flush()
         self.ports.record(self._events)
@@ -113,12 +114,13 @@ class FrameEffects:
         self._events.append(events.ended(effect.listener, self._realm, self.cause))
 
     def attach(self, effect: Attach) -> None:
-        """Attach a subscription, and only then request its past events, so that no event is missed in between."""
+        """Attach a subscription, and only then put SUBSCRIBED, and request its past events: none is missed in between."""
         listener, pattern, at = self._listener, effect.pattern, self.cause.at
         subscriber = Subscriber(self.session.connection, pattern, listener)
         self.ports.subscribers.stored.attach(self._realm, subscriber, at=at, expires_at=self._expires_at)
         if _requests_past(effect):
             self._put(BackfillRequest(self._item_id(), pattern, effect.get_retained, effect.history, at))
+        self._flush()
         if self._may_announce(listener):
             is_first = not self._shared([pattern], meta_events.ON_CREATE)
             self._publish_meta(meta_events.attached(listener, pattern, is_first=is_first, at=at))
