@@ -114,7 +114,7 @@ class FrameEffects:
         self._events.append(events.ended(effect.listener, self._realm, self.cause))
 
     def attach(self, effect: Attach) -> None:
-        """Attach a subscription, and only then put SUBSCRIBED, and request its past events: none is missed in between."""
+        """Attach a subscription, and only then put SUBSCRIBED and the request for the past: no event is missed."""
         listener, pattern, at = self._listener, effect.pattern, self.cause.at
         subscriber = Subscriber(self.session.connection, pattern, listener)
         self.ports.subscribers.stored.attach(self._realm, subscriber, at=at, expires_at=self._expires_at)
