@@ -109,7 +109,7 @@ def loop() -> ReconcileLoop:
     store, resources = _store(), _resources()
     outlets = Outlets(wiring.sender(), wiring.dead_letters(), instance.record)
     problems = ProblemLog(store.annotations, instance.CLOCK)
-    routes = RouteReader(targets.languages(), instance.CLOCK)
+    routes = RouteReader(targets.languages(), timings().settle, instance.CLOCK)
     replayer = SessionReplayer(store.splits, _kept_store(), outlets, routes, problems)
     reconciler = Reconciler(
         store,

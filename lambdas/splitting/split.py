@@ -23,7 +23,7 @@ from signalbox.filters.languages import Languages
 from signalbox.kept.objects import NotKept
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.batch_sender import BatchSender
-from signalbox.splitting.forwarding.decider import Decider, FilterLimits, SplitUnknown
+from signalbox.splitting.forwarding.decider import RECORD_AGE, Decider, FilterLimits, SplitUnknown
 from signalbox.splitting.forwarding.splitter import Splitter
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model.records import UnreadableRecord
@@ -96,7 +96,7 @@ def _splitter() -> Splitter:
     timeout = timedelta(seconds=instance.settings().number("SPLIT_TIMEOUT_SECONDS"))
     table, now = instance.table("SPLIT_TABLE", IN_TIME), instance.CLOCK.now
     uses = UseRecorder(DynamoQueueUses(table), now)
-    limits = FilterLimits(Languages(), total=timeout * FILTER_SHARE)
+    limits = FilterLimits(Languages(), total=timeout * FILTER_SHARE, settle=timeout + RECORD_AGE)
     objects = S3ObjectMetadata(
         partial(wiring.s3, timeout * PATIENCE),
         wiring.buckets(),

@@ -119,7 +119,7 @@ def count() -> Iterator[Calls]:
 def _counted(case: Case) -> Calls:
     sender = CountingSender()
     uses = UseRecorder(_AllOpen(), lambda: NOW)
-    limits = FilterLimits(LANGUAGES, total=timedelta(seconds=10))
+    limits = FilterLimits(LANGUAGES, total=timedelta(seconds=10), settle=timedelta(seconds=22))
     splits = _OneSplit(StoredSplit(split_of(case.sessions), 1, ()))
     splitter = Splitter(
         Decider(splits, uses, limits, lambda: NOW),  # type: ignore[arg-type] # all that is asked of splits
@@ -185,7 +185,8 @@ def route_of(sessions: int) -> Route:
     """Return the route of the standard queue with compiled filters."""
     split = split_of(sessions)
     stored = StoredSplit(split, 1, ())
-    return Route.of(stored, split.queues[0], budget=budget(), read_at=NOW, known={})
+    settle = timedelta(seconds=22)
+    return Route.of(stored, split.queues[0], budget=budget(), read_at=NOW, settle=settle, known={})
 
 
 def budget() -> FilterBudget:

@@ -13,15 +13,16 @@ from signalbox.splitting.ports import StoredSplit
 
 @dataclass(frozen=True, slots=True)
 class RouteReader:
-    """Reads the routes of queues."""
+    """Reads the routes of queues; `settle` is how long a record may be used (`Timings.settle`)."""
 
     compiler: Compiler
+    settle: timedelta
     clock: Clock
 
     def of(self, stored: StoredSplit, queue: SplitQueue, *, within: timedelta) -> Route:
         """Return the route of a queue by a record that was just read; compiling its filters takes at most `within`."""
         budget, now = self.budget(within), self.clock.now()
-        return Route.of(stored, queue, budget=budget, read_at=now, known={})
+        return Route.of(stored, queue, budget=budget, read_at=now, settle=self.settle, known={})
 
     def budget(self, total: timedelta, *, is_fifo: bool = False) -> FilterBudget:
         """Return the budget of all filters for the time `total`."""

@@ -16,7 +16,7 @@ from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model.claims import Claim, Decision, SessionId
 from signalbox.splitting.model.filters import Compiler
 from signalbox.splitting.model.s3_objects import BatchMetadata, ObjectMetadata
-from signalbox.splitting.model.split import ended
+from signalbox.splitting.model.split import Phase, SplitSession, ended
 from signalbox.splitting.ports import Splits, SplitTooLarge
 
 RECORD_AGE = timedelta(seconds=2)
@@ -42,10 +42,11 @@ class DecidedBatch:
 
 @dataclass(frozen=True, slots=True)
 class FilterLimits:
-    """The compiler of filters, and the time of all filters in a call."""
+    """The compiler of filters, the time of all filters in a call, and `Timings.settle`."""
 
     compiler: Compiler
     total: timedelta
+    settle: timedelta
 
 
 @dataclass(slots=True)
@@ -86,7 +87,9 @@ class Decider:
         if stored is None or queue is None:
             raise SplitUnknown(f"queue {original!r} belongs to no split")
         configs = known.configs if known else {}
-        self._routes[original] = Route.of(stored, queue, budget=budget, read_at=now, known=configs)
+        self._routes[original] = Route.of(
+            stored, queue, budget=budget, read_at=now, settle=self.filters.settle, known=configs
+        )
         return self._routes[original]
 
     def _decisions(self, messages: Sequence[Message], route: Route, budget: FilterBudget) -> dict[MessageId, Decision]:
@@ -158,4 +161,16 @@ class Decider:
 def claims_of(route: Route, received_at: datetime) -> list[Claim]:
     """Return the claims of the sessions that may get a message first received at `received_at`."""
     routed = route.split.routed(route.original, received_at=received_at)
+    if route.queue.is_fifo:
+        routed = tuple(one for one in routed if not _is_silent(one, received_at, settle=route.settle))
     return [route.claims[one.session_id] for one in routed if one.session_id in route.claims]
+
+
+def _is_silent(session: SplitSession, received_at: datetime, *, settle: timedelta) -> bool:
+    """Return whether a session whose stopped filter ended it is skipped for a message of a FIFO queue.
+
+    A message that was first received before all functions had the new record is still evaluated: a different answer
+    than at the first attempt could send it to two sessions.
+    """
+    is_stopped = session.phase is Phase.ENDING and (session.reason or "").startswith(FILTER_STOPPED)
+    return is_stopped and received_at >= session.since + settle

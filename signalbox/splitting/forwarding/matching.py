@@ -22,10 +22,9 @@ def decide(
     """Return the routing of a message; `claims` are in the order in which the sessions started.
 
     The first session that steals the message owns it; every session that mirrors it receives a copy, whether it has an
-    owner or not. A message of a FIFO queue that stops the filter of a session is the session's: it may have earlier
-    messages of the group, and all of them are returned in order when it has ended. With `ask_all`, sessions that are
-    too late to own it are evaluated too, and the verdicts include refusals. `metadata` is that of the message's batch,
-    for a queue of S3 event notifications. Without a `budget`, only each request to an engine is limited.
+    owner or not. With `ask_all`, sessions that are too late to own it are evaluated too, and the verdicts include
+    refusals. `metadata` is that of the message's batch, for a queue of S3 event notifications. Without a
+    `budget`, only each request to an engine is limited.
     """
     filter_input = FilterInput.of(message, sns=sns, metadata=metadata)
     owner: SessionId | None = None
@@ -38,11 +37,11 @@ def decide(
         if verdict is None:
             continue
         verdicts.append(verdict)
-        is_match = verdict.outcome is FilterOutcome.MATCH
+        if verdict.outcome is not FilterOutcome.MATCH:
+            continue
         if claim.mode is Mode.MIRROR:
-            copies += [claim.session] if is_match else []
-        elif is_match or (verdict.outcome is FilterOutcome.STOPPED and budget is not None and budget.is_fifo):
-            owner = owner or claim.session
+            copies.append(claim.session)
+        owner = owner or (None if claim.mode is Mode.MIRROR else claim.session)
     return Decision(owner, tuple(copies), tuple(verdicts), filter_input.s3.unread if filter_input.s3 else None)
 
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from signalbox.errors import RejectedError
 from signalbox.messages import Message
@@ -16,7 +16,7 @@ from signalbox.splitting.model.split import Split, SplitQueue
 from signalbox.splitting.ports import StoredSplit
 
 FILTER_STOPPED = "filter stopped: "
-"""The start of the reason with which a session with a stopped filter ends."""
+"""The start of the reason with which a session with a stopped filter ends; the decider recognises it."""
 
 Configs = Mapping[str, SessionConfig | RejectedError]
 
@@ -32,6 +32,7 @@ class Route:
     stored: StoredSplit
     queue: SplitQueue
     read_at: datetime
+    settle: timedelta
     configs: Configs
     claims: Mapping[SessionId, Claim]
     unreadable: Mapping[SessionId, str]
@@ -44,6 +45,7 @@ class Route:
         *,
         budget: FilterBudget,
         read_at: datetime,
+        settle: timedelta,
         known: Configs,
     ) -> "Route":
         """Return the route of a record; configs in `known` are not compiled again."""
@@ -61,7 +63,7 @@ class Route:
                 claims[session.session_id] = config.claim(session.session_id, queue.queue_id)
             else:
                 unreadable[session.session_id] = f"filters cannot be read: {config}"
-        return cls(stored, queue, read_at, configs, claims, unreadable)
+        return cls(stored, queue, read_at, settle, configs, claims, unreadable)
 
     @property
     def split(self) -> Split:

@@ -155,7 +155,7 @@ class ControlStage:
 
     @property
     def _routes(self) -> RouteReader:
-        return RouteReader(self.languages, self.time)
+        return RouteReader(self.languages, self.timings.settle, self.time)
 
     def knows(self, target: Target, *originals: QueueName) -> None:
         """Add a target with these queues and apply its registry."""
