@@ -20,7 +20,7 @@ from signalbox.splitting.ports import SplitTooLarge, StoredRegistry, StoredSplit
 SPLIT, REGISTRY = "split", "registry"
 SPLIT_KEY = "split#"
 LISTED = "listed"
-BESIDE = ("samples", "notes", LISTED)  # deleted with a split
+OTHER_ITEMS = ("samples", "notes", LISTED)  # deleted with a split
 DOCUMENTS = Form(documents_text, lambda text: tuple(json.loads(text)))
 REGISTRY_RECORD = Forms(
     {Target: Form(str, Target.parse), Sequence[object]: DOCUMENTS, datetime: Form(milliseconds, moment)}
@@ -78,7 +78,7 @@ class DynamoSplits:
     def forget(self, stored: StoredSplit) -> bool:
         """Delete a record with its samples and annotations; return whether the stored version was `stored`."""
         target = stored.split.target
-        beside = [split_key(target, sort_key) for sort_key in BESIDE]
+        beside = [split_key(target, sort_key) for sort_key in OTHER_ITEMS]
         queues = [_queue_key(queue.original) for queue in stored.split.queues]
         record = Delete(split_key(target, SPLIT), attr("version").eq(stored.version))
         return self._write(stored.split, record, *map(Delete, beside + queues))

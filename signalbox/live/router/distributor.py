@@ -148,13 +148,12 @@ class Distributor:
 
     def _admits(self, exchange: ExchangeRecord, publication: Publication) -> bool:
         # Those of sessions were counted there. Administrators, and programs without a user, have no limit.
-        message, publisher = publication.message, publication.publisher
+        message, publisher, at = publication.message, publication.publisher, publication.message.sent_at
         if publication.notes is not None or publisher in (ADMINISTRATOR, message.system_attributes.get("SenderId")):
             return True
         # What waited in an exchange that was not live yet, and so was not counted, is older than the change.
-        is_counted = attempt(message) > 1 and not (exchange.changed_at and message.sent_at < exchange.changed_at)
-        written = 0 if is_counted else kilobytes(publication)
-        return self.allowance.admits([Share(publisher)], written, at=message.sent_at)
+        is_counted = attempt(message) > 1 and not (exchange.changed_at and at < exchange.changed_at)
+        return self.allowance.admits([Share(publisher)], 0 if is_counted else kilobytes(publication), at=at)
 
     def store(self, exchange: ExchangeRecord, published: Sequence[ToConnections]) -> Delivery:
         """Append publications to the logs; return their distribution in their order."""
